@@ -1,0 +1,178 @@
+/**
+ * The rules of ARCHITECTURE.md on who may import whom. Each has its planted violation in
+ * server/test/architecture/dependency-rules.test.ts; a rule without one fails that test.
+ */
+
+/** A feature may use, through its index.ts, only features of a lower rank than its own. */
+const ranks = [
+  ['audit'],
+  ['tenants'],
+  ['departments'],
+  ['users'],
+  [
+    'auth',
+    'preferences',
+    'messenger',
+    'webhooks',
+    'payments',
+    'patients',
+    'encryption',
+    'backups',
+    'self-healing',
+  ],
+  ['health', 'setup'],
+]
+
+const src = '^server/src/'
+const features = `${src}features/`
+const isTest = '[.]test[.]ts$'
+const sqlPackages = '(^|/)node_modules/(kysely|pg|pg-[a-z-]+)/'
+const inputOutput =
+  '^(node:)?(fs|net|http|https|http2|tls|dns|dgram|child_process|cluster|worker_threads)(/|$)'
+
+const rule = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to })
+const file = (role) => `${features}.*[.]${role}[.]ts$`
+
+const layers = [
+  rule(
+    'lib-is-the-bottom',
+    'lib is pure: it imports nothing of the layers above it',
+    { path: `${src}lib/`, pathNot: isTest },
+    { path: '^(server|client|bench|scripts)/', pathNot: `${src}lib/` },
+  ),
+  rule(
+    'lib-does-no-io',
+    'lib is pure: no files, no network, no processes',
+    { path: `${src}lib/`, pathNot: isTest },
+    { path: inputOutput, dependencyTypes: ['core'] },
+  ),
+  rule(
+    'platform-knows-no-feature',
+    'platform is I/O without domain words: what it needs of a feature is handed in',
+    { path: `${src}platform/`, pathNot: isTest },
+    { path: features },
+  ),
+  rule(
+    'only-app-knows-features',
+    'features are put together in app.ts (and started by main.ts)',
+    {
+      path: src,
+      pathNot: [features, `${src}platform/`, `${src}lib/`, `${src}(app|main)[.]ts$`, isTest],
+    },
+    { path: features },
+  ),
+  rule(
+    'nobody-imports-the-root',
+    'app.ts and main.ts stand on top: nothing below imports them',
+    { path: `${src}(lib|platform|features)/`, pathNot: isTest },
+    { path: `${src}(app|main)[.]ts$` },
+  ),
+  rule(
+    'no-test-in-source',
+    'what runs in production imports no test and no test support',
+    { path: src, pathNot: isTest },
+    { path: ['^server/test/', isTest] },
+  ),
+]
+
+const withinFeature = [
+  rule(
+    'routes-go-through-the-service',
+    'routes → service → store: a route never reads the store itself',
+    { path: file('routes') },
+    { path: file('store') },
+  ),
+  rule(
+    'services-look-down',
+    'routes → service → store: a service does not know its routes',
+    { path: file('service') },
+    { path: file('routes') },
+  ),
+  rule(
+    'stores-call-nobody',
+    'routes → service → store: a store is the end of the line',
+    { path: file('store') },
+    { path: [file('service'), file('routes')] },
+  ),
+  rule(
+    'services-know-no-http',
+    'a service is called by jobs and commands as well: no request, no reply',
+    { path: [file('service'), file('store')] },
+    { path: [`${src}platform/http/`, '(^|/)node_modules/(fastify|@fastify/[^/]+)/'] },
+  ),
+]
+
+const betweenFeatures = [
+  rule(
+    'features-meet-at-the-door',
+    'another feature is used through its index.ts, never by the files behind it',
+    { path: `${features}([^/]+)/`, pathNot: isTest },
+    { path: features, pathNot: [`${features}$1/`, `${features}[^/]+/index[.]ts$`] },
+  ),
+  rule(
+    'every-feature-has-a-rank',
+    'name the feature in the ranks of .dependency-cruiser.cjs',
+    { path: `${features}(?!(${ranks.flat().join('|')})/)` },
+    {},
+  ),
+  ...ranks.map((members, rank) =>
+    rule(
+      `rank-${rank}-looks-down`,
+      'a feature uses only features of a lower rank; what goes upwards is a function handed in by app.ts',
+      { path: `${features}(${members.join('|')})/`, pathNot: isTest },
+      {
+        path: `${features}(${ranks.slice(rank).flat().join('|')})/`,
+        pathNot: `${features}$1/`,
+      },
+    ),
+  ),
+]
+
+const sql = [
+  rule(
+    'only-stores-run-sql',
+    'SQL stands in *.store.ts and platform/db; row types in *.table.ts',
+    {
+      path: src,
+      pathNot: ['[.](store|table)[.]ts$', `${src}platform/(db|journal|jobs)/`, isTest],
+    },
+    { path: sqlPackages },
+  ),
+  rule(
+    'tables-hold-only-types',
+    '*.table.ts says what a row is: it imports types and runs nothing',
+    { path: '[.]table[.]ts$' },
+    { path: sqlPackages, dependencyTypesNot: ['type-only'] },
+  ),
+]
+
+const everywhere = [
+  rule('no-cycles', 'a cycle has no first file to read', {}, { circular: true }),
+  rule(
+    'no-unresolved-import',
+    'the imported file or package exists',
+    {},
+    { couldNotResolve: true },
+  ),
+  rule(
+    'packages-meet-in-files',
+    'what crosses a package border is a committed file (server/openapi.json), not an import',
+    { path: '^(server|client|console|bench)/' },
+    { path: '^(server|client|console|bench)/', pathNot: '^$1/' },
+  ),
+]
+
+module.exports = {
+  forbidden: [...layers, ...withinFeature, ...betweenFeatures, ...sql, ...everywhere],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^client/src/generated/|/dist/' },
+    // Type-only imports count: a type of a layer above is knowledge of it all the same.
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+}

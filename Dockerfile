@@ -1,0 +1,24 @@
+# syntax=docker/dockerfile:1
+# The service without its tools; data (embedded database, keys, backups) lives in the volume.
+FROM node:24-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+COPY server/package.json server/
+COPY client/package.json client/
+COPY bench/package.json bench/
+RUN npm ci --omit=dev --workspace=wardkeep --no-audit --no-fund
+
+FROM node:24-slim
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/var/lib/wardkeep
+WORKDIR /app
+COPY --from=dependencies /app ./
+COPY LICENSE ./
+COPY server server
+RUN install -d -o node -g node -m 0711 /var/lib/wardkeep
+USER node
+VOLUME /var/lib/wardkeep
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD \
+  ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# No shell in between: SIGTERM reaches the service itself, which stops within ten seconds.
+CMD ["node", "server/src/main.ts", "start"]

@@ -1,0 +1,114 @@
+/** Runs every check that needs no test, as many at once as there are cores, and sums up what failed. */
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const generated = ['server/openapi.json', 'server/schema.sql', 'client/src/generated/api.ts']
+const longestFile = 400
+
+const checks = [
+  { name: 'generated files are up to date', run: generatedFiles },
+  { name: 'types', run: tool('typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json') },
+  {
+    name: 'format and lint',
+    run: tool('@biomejs/biome/bin/biome', 'check', '--error-on-warnings'),
+  },
+  { name: 'dependency rules', run: dependencyRules },
+  { name: 'unused code', run: tool('knip/bin/knip.js', '--no-progress') },
+  { name: 'contract', run: tool('@redocly/cli/bin/cli.js', 'lint', 'server/openapi.json') },
+  { name: `files of at most ${longestFile} lines`, run: fileLengths },
+]
+
+/** A check gives what is wrong as text, or nothing. */
+function tool(script, ...args) {
+  return async () => {
+    const { code, output } = await node(path.join('node_modules', script), ...args)
+    return code === 0 ? '' : output || `${script} ended with ${code}`
+  }
+}
+
+function node(script, ...args) {
+  const env = {
+    ...process.env,
+    FORCE_COLOR: process.stdout.isTTY ? '1' : '0',
+    // Checks say nothing to anybody, and work without a network.
+    REDOCLY_TELEMETRY: 'off',
+    REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
+  }
+  const child = spawn(process.execPath, [path.join(root, script), ...args], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  }
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, output }))
+  })
+}
+
+/** A green tool that read nothing is no check: the test of the rules holds the count of modules. */
+async function dependencyRules() {
+  const config = '.dependency-cruiser.cjs'
+  const folders = ['server', 'client', 'bench']
+  return tool('dependency-cruiser/bin/dependency-cruiser.mjs', '--config', config, ...folders)()
+}
+
+async function fileLengths() {
+  const exclude = ['**/node_modules/**', '.runtime/**', 'data/**', 'coverage/**', ...generated]
+  const tooLong = []
+  for await (const file of glob('**/*.{ts,mts,mjs,cjs,sql}', { cwd: root, exclude })) {
+    const lines = readFileSync(path.join(root, file), 'utf8').split('\n').length - 1
+    if (lines > longestFile) tooLong.push(`${file}: ${lines} lines`)
+  }
+  return tooLong.join('\n')
+}
+
+async function generatedFiles() {
+  const fresh = await mkdtemp(path.join(tmpdir(), 'wardkeep-generated-'))
+  try {
+    const { code, output } = await node('scripts/generate.mjs', '--into', fresh)
+    if (code !== 0) return output
+    const stale = []
+    for (const file of generated) {
+      const [made, committed] = await Promise.all([text(fresh, file), text(root, file)])
+      if (made !== committed) stale.push(file)
+    }
+    return stale.length > 0 ? `stale, run \`npm run generate\`: ${stale.join(', ')}` : ''
+  } finally {
+    await rm(fresh, { recursive: true, force: true })
+  }
+}
+
+const text = (folder, file) => readFile(path.join(folder, file), 'utf8').catch(() => undefined)
+
+const waiting = [...checks]
+const failed = []
+
+async function worker() {
+  for (let check = waiting.shift(); check; check = waiting.shift()) {
+    const since = performance.now()
+    const wrong = await check.run().catch((error) => error.stack)
+    const seconds = ((performance.now() - since) / 1000).toFixed(1)
+    console.log(`${wrong ? '✗' : '✓'} ${check.name} (${seconds} s)`)
+    if (wrong) failed.push({ ...check, wrong })
+  }
+}
+
+await Promise.all(Array.from({ length: availableParallelism() }, worker))
+for (const { name, wrong } of failed) console.log(`\n── ${name} ──\n${wrong.trim()}`)
+console.log(
+  failed.length === 0
+    ? `\n${checks.length} checks passed`
+    : `\n${failed.length} of ${checks.length} checks failed: ${failed.map(({ name }) => name).join(', ')}`,
+)
+process.exitCode = failed.length === 0 ? 0 : 1

@@ -1,0 +1,46 @@
+/**
+ * Writes the files that are generated and committed: the contract, the schema, the client's types.
+ * `--into DIR` writes them below another folder, to see whether the committed ones are stale.
+ */
+import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs, promisify } from 'node:util'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const { into } = parseArgs({ options: { into: { type: 'string', default: root } } }).values
+
+async function node(script, ...args) {
+  const child = [path.join(root, script), ...args]
+  const { stdout } = await promisify(execFile)(process.execPath, child, {
+    cwd: root,
+    maxBuffer: 64 * 2 ** 20,
+  })
+  return stdout
+}
+
+async function write(name, text) {
+  const file = path.resolve(into, name)
+  await mkdir(path.dirname(file), { recursive: true })
+  await writeFile(file, text)
+  return file
+}
+
+async function writeContract() {
+  const contract = JSON.parse(await node('server/src/main.ts', 'print-openapi'))
+  const file = await write('server/openapi.json', `${JSON.stringify(contract, null, 2)}\n`)
+  const types = await node('node_modules/openapi-typescript/bin/cli.js', file)
+  await write('client/src/generated/api.ts', types)
+}
+
+async function writeSchema() {
+  await write('server/schema.sql', await node('server/src/main.ts', 'print-schema'))
+}
+
+try {
+  await Promise.all([writeContract(), writeSchema()])
+} catch (error) {
+  console.error(error.stderr || error.stack)
+  process.exit(1)
+}

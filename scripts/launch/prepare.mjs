@@ -1,0 +1,115 @@
+/** Brings a Node that is new enough and the dependencies of the lock file; nothing when both are there. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { exclusively } from './exclusive.mjs'
+import { LaunchFault } from './fault.mjs'
+import { npmCli, runNpm } from './npm.mjs'
+import { isInstalledAsLocked, nodeToFetch, oldestNode, stampOf } from './plan.mjs'
+
+const { platform, arch, execPath } = process
+const say = (line) => console.error(line)
+
+/** Returns the node to run everything with. */
+export async function prepare(root) {
+  const runtime = path.join(root, '.runtime')
+  const fetch = nodeToFetch({ version: process.versions.node, platform, arch })
+  if (fetch?.missing) {
+    throw new LaunchFault(
+      `This needs Node ${oldestNode} or newer, this is ${process.version}, and there is none to fetch for ${fetch.missing}: install it from nodejs.org.`,
+    )
+  }
+  const home = path.join(runtime, fetch?.folder ?? '')
+  const node = fetch ? path.join(home, fetch.binary) : execPath
+  const isReady = () => existsSync(node) && isInstalled(root)
+  if (isReady()) return node
+  try {
+    mkdirSync(runtime, { recursive: true })
+    await exclusively(path.join(runtime, 'claim'), {
+      say,
+      work: async () => {
+        const npm = npmCli()
+        if (!existsSync(node)) await fetchNode({ npm, home, ...fetch })
+        if (!isInstalled(root)) await install({ npm, node, root })
+      },
+    })
+  } catch (error) {
+    if (error instanceof LaunchFault) throw error
+    throw new LaunchFault(`Setting up failed in ${root}: ${error.message}`)
+  }
+  return node
+}
+
+/** What a program run by `node` should see: itself as the `node` of the PATH. */
+export function environmentFor(node) {
+  const own = path.dirname(node) + path.delimiter
+  const key = Object.keys(process.env).find((name) => name.toUpperCase() === 'PATH') ?? 'PATH'
+  const before = process.env[key] ?? ''
+  const PATH = before.startsWith(own) ? before : own + before
+  return { ...process.env, [key]: PATH, NODE: node, npm_node_execpath: node }
+}
+
+/** Installed aside and moved into place whole: a half-done install is never taken for a node. */
+async function fetchNode({ npm, home, spec, binary }) {
+  const aside = `${home}-unfinished`
+  const done = started(`Node ${process.version} is too old; fetching ${spec} …`)
+  rmSync(aside, { recursive: true, force: true })
+  mkdirSync(aside, { recursive: true })
+  // A package.json of its own keeps npm from taking the repository for the place to install into.
+  writeFileSync(path.join(aside, 'package.json'), '{ "private": true }\n')
+  await runNpm({
+    npm,
+    node: execPath,
+    cwd: aside,
+    args: ['install', '--prefix', aside, '--workspaces=false', '--no-package-lock', spec],
+    env: process.env,
+    failure: `Fetching Node (${spec}) failed. You can also install Node ${oldestNode} yourself.`,
+  })
+  if (spawnSync(path.join(aside, binary), ['--version']).status !== 0) {
+    throw new LaunchFault(
+      `The node of ${spec} does not run on this machine: install Node ${oldestNode} yourself.`,
+    )
+  }
+  rmSync(home, { recursive: true, force: true })
+  renameSync(aside, home)
+  done()
+}
+
+async function install({ npm, node, root }) {
+  const done = started('Installing the dependencies (npm ci) …')
+  await runNpm({
+    npm,
+    node,
+    cwd: root,
+    args: ['ci', '--include=dev', '--include=optional'],
+    env: environmentFor(node),
+    failure: 'Installing the dependencies failed.',
+  })
+  writeFileSync(stampFile(root), stampOf({ lock: lockOf(root), platform, arch }))
+  done()
+}
+
+/**
+ * `npm ci` empties node_modules first, so a stamp in it means that an install was finished. A tree
+ * made by npm directly bears no stamp or an old one, and gets it when it is what the lock file says.
+ */
+function isInstalled(root) {
+  const lock = lockOf(root)
+  const stamp = stampOf({ lock, platform, arch })
+  if (readIfThere(stampFile(root)) === stamp) return true
+  const installed = readIfThere(path.join(root, 'node_modules/.package-lock.json'))
+  if (installed === undefined) return false
+  if (!isInstalledAsLocked({ lock, installed, platform, arch })) return false
+  writeFileSync(stampFile(root), stamp)
+  return true
+}
+
+const stampFile = (root) => path.join(root, 'node_modules/.installed-from')
+const lockOf = (root) => readFileSync(path.join(root, 'package-lock.json'), 'utf8')
+const readIfThere = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined)
+
+function started(line) {
+  const since = Date.now()
+  say(line)
+  return () => say(`… done in ${((Date.now() - since) / 1000).toFixed(1)} s`)
+}

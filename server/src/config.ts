@@ -1,0 +1,232 @@
+/**
+ * The configuration: the only reader of the environment. Every variable with its meaning and
+ * default stands in one table; `docs/configuration.md` is tested against it.
+ */
+import { StartupFault } from './lib/faults.ts'
+import { parseKey } from './platform/crypto/index.ts'
+
+/** One variable: what it means, what it is by default (in words), and how its text is read. */
+interface Variable<T> {
+  meaning: string
+  default: string
+  /** Reads the text, or the lack of it. @throws Error with what is wrong and what to write instead */
+  read(text: string | undefined, env: NodeJS.ProcessEnv): T
+}
+
+const variable = <T>(definition: Variable<T>): Variable<T> => definition
+
+function integer(fallback: number, least: number, most: number) {
+  return (text: string | undefined): number => {
+    if (text === undefined) return fallback
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new Error(`must be a whole number from ${least} to ${most}`)
+    return value
+  }
+}
+
+function flag(text: string | undefined, fallback: boolean): boolean {
+  if (text === undefined) return fallback
+  if (text === 'true' || text === '1') return true
+  if (text === 'false' || text === '0') return false
+  throw new Error('must be true or false')
+}
+
+const isProduction = (env: NodeJS.ProcessEnv) => env.NODE_ENV === 'production'
+const isRoot = () => process.getuid?.() === 0
+
+export const VARIABLES = {
+  PORT: variable({
+    meaning: 'TCP port of the API',
+    default: '8080',
+    read: integer(8080, 0, 65_535),
+  }),
+  HOST: variable({
+    meaning: 'address to listen on; `0.0.0.0` for all',
+    default: '127.0.0.1',
+    read: (text) => text ?? '127.0.0.1',
+  }),
+  NODE_ENV: variable({
+    meaning: '`production` asks for a key, makes no demo',
+    default: 'none',
+    read: (text) => text ?? 'development',
+  }),
+  DATABASE_URL: variable({
+    meaning: 'PostgreSQL 15 or newer, `postgres://user:password@host:port/database`',
+    default: 'an embedded PostgreSQL 18 in DATA_DIR',
+    read: (text) => (text === undefined ? undefined : postgresUrl(text)),
+  }),
+  DATABASE_POOL_SIZE: variable({
+    meaning: 'connections that one process keeps at the most',
+    default: '10',
+    read: integer(10, 1, 500),
+  }),
+  DATA_DIR: variable({
+    meaning: 'folder of the embedded database, the root key, backups and the outbox',
+    default: '`./data`; started by root `/var/lib/wardkeep`',
+    read: (text) => text ?? (isRoot() ? '/var/lib/wardkeep' : './data'),
+  }),
+  ENCRYPTION_KEY: variable({
+    meaning: 'root key: 32 bytes in base64 or hex',
+    default: 'a file `root.key` (0600) in DATA_DIR; in production none, and the start is refused',
+    read: (text, env) => rootKey(text, env),
+  }),
+  ENCRYPTION_KEY_FILE: variable({
+    meaning: 'file that holds the root key, in place of ENCRYPTION_KEY',
+    default: 'none',
+    read: (text, env) => {
+      if (text && env.ENCRYPTION_KEY)
+        throw new Error('is set together with ENCRYPTION_KEY; keep one')
+      return text
+    },
+  }),
+  BOOTSTRAP_ADMIN_EMAIL: variable({
+    meaning: 'e-mail address of the first superadmin',
+    default: 'admin@platform.local',
+    read: (text = 'admin@platform.local') => {
+      if (!/^[^@\s]+@[^@\s]+$/.test(text)) throw new Error('must be an e-mail address')
+      return text
+    },
+  }),
+  BOOTSTRAP_ADMIN_PASSWORD: variable({
+    meaning: 'password of the first superadmin, 8 to 128 characters',
+    default: 'generated, and printed once',
+    read: (text) => {
+      if (text !== undefined && (text.length < 8 || text.length > 128))
+        throw new Error('must have 8 to 128 characters')
+      return text
+    },
+  }),
+  DEMO: variable({
+    meaning: 'make the demo tenant',
+    default: '`true` unless NODE_ENV is `production`, where it is refused',
+    read: (text, env) => {
+      const wanted = flag(text, !isProduction(env))
+      if (wanted && isProduction(env)) throw new Error('must not be true with NODE_ENV=production')
+      return wanted
+    },
+  }),
+  PUBLIC_URL: variable({
+    meaning: 'address under which people reach the service: links in mails, issuer of tokens',
+    default: '`http://` with HOST and PORT',
+    read: (text) => {
+      if (text === undefined) return undefined
+      if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+        throw new Error('must be an http or https URL')
+      return text.replace(/\/+$/, '')
+    },
+  }),
+  TENANT_MODE: variable({
+    meaning: '`multi` or `single`: whether sign-in needs to be told the tenant',
+    default: 'multi',
+    read: (text = 'multi') => {
+      if (text !== 'multi' && text !== 'single') throw new Error('must be multi or single')
+      return text
+    },
+  }),
+  TRUSTED_PROXIES: variable({
+    meaning: 'proxy hops whose `X-Forwarded-For` is believed',
+    default: '0',
+    read: integer(0, 0, 10),
+  }),
+  CORS_ORIGINS: variable({
+    meaning: 'origins that may call from a browser, separated by commas',
+    default: 'none',
+    read: (text = '') => origins(text),
+  }),
+  RATE_LIMIT_PER_MINUTE: variable({
+    meaning: 'requests a minute of one address; 0 for no limit',
+    default: '6000',
+    read: integer(6000, 0, 10_000_000),
+  }),
+  AUTH_RATE_LIMIT_PER_MINUTE: variable({
+    meaning:
+      'sign-ins, refreshes and other guesses at secrets a minute of one address; 0 for no limit',
+    default: '600',
+    read: integer(600, 0, 10_000_000),
+  }),
+  PASSWORD_MEMORY_KIB: variable({
+    meaning: 'argon2id memory of one hash in KiB',
+    default: '19456',
+    read: integer(19_456, 19_456, 4_194_304),
+  }),
+  PASSWORD_PASSES: variable({
+    meaning: 'argon2id passes',
+    default: '2',
+    read: integer(2, 2, 100),
+  }),
+  SIGNING_KEY_DAYS: variable({
+    meaning: 'days after which a new key signs the access tokens',
+    default: '90',
+    read: integer(90, 1, 3650),
+  }),
+  METRICS_PORT: variable({
+    meaning: 'port of the Prometheus metrics, on HOST; unset for none',
+    default: 'none',
+    read: (text) => (text === undefined ? undefined : integer(0, 0, 65_535)(text)),
+  }),
+  LOG_LEVEL: variable({
+    meaning: '`debug`, `info`, `warn`, `error` or `silent`',
+    default: 'info',
+    read: (text = 'info') => {
+      if (!['debug', 'info', 'warn', 'error', 'silent'].includes(text))
+        throw new Error('must be debug, info, warn, error or silent')
+      return text
+    },
+  }),
+}
+
+type Variables = typeof VARIABLES
+
+/** The validated configuration, by the variables' names. */
+export type Config = { readonly [K in keyof Variables]: ReturnType<Variables[K]['read']> }
+
+/**
+ * Reads and checks the whole configuration.
+ * @throws StartupFault with one line for each variable that is wrong
+ */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const values: Record<string, unknown> = {}
+  const faults: string[] = []
+  for (const [name, { read }] of Object.entries(VARIABLES)) {
+    try {
+      // An empty variable is how compose files and shells say "not set".
+      values[name] = read(env[name] === '' ? undefined : env[name], env)
+    } catch (error) {
+      faults.push(`${name}: ${(error as Error).message}.`)
+    }
+  }
+  if (faults.length > 0) throw new StartupFault(...faults)
+  return values as Config
+}
+
+function postgresUrl(text: string): string {
+  if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
+    throw new Error('must be a URL such as postgres://user:password@host:5432/database')
+  return text
+}
+
+function rootKey(text: string | undefined, env: NodeJS.ProcessEnv): Buffer | undefined {
+  if (text !== undefined) {
+    const key = parseKey(text)
+    if (!key)
+      throw new Error('must be 32 bytes in base64 or hex, such as `openssl rand -base64 32` makes')
+    return key
+  }
+  if (isProduction(env) && !env.ENCRYPTION_KEY_FILE)
+    throw new Error(
+      'is needed in production (or ENCRYPTION_KEY_FILE); make one with `openssl rand -base64 32`',
+    )
+  return undefined
+}
+
+function origins(text: string): string[] {
+  const listed = text
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '')
+  for (const origin of listed)
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
+      throw new Error(`"${origin}" is no origin; write it as https://console.example.org`)
+  return listed
+}

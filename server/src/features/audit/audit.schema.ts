@@ -1,0 +1,46 @@
+/** The audit log on the wire. */
+import Type, { type Static } from 'typebox'
+import { pageOf, pageQuery } from '../../lib/page.ts'
+import { Id, Nullable, Timestamp } from '../../lib/shapes.ts'
+
+export const AuditEntry = Type.Object(
+  {
+    id: Id,
+    tenant_id: Nullable(Id),
+    user_id: Nullable(Id),
+    user_email: Nullable(Type.String()),
+    action: Type.String(),
+    resource_type: Type.String(),
+    resource_id: Nullable(Type.String()),
+    changes: Type.Unsafe<Record<string, unknown> | null>({
+      type: ['object', 'null'],
+      additionalProperties: true,
+    }),
+    ip: Nullable(Type.String()),
+    user_agent: Nullable(Type.String()),
+    request_id: Nullable(Type.String()),
+    created_at: Timestamp,
+  },
+  { $id: 'AuditEntry' },
+)
+export type AuditEntry = Static<typeof AuditEntry>
+
+export const AuditPage = pageOf(AuditEntry)
+
+const DateOrTime = Type.String({
+  format: 'date-or-time',
+  description: 'A date, which means the whole UTC day, or a date and time; inclusive',
+})
+
+export const AuditQuery = Type.Object({
+  tenant_id: Type.Optional(Id),
+  action: Type.Optional(Type.String({ maxLength: 100 })),
+  user_id: Type.Optional(Id),
+  from_date: Type.Optional(DateOrTime),
+  to_date: Type.Optional(DateOrTime),
+  ...pageQuery(['created_at', 'id', 'action', 'user_id'], {
+    sort_by: 'created_at',
+    sort_order: 'desc',
+  }),
+})
+export type AuditQuery = Static<typeof AuditQuery>

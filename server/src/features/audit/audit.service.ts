@@ -1,0 +1,48 @@
+/** Reads the journal for those who audit. */
+import { DAY } from '../../lib/clock.ts'
+import { type Page, toPage } from '../../lib/page.ts'
+import { invalidValue } from '../../lib/problems.ts'
+import { ownTenant, type Reader } from '../../platform/access/index.ts'
+import { forCaller, type Scopes } from '../../platform/db/index.ts'
+import type { AuditEntry, AuditQuery } from './audit.schema.ts'
+import * as store from './audit.store.ts'
+
+export interface Audit {
+  list(caller: Reader, query: AuditQuery): Promise<Page<AuditEntry>>
+}
+
+export function auditService(db: Scopes): Audit {
+  return {
+    async list(caller, query) {
+      const span = spanOf(query.from_date, query.to_date)
+      ownTenant(caller, query.tenant_id)
+      const found = await forCaller(db, caller, (tx) => store.listEntries(tx, query, span), 'read')
+      return toPage(query, found)
+    },
+  }
+}
+
+const DATE_LENGTH = '2026-11-21'.length
+
+/**
+ * Both ends are inclusive: a bare date covers its whole UTC day, and a time its whole millisecond,
+ * which is as fine as entries are dated.
+ * @throws InvalidInput when `from` comes after `to`
+ */
+export function spanOf(from?: string, to?: string): store.Span {
+  const start = from === undefined ? undefined : instant(from)
+  const end = to === undefined ? undefined : instant(to) + (to.length === DATE_LENGTH ? DAY : 1)
+  if (start !== undefined && end !== undefined && start >= end)
+    throw invalidValue(['query', 'from_date'], 'from_date must not be after to_date')
+  return {
+    ...(start === undefined ? {} : { from: new Date(start).toISOString() }),
+    ...(end === undefined ? {} : { until: new Date(end).toISOString() }),
+  }
+}
+
+/** Milliseconds since the epoch; a time without a zone is UTC. */
+function instant(text: string): number {
+  if (text.length === DATE_LENGTH) return Date.parse(`${text}T00:00:00Z`)
+  const spelled = text.replace(' ', 'T')
+  return Date.parse(/(Z|[+-]\d{2}:?\d{2})$/i.test(spelled) ? spelled : `${spelled}Z`)
+}

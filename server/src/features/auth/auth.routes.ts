@@ -1,0 +1,137 @@
+/** `/api/auth/*` for signing in and out, and what the caller sees of themselves. */
+import Type from 'typebox'
+import { anyone, signedIn } from '../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../platform/http/index.ts'
+import { Profile } from '../users/index.ts'
+import {
+  Capabilities,
+  Credentials,
+  JsonWebKeySet,
+  LogoutRequest,
+  Message,
+  RefreshRequest,
+  Session,
+  SessionPath,
+  TokenResponse,
+} from './auth.schema.ts'
+import type { Sessions } from './sessions/sessions.service.ts'
+import type { SignIn } from './sign-in/sign-in.service.ts'
+import type { SigningKeys } from './tokens/signing-keys.service.ts'
+
+export interface AuthParts {
+  signIn: SignIn
+  sessions: Sessions
+  keys: SigningKeys
+  capabilities: () => Capabilities | Promise<Capabilities>
+}
+
+const said = (detail: string): Message => ({ detail, email_verified: null })
+
+export function authOperations({
+  signIn,
+  sessions,
+  keys,
+  capabilities,
+}: AuthParts): AnyOperation[] {
+  const tag = 'Sign-in'
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/auth/capabilities',
+      id: 'getCapabilities',
+      summary: 'What this service offers as it is configured',
+      tag,
+      access: anyone,
+      success: [200, Capabilities],
+      handle: () => capabilities(),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/auth/login',
+      id: 'login',
+      summary: 'Signs in and starts a session',
+      tag,
+      access: anyone,
+      throttled: true,
+      body: Credentials,
+      success: [200, TokenResponse],
+      refusals: [401, 403],
+      handle: ({ body, host, origin }) => signIn.login(body, host, origin),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/auth/refresh',
+      id: 'refreshTokens',
+      summary: 'Exchanges a refresh token for new tokens of the same session',
+      tag,
+      access: anyone,
+      throttled: true,
+      body: RefreshRequest,
+      success: [200, TokenResponse],
+      refusals: [401],
+      handle: ({ body, origin }) => sessions.refresh(body.refresh_token, origin),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/auth/logout',
+      id: 'logout',
+      summary: 'Ends this session, or all of the caller with `all_devices`',
+      tag,
+      access: signedIn,
+      body: LogoutRequest,
+      bodyOptional: true,
+      success: [200, Message],
+      handle: async ({ caller, body }) => {
+        await sessions.logout(caller, body)
+        return said(body.all_devices ? 'Signed out everywhere' : 'Signed out')
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/auth/sessions',
+      id: 'listSessions',
+      summary: "The caller's live sessions, latest first",
+      tag,
+      access: signedIn,
+      success: [200, Type.Array(Session)],
+      handle: ({ caller }) => sessions.list(caller),
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/api/auth/sessions/{jti}',
+      id: 'revokeSession',
+      summary: "Ends one of the caller's sessions",
+      tag,
+      access: signedIn,
+      params: SessionPath,
+      success: [200, Message],
+      refusals: [404],
+      handle: async ({ caller, path }) => {
+        await sessions.revoke(caller, path.jti)
+        return said('The session was ended')
+      },
+    }),
+    ...(['/api/auth/me', '/api/users/me'] as const).map((path) =>
+      operation({
+        method: 'GET',
+        path,
+        id: path === '/api/auth/me' ? 'getMe' : 'getProfile',
+        summary: 'What the caller sees of themselves',
+        tag: 'Profile',
+        access: signedIn,
+        success: [200, Profile],
+        handle: ({ caller }) => sessions.profile(caller),
+      }),
+    ),
+    operation({
+      method: 'GET',
+      path: '/.well-known/jwks.json',
+      id: 'getJwks',
+      summary: 'The public keys of the access tokens (RFC 7517)',
+      tag,
+      access: anyone,
+      success: [200, JsonWebKeySet],
+      handle: () => keys.jwks(),
+    }),
+  ]
+}

@@ -1,0 +1,92 @@
+/** Sign-in, sessions and tokens on the wire. */
+import Type, { type Static } from 'typebox'
+import { ROLES } from '../../lib/roles.ts'
+import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+
+const Password = Type.String({ minLength: 1, maxLength: 1000 })
+const Email = Type.String({ minLength: 1, maxLength: 254, trim: true })
+const Subdomain = Type.String({ maxLength: 63, trim: true })
+
+export const Credentials = Type.Object({
+  email: Email,
+  password: Password,
+  subdomain: Type.Optional(Nullable(Subdomain)),
+  totp_code: Type.Optional(Nullable(Type.String({ maxLength: 64, trim: true }))),
+})
+export type Credentials = Static<typeof Credentials>
+
+export const RefreshRequest = Type.Object({
+  refresh_token: Type.String({ minLength: 1, maxLength: 500 }),
+})
+
+export const LogoutRequest = Type.Object({
+  refresh_token: Type.Optional(Nullable(Type.String({ maxLength: 500 }))),
+  all_devices: Type.Optional(Type.Boolean()),
+})
+export type LogoutRequest = Static<typeof LogoutRequest>
+
+export const TokenResponse = Type.Object(
+  {
+    access_token: Type.String(),
+    refresh_token: Type.String(),
+    token_type: Type.Literal('bearer'),
+    expires_in: Type.Integer({ description: 'seconds that the access token is valid' }),
+    tenant_id: Id,
+    role: OneOf(ROLES),
+    user_id: Id,
+    full_name: Type.String(),
+    demo_mode: Type.Boolean(),
+  },
+  { $id: 'TokenResponse' },
+)
+export type TokenResponse = Static<typeof TokenResponse>
+
+export const Message = Type.Object(
+  { detail: Type.String(), email_verified: Nullable(Type.Boolean()) },
+  { $id: 'Message' },
+)
+export type Message = Static<typeof Message>
+
+export const Session = Type.Object(
+  {
+    jti: Type.String(),
+    created_at: Type.Integer({ description: 'seconds since the Unix epoch' }),
+    ip: Nullable(Type.String()),
+    user_agent: Nullable(Type.String()),
+    last_used_at: Timestamp,
+    current: Type.Boolean(),
+  },
+  { $id: 'Session' },
+)
+export type Session = Static<typeof Session>
+
+export const SessionPath = Type.Object({ jti: Type.String({ minLength: 1, maxLength: 100 }) })
+
+export const Capabilities = Type.Object(
+  {
+    password_reset_available: Type.Boolean(),
+    fhir_enabled: Type.Boolean(),
+    siem_export_enabled: Type.Boolean(),
+    messenger_bot_enabled: Type.Boolean(),
+    registration_available: Type.Boolean(),
+    totp_available: Type.Boolean(),
+    tenant_mode: Type.Boolean({ description: 'true when there may be several tenants' }),
+    demo_mode: Type.Boolean({ description: 'true when a demo tenant is kept' }),
+  },
+  { $id: 'Capabilities' },
+)
+export type Capabilities = Static<typeof Capabilities>
+
+export const JsonWebKeySet = Type.Object({
+  keys: Type.Array(
+    Type.Object({
+      kty: Type.String(),
+      crv: Type.String(),
+      x: Type.String(),
+      kid: Type.String(),
+      alg: Type.String(),
+      use: Type.String(),
+    }),
+  ),
+})
+export type JsonWebKeySet = Static<typeof JsonWebKeySet>

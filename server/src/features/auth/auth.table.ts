@@ -1,0 +1,42 @@
+import type { JWK } from 'jose'
+import type { Generated, JSONColumnType } from 'kysely'
+
+export interface SessionsTable {
+  id: string
+  tenant_id: number
+  user_id: number
+  ip: string | null
+  user_agent: string | null
+  created_at: string
+  last_used_at: string
+  expires_at: string
+  absolute_expires_at: string
+  ended_at: string | null
+  end_reason: string | null
+}
+
+export interface RefreshTokensTable {
+  token_hash: Buffer
+  tenant_id: number
+  session_id: string
+  issued_at: string
+  expires_at: string
+  spent_at: string | null
+  successor_salt: Buffer | null
+}
+
+export interface SigningKeysTable {
+  kid: string
+  public_jwk: JSONColumnType<JWK>
+  sealed_private_key: Buffer
+  created_at: string
+  retired_at: Generated<string | null>
+}
+
+declare module '../../platform/db/database.ts' {
+  interface Database {
+    sessions: SessionsTable
+    refresh_tokens: RefreshTokensTable
+    signing_keys: SigningKeysTable
+  }
+}

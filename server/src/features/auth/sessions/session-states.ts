@@ -1,0 +1,68 @@
+/**
+ * The state of live sessions, held in memory: a request of a known session reads no database. What
+ * a commit makes stale is dropped at once here and, by notification, on every other node; while
+ * notifications may be missed nothing held is believed.
+ */
+import { LRUCache } from 'lru-cache'
+import type { Changes, Scopes } from '../../../platform/db/index.ts'
+import { findSessionState, type SessionState } from './sessions.store.ts'
+
+const MOST_HELD = 20_000
+
+export interface SessionStates {
+  /** The state of a session; undefined when it has ended. Answers at once when it is held. */
+  get(tenantId: number, sessionId: string): SessionState | Promise<SessionState | undefined>
+}
+
+export function sessionStates(db: Scopes, changes: Changes): SessionStates {
+  const held = new LRUCache<string, SessionState>({ max: MOST_HELD })
+  const loading = new Map<string, Promise<SessionState | undefined>>()
+
+  changes.subscribe((topic) => {
+    // A load that began before the change may bring the old state: whoever asks next loads anew.
+    loading.clear()
+    if (topic === null) held.clear()
+    else drop(topic)
+  })
+
+  function drop(topic: string): void {
+    const [kind, id = ''] = topic.split(':')
+    if (kind === 'session') return void held.delete(id)
+    const isStale = STALE_BY[kind ?? '']
+    if (!isStale) return
+    for (const [key, state] of held.entries()) if (isStale(state, Number(id))) held.delete(key)
+  }
+
+  function load(tenantId: number, sessionId: string): Promise<SessionState | undefined> {
+    const started = loading.get(sessionId)
+    if (started) return started
+    const work = db
+      .inTenant(tenantId, (tx) => findSessionState(tx, sessionId), 'read')
+      .then((state) => {
+        // Only what no change has overtaken is kept.
+        if (state && loading.get(sessionId) === work) held.set(sessionId, state)
+        return state
+      })
+      .finally(() => {
+        if (loading.get(sessionId) === work) loading.delete(sessionId)
+      })
+    loading.set(sessionId, work)
+    return work
+  }
+
+  return {
+    get(tenantId, sessionId) {
+      if (!changes.trusted())
+        return db.inTenant(tenantId, (tx) => findSessionState(tx, sessionId), 'read')
+      const state = held.get(sessionId)
+      return state && state.profile.tenant_id === tenantId ? state : load(tenantId, sessionId)
+    },
+  }
+}
+
+/** Which held states a topic of each kind makes stale. */
+const STALE_BY: Record<string, (state: SessionState, id: number) => boolean> = {
+  user: (state, id) => state.profile.id === id,
+  tenant: (state, id) => state.profile.tenant_id === id,
+  department: (state, id) => state.profile.department_id === id,
+}

@@ -1,0 +1,260 @@
+/** Sessions: one a sign-in, gone on with by refresh, ended at once on every node. */
+import { randomUUID } from 'node:crypto'
+import { type Clock, DAY, SECOND } from '../../../lib/clock.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Role } from '../../../lib/roles.ts'
+import type { Caller, Identity, Origin } from '../../../platform/access/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { type Action, actorOf, append } from '../../../platform/journal/index.ts'
+import type { LogoutRequest, Session, TokenResponse } from '../auth.schema.ts'
+import { ACCESS_TOKEN_MS, type AccessTokens } from '../tokens/access-tokens.ts'
+import {
+  newRefreshToken,
+  newSalt,
+  parseRefreshToken,
+  type RefreshToken,
+  successorOf,
+} from '../tokens/refresh-tokens.ts'
+import type { SessionStates } from './session-states.ts'
+import * as store from './sessions.store.ts'
+
+const SLIDING_MS = 14 * DAY
+const ABSOLUTE_MS = 90 * DAY
+/** A spent refresh token gets the same successor for this long: two tabs, a lost answer. */
+const GRACE_MS = 10 * SECOND
+
+/** A session to answer tokens for. */
+interface Started {
+  sessionId: string
+  refresh: RefreshToken
+  user: { id: number; tenant_id: number; role: Role; full_name: string }
+  isDemo: boolean
+}
+
+export interface SessionsDeps {
+  db: Scopes
+  clock: Clock
+  states: SessionStates
+  access: AccessTokens
+}
+
+export interface Sessions {
+  /** Starts a session of the account within the transaction that admits it. */
+  start(
+    tx: TenantTx,
+    account: Started['user'] & { email: string; is_demo: boolean },
+    origin: Origin,
+  ): Promise<Started>
+  tokens(started: Started): Promise<TokenResponse>
+  /** @throws Problem 401; a token spent long ago also ends its session */
+  refresh(text: string, origin: Origin): Promise<TokenResponse>
+  /** The identity behind an access token. @throws Problem 401 */
+  authenticate(token: string): Promise<Identity> | Identity
+  /** What the caller sees of themselves. @throws Problem 401 when the session has just ended */
+  profile(caller: Caller): Promise<store.SessionState['profile']>
+  list(caller: Caller): Promise<Session[]>
+  /** Ends one of the caller's sessions. @throws Problem 404 */
+  revoke(caller: Caller, sessionId: string): Promise<void>
+  logout(caller: Caller, request: LogoutRequest): Promise<void>
+  /** Ends sessions for a reason outside: a block, a new role, a tenant gone. */
+  end(tx: TenantTx, which: { tenantId: number; userId?: number }, reason: string): Promise<void>
+}
+
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
+
+export function sessionsService({ db, clock, states, access }: SessionsDeps): Sessions {
+  const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
+
+  async function tokens({ sessionId, refresh, user, isDemo }: Started): Promise<TokenResponse> {
+    const { id: userId, tenant_id: tenantId, role, full_name } = user
+    return {
+      access_token: await access.sign({ userId, tenantId, role, jti: sessionId }),
+      refresh_token: refresh.text,
+      token_type: 'bearer',
+      expires_in: ACCESS_TOKEN_MS / SECOND,
+      tenant_id: tenantId,
+      role,
+      user_id: userId,
+      full_name,
+      demo_mode: isDemo,
+    }
+  }
+
+  /** The tokens of a session that goes on, for its user as they are now. */
+  async function goOn(sessionId: string, refresh: RefreshToken): Promise<TokenResponse> {
+    const state = await states.get(refresh.tenantId, sessionId)
+    if (!state) throw new Problem('invalid_refresh_token')
+    return tokens({ sessionId, refresh, user: state.profile, isDemo: state.is_demo })
+  }
+
+  /** Shown again: within the grace the same successor, later the end of the session. */
+  async function replayed(shown: RefreshToken, origin: Origin): Promise<TokenResponse> {
+    const outcome = await db.inTenant(shown.tenantId, async (tx) => {
+      const known = await store.findRefreshToken(tx, shown.hash)
+      if (!known?.spent_at || !known.successor_salt || known.ended_at) return undefined
+      if (clock.now() - Date.parse(known.spent_at) <= GRACE_MS)
+        return { sessionId: known.session_id, refresh: successorOf(shown, known.successor_salt) }
+      const which = { tenantId: shown.tenantId, userId: known.user_id, sessionId: known.session_id }
+      await store.endSessions(tx, which, iso(), 'refresh_reused')
+      tx.stale(`session:${known.session_id}`)
+      await append(
+        tx,
+        { user_id: known.user_id, user_email: null, origin },
+        {
+          ...entryOf('auth.refresh_reused', shown.tenantId, known.session_id),
+        },
+      )
+      return undefined
+    })
+    if (!outcome) throw new Problem('invalid_refresh_token')
+    return goOn(outcome.sessionId, outcome.refresh)
+  }
+
+  return {
+    tokens,
+
+    async start(tx, account, origin) {
+      const sessionId = randomUUID()
+      const refresh = newRefreshToken(account.tenant_id)
+      await store.insertSession(tx, {
+        id: sessionId,
+        tenant_id: account.tenant_id,
+        user_id: account.id,
+        ip: origin.ip,
+        user_agent: origin.user_agent,
+        now: iso(),
+        expires_at: iso(SLIDING_MS),
+        absolute_expires_at: iso(ABSOLUTE_MS),
+        token_hash: refresh.hash,
+      })
+      await append(
+        tx,
+        { user_id: account.id, user_email: account.email, origin },
+        {
+          ...entryOf('auth.login', account.tenant_id, sessionId),
+        },
+      )
+      return { sessionId, refresh, user: account, isDemo: account.is_demo }
+    },
+
+    async refresh(text, origin) {
+      const shown = parseRefreshToken(text)
+      if (!shown) throw new Problem('invalid_refresh_token')
+      const salt = newSalt()
+      const successor = successorOf(shown, salt)
+      const rotated = await db.inTenant(shown.tenantId, async (tx) => {
+        const session = await store.rotateRefreshToken(tx, {
+          hash: shown.hash,
+          salt,
+          successorHash: successor.hash,
+          now: iso(),
+          expires_at: iso(SLIDING_MS),
+          ip: origin.ip,
+          user_agent: origin.user_agent,
+        })
+        if (!session) return undefined
+        await append(
+          tx,
+          { user_id: session.user_id, user_email: null, origin },
+          {
+            ...entryOf('auth.token_refreshed', shown.tenantId, session.session_id),
+          },
+        )
+        return session
+      })
+      return rotated ? goOn(rotated.session_id, successor) : replayed(shown, origin)
+    },
+
+    authenticate(token) {
+      const claims = access.verify(token)
+      if (!(claims instanceof Promise)) {
+        const state = states.get(claims.tenantId, claims.jti)
+        if (!(state instanceof Promise)) return identityOf(claims.jti, state)
+      }
+      return (async () => {
+        const { tenantId, jti } = await claims
+        return identityOf(jti, await states.get(tenantId, jti))
+      })()
+    },
+
+    async profile(caller) {
+      const state = await states.get(caller.tenant_id, caller.session_id)
+      if (!state) throw new Problem('invalid_token')
+      return state.profile
+    },
+
+    async list(caller) {
+      const rows = await db.inTenant(
+        caller.tenant_id,
+        (tx) => store.listSessions(tx, caller.user_id, iso()),
+        'read',
+      )
+      return rows.map(({ id, created_at, ...shown }) => ({
+        ...shown,
+        jti: id,
+        created_at: Math.floor(Date.parse(created_at) / SECOND),
+        current: id === caller.session_id,
+      }))
+    },
+
+    async revoke(caller, sessionId) {
+      const which = { tenantId: caller.tenant_id, userId: caller.user_id, sessionId }
+      const ended = UUID.test(sessionId) && (await endOwn(which, caller, 'auth.session_revoked'))
+      if (!ended) throw new Problem('not_found', { detail: 'You have no such session' })
+    },
+
+    async logout(caller, { refresh_token, all_devices }) {
+      const own = { tenantId: caller.tenant_id, userId: caller.user_id }
+      if (all_devices) return void (await endOwn(own, caller, 'auth.logout'))
+      await endOwn({ ...own, sessionId: caller.session_id }, caller, 'auth.logout')
+      // A client that keeps tokens of two sign-ins may hand in the other one's refresh token.
+      const other = refresh_token ? await sessionOf(caller, refresh_token) : undefined
+      if (other && other !== caller.session_id)
+        await endOwn({ ...own, sessionId: other }, caller, 'auth.logout')
+    },
+
+    async end(tx, which, reason) {
+      await store.endSessions(tx, which, iso(), reason)
+      tx.stale(which.userId === undefined ? `tenant:${which.tenantId}` : `user:${which.userId}`)
+    },
+  }
+
+  /** Ends the caller's own sessions and journals each; answers whether there were any. */
+  async function endOwn(
+    which: { tenantId: number; userId: number; sessionId?: string },
+    caller: Caller,
+    action: Action,
+  ): Promise<boolean> {
+    return db.inTenant(which.tenantId, async (tx) => {
+      const ended = await store.endSessions(tx, which, iso(), action.slice('auth.'.length))
+      for (const id of ended) tx.stale(`session:${id}`)
+      if (ended.length > 0)
+        await append(tx, actorOf(caller), {
+          ...entryOf(action, which.tenantId, which.sessionId ?? null),
+          changes: { sessions: ended.length },
+        })
+      return ended.length > 0
+    })
+  }
+
+  async function sessionOf(caller: Caller, refreshToken: string): Promise<string | undefined> {
+    const shown = parseRefreshToken(refreshToken)
+    if (shown?.tenantId !== caller.tenant_id) return undefined
+    const known = await db.inTenant(
+      shown.tenantId,
+      (tx) => store.findRefreshToken(tx, shown.hash),
+      'read',
+    )
+    return known?.user_id === caller.user_id ? known.session_id : undefined
+  }
+}
+
+function identityOf(sessionId: string, state: store.SessionState | undefined): Identity {
+  if (!state) throw new Problem('invalid_token', { detail: 'The session has ended; sign in again' })
+  const { id, tenant_id, email, role } = state.profile
+  return { user_id: id, tenant_id, email, role, session_id: sessionId }
+}
+
+function entryOf(action: Action, tenantId: number, sessionId: string | null) {
+  return { action, tenant_id: tenantId, resource_type: 'session', resource_id: sessionId }
+}

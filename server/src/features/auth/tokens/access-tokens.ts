@@ -1,0 +1,97 @@
+/** Access tokens: JWTs signed with Ed25519, 15 minutes long (decisions §3, RFC 9068). */
+import { errors, jwtVerify, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
+import { type Clock, MINUTE, SECOND } from '../../../lib/clock.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Role } from '../../../lib/roles.ts'
+import { ALGORITHM, type SigningKeys } from './signing-keys.service.ts'
+
+export const ACCESS_TOKEN_MS = 15 * MINUTE
+const TYPE = 'at+jwt'
+
+/** What a token proves; whether its session still lives is asked elsewhere. */
+export interface AccessClaims {
+  userId: number
+  tenantId: number
+  /** The session's id. */
+  jti: string
+  /** Milliseconds since the epoch after which the token is void. */
+  expiresAt: number
+}
+
+export interface AccessTokens {
+  sign(subject: { userId: number; tenantId: number; role: Role; jti: string }): Promise<string>
+  /** @throws Problem 401 unless this service signed the token and it has not expired */
+  verify(token: string): Promise<AccessClaims> | AccessClaims
+  /** Forgets what was verified, when keys have changed. */
+  forget(): void
+}
+
+/** @param issuer the service's public address, the `iss` claim */
+export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): AccessTokens {
+  // A client sends the same token many times: its signature is checked once.
+  const verified = new LRUCache<string, AccessClaims>({ max: 20_000 })
+
+  async function check(token: string): Promise<AccessClaims> {
+    const claims = await readClaims(token, keys, clock, issuer)
+    verified.set(token, claims)
+    return claims
+  }
+
+  return {
+    async sign({ userId, tenantId, role, jti }) {
+      const { kid, key } = keys.signer()
+      const now = Math.floor(clock.now() / SECOND)
+      return new SignJWT({ tid: tenantId, role })
+        .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
+        .setIssuer(issuer)
+        .setSubject(String(userId))
+        .setJti(jti)
+        .setIssuedAt(now)
+        .setExpirationTime(now + ACCESS_TOKEN_MS / SECOND)
+        .sign(key)
+    },
+    verify(token) {
+      const known = verified.get(token)
+      if (!known) return check(token)
+      if (known.expiresAt > clock.now()) return known
+      verified.delete(token)
+      throw new Problem('invalid_token')
+    },
+    forget: () => verified.clear(),
+  }
+}
+
+async function readClaims(
+  token: string,
+  keys: SigningKeys,
+  clock: Clock,
+  issuer: string,
+): Promise<AccessClaims> {
+  try {
+    const { payload } = await jwtVerify(
+      token,
+      async ({ kid }) => {
+        const key = typeof kid === 'string' ? await keys.verifier(kid) : undefined
+        if (!key) throw new errors.JWKSNoMatchingKey()
+        return key
+      },
+      {
+        algorithms: [ALGORITHM],
+        typ: TYPE,
+        issuer,
+        currentDate: new Date(clock.now()),
+        requiredClaims: ['sub', 'tid', 'jti', 'exp'],
+      },
+    )
+    return {
+      userId: Number(payload.sub),
+      tenantId: Number(payload.tid),
+      jti: String(payload.jti),
+      expiresAt: Number(payload.exp) * SECOND,
+    }
+  } catch (error) {
+    if (error instanceof errors.JOSEError) throw new Problem('invalid_token', { cause: error })
+    throw error
+  }
+}

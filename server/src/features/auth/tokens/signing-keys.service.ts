@@ -1,0 +1,148 @@
+/**
+ * The keys that sign access tokens: one signs, those before it still verify until every token they
+ * signed has expired. So keys change without signing anyone out.
+ */
+import {
+  type CryptoKey,
+  calculateJwkThumbprint,
+  exportJWK,
+  exportPKCS8,
+  generateKeyPair,
+  importJWK,
+  importPKCS8,
+} from 'jose'
+import { type Clock, DAY, HOUR, SECOND } from '../../../lib/clock.ts'
+import type { Sealer } from '../../../platform/crypto/index.ts'
+import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { append, SYSTEM } from '../../../platform/journal/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { JsonWebKeySet } from '../auth.schema.ts'
+import * as store from './signing-keys.store.ts'
+
+export const ALGORITHM = 'EdDSA'
+/** Longer than any access token lives, by far. */
+const VERIFIES_FOR = HOUR
+const FORGOTTEN_AFTER = DAY
+/** An unknown `kid` makes the keys be read again, but not more often than this. */
+const REREAD_AFTER = SECOND
+
+export interface SigningKeys {
+  /** The key that signs now. */
+  signer(): { kid: string; key: CryptoKey }
+  /** The public key of `kid`; read anew when it is not known yet, as another node may have made it. */
+  verifier(kid: string): Promise<CryptoKey | undefined>
+  jwks(): JsonWebKeySet
+  /** Makes a new signing key; the one before verifies on. */
+  rotate(): Promise<void>
+  /** Rotates when the signing key is older than `maxAgeMs`. */
+  rotateWhenOlder(maxAgeMs: number): Promise<void>
+}
+
+interface Loaded {
+  kid: string
+  createdAt: number
+  publicKey: CryptoKey
+  jwk: JsonWebKeySet['keys'][number]
+}
+
+export async function openSigningKeys(
+  db: Scopes,
+  changes: Changes,
+  sealer: Sealer,
+  clock: Clock,
+  log: Logger,
+): Promise<SigningKeys> {
+  let keys = new Map<string, Loaded>()
+  let signing: { kid: string; key: CryptoKey } | undefined
+  let readAt = Number.NEGATIVE_INFINITY
+
+  async function load(): Promise<void> {
+    readAt = clock.now()
+    const since = new Date(clock.now() - VERIFIES_FOR).toISOString()
+    const rows = await db.acrossTenants((tx) => store.listKeys(tx, since), 'read')
+    const loaded = await Promise.all(rows.map(publicPart))
+    const newest = rows.find((row) => row.retired_at === null)
+    const signer = newest && signing?.kid !== newest.kid ? await openPrivate(newest) : signing
+    keys = new Map(loaded.map((key) => [key.kid, key]))
+    signing = signer
+  }
+
+  async function openPrivate(row: store.SigningKeyRow) {
+    const pem = sealer.open(row.sealed_private_key, placeOf(row.kid)).toString('utf8')
+    return { kid: row.kid, key: await importPKCS8(pem, ALGORITHM) }
+  }
+
+  async function add(tx: TenantTx): Promise<boolean> {
+    const pair = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true })
+    const public_jwk = await exportJWK(pair.publicKey)
+    const kid = (await calculateJwkThumbprint(public_jwk)).slice(0, 16)
+    const sealed = sealer.seal(Buffer.from(await exportPKCS8(pair.privateKey)), placeOf(kid))
+    const added = await store.insertKey(tx, {
+      kid,
+      public_jwk: JSON.stringify(public_jwk),
+      sealed_private_key: sealed,
+      created_at: new Date(clock.now()).toISOString(),
+    })
+    if (added) {
+      tx.stale('keys')
+      await append(tx, SYSTEM, {
+        action: 'auth.key_rotated',
+        tenant_id: null,
+        resource_type: 'signing_key',
+        resource_id: kid,
+      })
+    }
+    return added
+  }
+
+  async function rotate(): Promise<void> {
+    await db.acrossTenants(async (tx) => {
+      const now = clock.now()
+      const iso = (ms: number) => new Date(ms).toISOString()
+      await store.retireKeys(tx, iso(now), iso(now - FORGOTTEN_AFTER))
+      await add(tx)
+    })
+    await load()
+  }
+
+  await load()
+  if (!signing) {
+    await db.acrossTenants(add)
+    await load()
+  }
+  changes.subscribe((topic) => {
+    if (topic === 'keys' || topic === null)
+      void canFail(load(), 'reading the signing keys anew', log)
+  })
+
+  return {
+    signer() {
+      if (!signing) throw new Error('no key signs; start makes one')
+      return signing
+    },
+    async verifier(kid) {
+      if (!keys.has(kid) && clock.now() - readAt >= REREAD_AFTER) await load()
+      return keys.get(kid)?.publicKey
+    },
+    jwks: () => ({ keys: [...keys.values()].map((key) => key.jwk) }),
+    rotate,
+    async rotateWhenOlder(maxAgeMs) {
+      const current = keys.get(signing?.kid ?? '')
+      if (current && clock.now() - current.createdAt > maxAgeMs) await rotate()
+    },
+  }
+}
+
+const placeOf = (kid: string) => `signing_keys.private_key:${kid}`
+
+async function publicPart(row: store.SigningKeyRow): Promise<Loaded> {
+  const { crv = '', x = '' } = row.public_jwk
+  return {
+    kid: row.kid,
+    createdAt: Date.parse(row.created_at),
+    // Imported once: a key that is imported for each token costs more than its signature.
+    publicKey: (await importJWK(row.public_jwk, ALGORITHM)) as CryptoKey,
+    jwk: { kty: 'OKP', crv, x, kid: row.kid, alg: ALGORITHM, use: 'sig' },
+  }
+}

@@ -1,0 +1,48 @@
+/** The signing keys' SQL. */
+
+import type { JWK } from 'jose'
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import '../auth.table.ts'
+
+export interface SigningKeyRow {
+  kid: string
+  public_jwk: JWK
+  sealed_private_key: Buffer
+  created_at: string
+  retired_at: string | null
+}
+
+/** The signing key and those retired after `since`, which still verify, newest first. */
+export function listKeys(tx: TenantTx, since: string): Promise<SigningKeyRow[]> {
+  return tx.db
+    .selectFrom('signing_keys')
+    .selectAll()
+    .where((eb) => eb.or([eb('retired_at', 'is', null), eb('retired_at', '>', since)]))
+    .orderBy(sql`retired_at is null`, 'desc')
+    .orderBy('retired_at', 'desc')
+    .execute()
+}
+
+/** Retires the signing key and forgets those retired before `forget`. */
+export async function retireKeys(tx: TenantTx, now: string, forget: string): Promise<void> {
+  await tx.db
+    .updateTable('signing_keys')
+    .set({ retired_at: now })
+    .where('retired_at', 'is', null)
+    .execute()
+  await tx.db.deleteFrom('signing_keys').where('retired_at', '<', forget).execute()
+}
+
+/** Adds the key that signs from now on. Answers false when another node has just added one. */
+export async function insertKey(
+  tx: TenantTx,
+  key: Omit<SigningKeyRow, 'retired_at' | 'public_jwk'> & { public_jwk: string },
+): Promise<boolean> {
+  const result = await tx.db
+    .insertInto('signing_keys')
+    .values(key)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return result.numInsertedOrUpdatedRows === 1n
+}

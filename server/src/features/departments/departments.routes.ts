@@ -1,0 +1,82 @@
+/** `/api/admin/departments*` and the public list. */
+import Type from 'typebox'
+import { admins, anyone, readers } from '../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../platform/http/index.ts'
+import {
+  Department,
+  DepartmentChange,
+  DepartmentPage,
+  DepartmentPath,
+  DepartmentQuery,
+  NewDepartment,
+  PublicDepartment,
+  SubdomainQuery,
+} from './departments.schema.ts'
+import type { Departments } from './departments.service.ts'
+
+const tag = 'Departments'
+
+export function departmentOperations(departments: Departments): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/admin/departments',
+      id: 'listDepartments',
+      summary: 'A page of departments; `search` finds a part of the name',
+      tag,
+      access: readers,
+      query: DepartmentQuery,
+      success: [200, DepartmentPage],
+      handle: ({ caller, query }) => departments.list(caller, query),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/departments',
+      id: 'createDepartment',
+      summary: "Creates a department, in the caller's tenant unless told otherwise",
+      tag,
+      access: admins,
+      body: NewDepartment,
+      success: [201, Department],
+      refusals: [404, 409],
+      handle: ({ caller, body }) => departments.create(caller, body),
+    }),
+    operation({
+      method: 'PUT',
+      path: '/api/admin/departments/{dept_id}',
+      id: 'updateDepartment',
+      summary: 'Changes a department; what is left out stays, null clears the head doctor',
+      tag,
+      access: admins,
+      params: DepartmentPath,
+      body: DepartmentChange,
+      success: [200, Department],
+      refusals: [404, 409],
+      handle: ({ caller, path, body }) => departments.update(caller, path.dept_id, body),
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/api/admin/departments/{dept_id}',
+      id: 'deleteDepartment',
+      summary: 'Deletes a department; its users stay, without one',
+      tag,
+      access: admins,
+      params: DepartmentPath,
+      success: [204, null],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => departments.delete(caller, path.dept_id),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/auth/departments',
+      id: 'listPublicDepartments',
+      summary: "A tenant's departments, to choose from at registration",
+      tag: 'Sign-in',
+      access: anyone,
+      query: SubdomainQuery,
+      success: [200, Type.Array(PublicDepartment)],
+      refusals: [404],
+      handle: ({ query }) => departments.listPublic(query.subdomain),
+    }),
+  ]
+}

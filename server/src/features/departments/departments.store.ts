@@ -1,0 +1,78 @@
+/** The departments' SQL. */
+import { sql } from 'kysely'
+import {
+  containing,
+  type Found,
+  ofScope,
+  readPage,
+  type TenantTx,
+} from '../../platform/db/index.ts'
+import type {
+  Department,
+  DepartmentChange,
+  DepartmentQuery,
+  PublicDepartment,
+} from './departments.schema.ts'
+import './departments.table.ts'
+
+const COLUMNS = ['id', 'tenant_id', 'name', 'head_doctor_id', 'created_at'] as const
+
+function visible(tx: TenantTx) {
+  return tx.db.selectFrom('departments').where(ofScope(tx, 'tenant_id'))
+}
+
+export function listDepartments(tx: TenantTx, query: DepartmentQuery): Promise<Found<Department>> {
+  let filtered = visible(tx).select(COLUMNS)
+  if (query.tenant_id) filtered = filtered.where('tenant_id', '=', query.tenant_id)
+  if (query.search)
+    filtered = filtered.where(sql<string>`lower(name)`, 'like', containing(query.search))
+  return readPage(tx, filtered, query, { column: query.sort_by, id: 'id' })
+}
+
+/** The departments of one tenant, for the public list. */
+export function listPublicDepartments(tx: TenantTx): Promise<PublicDepartment[]> {
+  return visible(tx).select(['id', 'name']).orderBy('name').orderBy('id').execute()
+}
+
+export function findDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
+  return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
+}
+
+/** As `findDepartment`, and keeps others from changing it until the transaction ends. */
+export function lockDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
+  return visible(tx).select(COLUMNS).where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+export function insertDepartment(
+  tx: TenantTx,
+  department: { tenant_id: number; name: string; head_doctor_id?: number | null },
+): Promise<Department> {
+  return tx.db
+    .insertInto('departments')
+    .values({ head_doctor_id: null, ...department })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
+export function updateDepartment(
+  tx: TenantTx,
+  id: number,
+  change: DepartmentChange,
+): Promise<Department> {
+  return tx.db
+    .updateTable('departments')
+    .set(change)
+    .where('id', '=', id)
+    .where(ofScope(tx, 'tenant_id'))
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
+/** Deletes the department; its users and patients stay, without one. */
+export async function deleteDepartment(tx: TenantTx, id: number): Promise<void> {
+  await tx.db
+    .deleteFrom('departments')
+    .where('id', '=', id)
+    .where(ofScope(tx, 'tenant_id'))
+    .execute()
+}

@@ -1,0 +1,3 @@
+/** What the composition root uses of health. */
+export { healthOperations } from './health.routes.ts'
+export { healthService } from './health.service.ts'

@@ -1,0 +1,76 @@
+/** An empty database gets the platform tenant and its first superadmin (decisions §2). */
+import { randomBytes } from 'node:crypto'
+import { StartupFault } from '../../lib/faults.ts'
+import { InvalidInput } from '../../lib/problems.ts'
+import { type Passwords, refuseWeakPassword } from '../../platform/crypto/index.ts'
+import type { Scopes } from '../../platform/db/index.ts'
+import { append, SYSTEM } from '../../platform/journal/index.ts'
+import { findPlatformTenant, insertTenant } from '../tenants/index.ts'
+import { insertUser } from '../users/index.ts'
+import { lockSetup } from './setup.store.ts'
+
+export interface Bootstrapped {
+  email: string
+  /** The generated password, to be shown once; null when it was given. */
+  password: string | null
+}
+
+/**
+ * Makes the platform tenant and its superadmin where there are none.
+ * @returns who can sign in; null when everything was there already
+ */
+export async function bootstrap(
+  db: Scopes,
+  passwords: Passwords,
+  first: { email: string; password: string | undefined },
+): Promise<Bootstrapped | null> {
+  if (await db.acrossTenants(findPlatformTenant, 'read')) return null
+  const password = first.password ?? randomBytes(12).toString('base64url')
+  refuseWeakBootstrap(password, first.email)
+  const password_hash = await passwords.hash(password)
+  const made = await db.acrossTenants(async (tx) => {
+    await lockSetup(tx)
+    if (await findPlatformTenant(tx)) return false
+    const tenant = await insertTenant(tx, {
+      name: 'Platform',
+      subdomain: 'platform',
+      is_platform: true,
+    })
+    const user = await insertUser(tx, {
+      tenant_id: tenant.id,
+      email: first.email,
+      full_name: 'Platform administrator',
+      role: 'superadmin',
+      department_id: null,
+      can_see_all_patients: false,
+      password_hash,
+      email_verified_at: new Date().toISOString(),
+    })
+    const common = { tenant_id: tenant.id, changes: { bootstrap: true } }
+    await append(tx, SYSTEM, {
+      ...common,
+      action: 'tenant.created',
+      resource_type: 'tenant',
+      resource_id: tenant.id,
+    })
+    await append(tx, SYSTEM, {
+      ...common,
+      action: 'user.created',
+      resource_type: 'user',
+      resource_id: user.id,
+    })
+    return true
+  })
+  return made ? { email: first.email, password: first.password ? null : password } : null
+}
+
+function refuseWeakBootstrap(password: string, email: string): void {
+  try {
+    refuseWeakPassword(password, email, [])
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error
+    throw new StartupFault(
+      `BOOTSTRAP_ADMIN_PASSWORD: ${error.faults[0]?.msg.replace('Value error, ', '')}.`,
+    )
+  }
+}

@@ -1,0 +1,92 @@
+/** The demo clinic: three departments, users of every role, 200 synthetic patients (decisions §11). */
+import type { Role } from '../../lib/roles.ts'
+import type { Passwords } from '../../platform/crypto/index.ts'
+import type { Scopes, TenantTx } from '../../platform/db/index.ts'
+import { append, SYSTEM } from '../../platform/journal/index.ts'
+import { insertDepartment } from '../departments/index.ts'
+import { insertPatients } from '../patients/index.ts'
+import { findTenantBySubdomain, insertTenant } from '../tenants/index.ts'
+import { insertUser } from '../users/index.ts'
+import { lockSetup } from './setup.store.ts'
+
+export const DEMO_SUBDOMAIN = 'demo'
+/** Known to everyone, as it is for trying out; the demo is never made in production. */
+export const DEMO_PASSWORD = 'try-Wardkeep-26'
+
+const DEPARTMENTS = ['Cardiology', 'Paediatrics', 'Radiology'] as const
+const PATIENTS = 200
+
+/** Who can sign in to the demo; the number is the department's. */
+const PEOPLE: readonly (readonly [
+  local: string,
+  name: string,
+  role: Role,
+  department: number | null,
+])[] = [
+  ['admin', 'Ada Ministra', 'admin', null],
+  ['doctor', 'Dora Herz', 'doctor', 0],
+  ['doctor2', 'Karl Kinder', 'doctor', 1],
+  ['nurse', 'Nora Pfleger', 'nurse', 0],
+  ['receptionist', 'Rita Empfang', 'receptionist', 0],
+  ['auditor', 'Otto Prüfer', 'auditor', null],
+]
+
+/** The demo's accounts, for the start to print. */
+export const DEMO_ACCOUNTS = PEOPLE.map(([local, , role]) => ({
+  email: `${local}@demo.local`,
+  role,
+}))
+
+/** Makes the demo tenant where there is none. Answers whether this call made it. */
+export async function makeDemo(db: Scopes, passwords: Passwords): Promise<boolean> {
+  if (await db.acrossTenants((tx) => findTenantBySubdomain(tx, DEMO_SUBDOMAIN), 'read'))
+    return false
+  const hashes = await Promise.all(PEOPLE.map(() => passwords.hash(DEMO_PASSWORD)))
+  return db.acrossTenants(async (tx) => {
+    await lockSetup(tx)
+    if (await findTenantBySubdomain(tx, DEMO_SUBDOMAIN)) return false
+    const tenant = await insertTenant(tx, {
+      name: 'Demo clinic',
+      subdomain: DEMO_SUBDOMAIN,
+      is_demo: true,
+    })
+    await fill(tx, tenant.id, hashes)
+    await append(tx, SYSTEM, {
+      action: 'tenant.created',
+      tenant_id: tenant.id,
+      resource_type: 'tenant',
+      resource_id: tenant.id,
+      changes: { demo: true, users: PEOPLE.length, patients: PATIENTS },
+    })
+    return true
+  })
+}
+
+async function fill(tx: TenantTx, tenantId: number, hashes: string[]): Promise<void> {
+  const departments: number[] = []
+  for (const name of DEPARTMENTS)
+    departments.push((await insertDepartment(tx, { tenant_id: tenantId, name })).id)
+  const doctors: number[] = []
+  for (const [index, [local, full_name, role, department]] of PEOPLE.entries()) {
+    const user = await insertUser(tx, {
+      tenant_id: tenantId,
+      email: `${local}@demo.local`,
+      full_name,
+      role,
+      department_id: department === null ? null : (departments[department] ?? null),
+      can_see_all_patients: role === 'admin',
+      password_hash: hashes[index] as string,
+      email_verified_at: new Date().toISOString(),
+    })
+    if (role === 'doctor') doctors.push(user.id)
+  }
+  const pick = (ids: number[], index: number) => ids[index % ids.length] ?? null
+  await insertPatients(
+    tx,
+    Array.from({ length: PATIENTS }, (_, index) => ({
+      tenant_id: tenantId,
+      department_id: pick(departments, index),
+      attending_doctor_id: pick(doctors, index),
+    })),
+  )
+}

@@ -1,0 +1,13 @@
+/** What other features and the composition root may use of tenants. */
+
+export { tenantOperations } from './tenants.routes.ts'
+export { type EndTenantSessions, type Tenants, tenantsService } from './tenants.service.ts'
+export {
+  countTenants,
+  findOnlyTenant,
+  findPlatformTenant,
+  findTenant,
+  findTenantBySubdomain,
+  insertTenant,
+  type KnownTenant,
+} from './tenants.store.ts'

@@ -1,0 +1,55 @@
+/** Tenants on the wire. */
+import Type, { type Static } from 'typebox'
+import { FreeForm, Id, Name, Timestamp } from '../../lib/shapes.ts'
+
+export const Tenant = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    subdomain: Type.String(),
+    settings: FreeForm,
+    is_active: Type.Boolean(),
+    created_at: Timestamp,
+  },
+  { $id: 'Tenant' },
+)
+export type Tenant = Static<typeof Tenant>
+
+/** What is never a tenant's subdomain: names that the service or its hosts need themselves. */
+const RESERVED = ['www', 'api', 'admin', 'app', 'static']
+
+/** RFC 1035 label in lower case, and none of the reserved words (decisions §2). */
+const Subdomain = Type.String({
+  pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
+  not: { enum: RESERVED },
+})
+
+/** Free-form, but what the service itself reads in it has its type. */
+const Settings = Type.Unsafe<Record<string, unknown>>({
+  ...FreeForm,
+  properties: {
+    listed: { type: 'boolean', description: 'false keeps the tenant off the public list' },
+  },
+})
+
+export const NewTenant = Type.Object({
+  name: Name,
+  subdomain: Subdomain,
+  settings: Type.Optional(Settings),
+})
+export type NewTenant = Static<typeof NewTenant>
+
+export const TenantChange = Type.Object({
+  name: Type.Optional(Name),
+  settings: Type.Optional(Settings),
+  is_active: Type.Optional(Type.Boolean()),
+})
+export type TenantChange = Static<typeof TenantChange>
+
+export const TenantPath = Type.Object({ tenant_id: Id })
+
+export const PublicTenant = Type.Object(
+  { id: Id, name: Type.String(), subdomain: Type.String() },
+  { $id: 'PublicTenant' },
+)
+export type PublicTenant = Static<typeof PublicTenant>

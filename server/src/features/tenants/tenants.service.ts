@@ -1,0 +1,106 @@
+/** The rules of tenants. Each command is one transaction and one journal entry. */
+import { Problem } from '../../lib/problems.ts'
+import type { Admin, Reader, Superadmin } from '../../platform/access/index.ts'
+import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
+import { actorOf, append, changesBetween, SYSTEM } from '../../platform/journal/index.ts'
+import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
+import * as store from './tenants.store.ts'
+
+const NO_TENANT = { detail: 'There is no such tenant' }
+
+/** Ends sessions within the transaction; handed in, as sessions know tenants and not the reverse. */
+export type EndTenantSessions = (tx: TenantTx, tenantId: number, reason: string) => Promise<void>
+
+export interface Tenants {
+  list(caller: Reader): Promise<Tenant[]>
+  listPublic(): Promise<PublicTenant[]>
+  get(caller: Admin, id: number): Promise<Tenant>
+  create(caller: Superadmin, tenant: NewTenant): Promise<Tenant>
+  update(caller: Admin, id: number, change: TenantChange): Promise<Tenant>
+  delete(caller: Superadmin, id: number): Promise<void>
+  /** Puts a deleted tenant back, for the command line. @throws Problem 404 */
+  restore(id: number): Promise<Tenant>
+}
+
+export function tenantsService(db: Scopes, endSessions: EndTenantSessions): Tenants {
+  return {
+    list: (caller) => forCaller(db, caller, store.listTenants, 'read'),
+
+    listPublic: () => db.acrossTenants(store.listPublicTenants, 'read'),
+
+    get: (caller, id) => forCaller(db, caller, (tx) => found(store.findTenant(tx, id)), 'read'),
+
+    create: (caller, tenant) =>
+      db.acrossTenants(async (tx) => {
+        const created = await store.insertTenant(tx, tenant)
+        await append(tx, actorOf(caller), {
+          ...entryOf('tenant.created', created.id),
+          changes: changesBetween<Tenant>(null, created, FIELDS),
+        })
+        return created
+      }),
+
+    update: (caller, id, change) =>
+      forCaller(db, caller, async (tx) => {
+        const before = await found(store.lockTenant(tx, id))
+        const active = change.is_active
+        if (active !== undefined && caller.role !== 'superadmin')
+          throw new Problem('superadmin_required', {
+            detail: 'Only a superadmin may activate or deactivate a tenant',
+          })
+        if (active === false) refuseProtected(caller, before)
+        if (Object.keys(change).length === 0) return before
+        const after = await store.updateTenant(tx, id, change)
+        if (before.is_active && active === false) await endSessions(tx, id, 'tenant_deactivated')
+        tx.stale(`tenant:${id}`)
+        const turned = active !== undefined && active !== before.is_active
+        await append(tx, actorOf(caller), {
+          ...entryOf(
+            turned ? (active ? 'tenant.activated' : 'tenant.deactivated') : 'tenant.updated',
+            id,
+          ),
+          changes: changesBetween<Tenant>(before, after, FIELDS),
+        })
+        return after
+      }),
+
+    delete: (caller, id) =>
+      db.acrossTenants(async (tx) => {
+        const tenant = await found(store.lockTenant(tx, id))
+        refuseProtected(caller, tenant)
+        await store.markDeleted(tx, id)
+        await endSessions(tx, id, 'tenant_deleted')
+        tx.stale(`tenant:${id}`)
+        await append(tx, actorOf(caller), entryOf('tenant.deleted', id))
+      }),
+
+    restore: (id) =>
+      db.acrossTenants(async (tx) => {
+        const tenant = await store.unmarkDeleted(tx, id)
+        if (!tenant)
+          throw new Problem('not_found', { detail: `No deleted tenant has the id ${id}` })
+        tx.stale(`tenant:${id}`)
+        await append(tx, SYSTEM, entryOf('tenant.restored', id))
+        return tenant
+      }),
+  }
+}
+
+const FIELDS = ['name', 'subdomain', 'settings', 'is_active'] as const
+
+type TenantAction =
+  `tenant.${'created' | 'updated' | 'activated' | 'deactivated' | 'deleted' | 'restored'}`
+
+function entryOf(action: TenantAction, id: number) {
+  return { action, tenant_id: id, resource_type: 'tenant', resource_id: id }
+}
+
+async function found<T>(tenant: Promise<T | undefined>): Promise<T> {
+  const record = await tenant
+  if (!record) throw new Problem('not_found', NO_TENANT)
+  return record
+}
+
+function refuseProtected(caller: Admin, tenant: store.KnownTenant): void {
+  if (tenant.is_platform || tenant.id === caller.tenant_id) throw new Problem('tenant_protected')
+}

@@ -1,0 +1,115 @@
+/** The tenants' SQL. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../platform/db/index.ts'
+import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
+import './tenants.table.ts'
+
+const COLUMNS = ['id', 'name', 'subdomain', 'settings', 'is_active', 'created_at'] as const
+
+/** A tenant with what only the service itself needs to know. */
+export type KnownTenant = Tenant & { is_platform: boolean; is_demo: boolean }
+
+function living(tx: TenantTx) {
+  const tenants = tx.db.selectFrom('tenants').where('deleted_at', 'is', null)
+  return tx.tenantId === null ? tenants : tenants.where('id', '=', tx.tenantId)
+}
+
+export function listTenants(tx: TenantTx): Promise<Tenant[]> {
+  return living(tx).select(COLUMNS).orderBy('id').execute()
+}
+
+/** The tenants that anyone may choose from at sign-in (decisions §2). */
+export function listPublicTenants(tx: TenantTx): Promise<PublicTenant[]> {
+  return living(tx)
+    .select(['id', 'name', 'subdomain'])
+    .where('is_active', '=', true)
+    .where('is_platform', '=', false)
+    .where(sql<boolean>`coalesce(settings -> 'listed', 'true') <> 'false'`)
+    .orderBy('name')
+    .orderBy('id')
+    .execute()
+}
+
+export function findTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
+  return living(tx)
+    .select([...COLUMNS, 'is_platform', 'is_demo'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** As `findTenant`, and keeps others from changing the tenant until the transaction ends. */
+export function lockTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
+  return living(tx)
+    .select([...COLUMNS, 'is_platform', 'is_demo'])
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+export function findTenantBySubdomain(
+  tx: TenantTx,
+  subdomain: string,
+): Promise<KnownTenant | undefined> {
+  return living(tx)
+    .select([...COLUMNS, 'is_platform', 'is_demo'])
+    .where('subdomain', '=', subdomain)
+    .executeTakeFirst()
+}
+
+/** The only tenant besides the platform's; undefined when there are none or several. */
+export async function findOnlyTenant(tx: TenantTx): Promise<KnownTenant | undefined> {
+  const tenants = await living(tx)
+    .select([...COLUMNS, 'is_platform', 'is_demo'])
+    .where('is_platform', '=', false)
+    .limit(2)
+    .execute()
+  return tenants.length === 1 ? tenants[0] : undefined
+}
+
+export function insertTenant(
+  tx: TenantTx,
+  tenant: NewTenant & { is_platform?: boolean; is_demo?: boolean },
+): Promise<Tenant> {
+  return tx.db
+    .insertInto('tenants')
+    .values({ ...tenant, settings: JSON.stringify(tenant.settings ?? {}) })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
+export function updateTenant(tx: TenantTx, id: number, change: TenantChange): Promise<Tenant> {
+  const { settings, ...plain } = change
+  return tx.db
+    .updateTable('tenants')
+    .set({ ...plain, ...(settings ? { settings: JSON.stringify(settings) } : {}) })
+    .where('id', '=', id)
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
+export async function markDeleted(tx: TenantTx, id: number): Promise<void> {
+  await tx.db.updateTable('tenants').set({ deleted_at: sql`now()` }).where('id', '=', id).execute()
+}
+
+/** Takes a deletion back. Answers the tenant; undefined when none of the id is deleted. */
+export function unmarkDeleted(tx: TenantTx, id: number): Promise<Tenant | undefined> {
+  return tx.db
+    .updateTable('tenants')
+    .set({ deleted_at: null })
+    .where('id', '=', id)
+    .where('deleted_at', 'is not', null)
+    .returning(COLUMNS)
+    .executeTakeFirst()
+}
+
+export async function countTenants(tx: TenantTx): Promise<number> {
+  const { count } = await living(tx)
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** The platform's own tenant; there is one from the first start on. */
+export function findPlatformTenant(tx: TenantTx): Promise<Tenant | undefined> {
+  return living(tx).select(COLUMNS).where('is_platform', '=', true).executeTakeFirst()
+}

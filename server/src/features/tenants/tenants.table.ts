@@ -1,0 +1,19 @@
+import type { Generated, JSONColumnType } from 'kysely'
+
+export interface TenantsTable {
+  id: Generated<number>
+  name: string
+  subdomain: string
+  settings: JSONColumnType<Record<string, unknown>>
+  is_active: Generated<boolean>
+  is_platform: Generated<boolean>
+  is_demo: Generated<boolean>
+  created_at: Generated<string>
+  deleted_at: string | null
+}
+
+declare module '../../platform/db/database.ts' {
+  interface Database {
+    tenants: TenantsTable
+  }
+}

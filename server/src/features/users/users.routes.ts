@@ -1,0 +1,139 @@
+/** `/api/admin/users*` and the caller's own password. */
+import { admins, readers, signedIn } from '../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../platform/http/index.ts'
+import {
+  Done,
+  NewUser,
+  OwnPasswordChange,
+  PasswordReset,
+  RoleChange,
+  User,
+  UserChange,
+  UserPage,
+  UserPath,
+  UserQuery,
+} from './users.schema.ts'
+import type { Users } from './users.service.ts'
+
+const tag = 'Users'
+const ofUser = { tag, access: admins, params: UserPath } as const
+
+export function userOperations(users: Users): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/admin/users',
+      id: 'listUsers',
+      summary: 'A page of users; `search` finds a part of the name or the e-mail address',
+      tag,
+      access: readers,
+      query: UserQuery,
+      success: [200, UserPage],
+      handle: ({ caller, query }) => users.list(caller, query),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/users',
+      id: 'createUser',
+      summary: "Creates a user, in the caller's tenant unless told otherwise",
+      tag,
+      access: admins,
+      body: NewUser,
+      success: [201, User],
+      refusals: [404, 409],
+      handle: ({ caller, body }) => users.create(caller, body),
+    }),
+    operation({
+      ...ofUser,
+      method: 'GET',
+      path: '/api/admin/users/{user_id}',
+      id: 'getUser',
+      summary: 'One user',
+      success: [200, User],
+      refusals: [404],
+      handle: ({ caller, path }) => users.get(caller, path.user_id),
+    }),
+    operation({
+      ...ofUser,
+      method: 'PUT',
+      path: '/api/admin/users/{user_id}',
+      id: 'updateUser',
+      summary: 'Changes a user; what is left out stays, null takes the department away',
+      body: UserChange,
+      success: [200, User],
+      refusals: [404, 409],
+      handle: ({ caller, path, body }) => users.update(caller, path.user_id, body),
+    }),
+    operation({
+      ...ofUser,
+      method: 'DELETE',
+      path: '/api/admin/users/{user_id}',
+      id: 'deleteUser',
+      summary: 'Deletes a user and signs them out',
+      success: [204, null],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => users.delete(caller, path.user_id),
+    }),
+    operation({
+      ...ofUser,
+      method: 'POST',
+      path: '/api/admin/users/{user_id}/block',
+      id: 'blockUser',
+      summary: 'Blocks a user and signs them out',
+      success: [200, User],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => users.block(caller, path.user_id),
+    }),
+    operation({
+      ...ofUser,
+      method: 'POST',
+      path: '/api/admin/users/{user_id}/unblock',
+      id: 'unblockUser',
+      summary: 'Lets a blocked user sign in again',
+      success: [200, User],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => users.unblock(caller, path.user_id),
+    }),
+    operation({
+      ...ofUser,
+      method: 'PUT',
+      path: '/api/admin/users/{user_id}/password',
+      id: 'resetUserPassword',
+      summary: "Sets a user's password and ends their sessions",
+      body: PasswordReset,
+      success: [200, Done],
+      refusals: [404, 409],
+      handle: async ({ caller, path, body }) => {
+        await users.resetPassword(caller, path.user_id, body.password)
+        return { detail: "The password was changed and the user's sessions were ended" }
+      },
+    }),
+    operation({
+      ...ofUser,
+      method: 'PUT',
+      path: '/api/admin/users/{user_id}/role',
+      id: 'changeUserRole',
+      summary: 'Gives a user another role and signs them out',
+      body: RoleChange,
+      success: [200, User],
+      refusals: [404, 409],
+      handle: ({ caller, path, body }) => users.changeRole(caller, path.user_id, body.role),
+    }),
+    operation({
+      method: 'PUT',
+      path: '/api/users/me/password',
+      id: 'changeOwnPassword',
+      summary: "Changes the caller's password and ends all their sessions",
+      tag: 'Profile',
+      access: signedIn,
+      throttled: true,
+      body: OwnPasswordChange,
+      success: [200, Done],
+      refusals: [409],
+      handle: async ({ caller, body }) => {
+        await users.changeOwnPassword(caller, body)
+        return { detail: 'The password was changed; sign in again' }
+      },
+    }),
+  ]
+}

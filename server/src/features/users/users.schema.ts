@@ -1,0 +1,83 @@
+/** Users on the wire. */
+import Type, { type Static } from 'typebox'
+import { pageOf, pageQuery } from '../../lib/page.ts'
+import { ROLES } from '../../lib/roles.ts'
+import {
+  EmailAddress,
+  Id,
+  Name,
+  NewPassword,
+  Nullable,
+  OneOf,
+  Timestamp,
+} from '../../lib/shapes.ts'
+
+const fields = {
+  id: Id,
+  email: Type.String(),
+  full_name: Type.String(),
+  role: OneOf(ROLES),
+  tenant_id: Id,
+  department_id: Nullable(Id),
+  can_see_all_patients: Type.Boolean(),
+  is_active: Type.Boolean(),
+  email_verified: Type.Boolean(),
+  totp_enabled: Type.Boolean(),
+  created_at: Timestamp,
+  last_login_at: Nullable(Timestamp),
+}
+
+/** The administration view. */
+export const User = Type.Object(fields, { $id: 'User' })
+export type User = Static<typeof User>
+
+/** The profile view: what a user sees of themselves. */
+export const Profile = Type.Object(
+  { ...fields, department_name: Nullable(Type.String()) },
+  { $id: 'Profile' },
+)
+export type Profile = Static<typeof Profile>
+
+export const UserPage = pageOf(User)
+
+export const UserQuery = Type.Object({
+  tenant_id: Type.Optional(Id),
+  search: Type.Optional(Type.String({ maxLength: 200, trim: true })),
+  role: Type.Optional(OneOf(ROLES)),
+  is_active: Type.Optional(Type.Boolean()),
+  ...pageQuery(['id', 'email', 'full_name', 'role', 'created_at'], {
+    sort_by: 'id',
+    sort_order: 'asc',
+  }),
+})
+export type UserQuery = Static<typeof UserQuery>
+
+export const NewUser = Type.Object({
+  email: EmailAddress,
+  password: NewPassword,
+  full_name: Name,
+  role: OneOf(ROLES),
+  tenant_id: Type.Optional(Id),
+  department_id: Type.Optional(Nullable(Id)),
+  can_see_all_patients: Type.Optional(Type.Boolean()),
+})
+export type NewUser = Static<typeof NewUser>
+
+export const UserChange = Type.Object({
+  full_name: Type.Optional(Name),
+  department_id: Type.Optional(Nullable(Id)),
+  can_see_all_patients: Type.Optional(Type.Boolean()),
+})
+export type UserChange = Static<typeof UserChange>
+
+export const RoleChange = Type.Object({ role: OneOf(ROLES) })
+export const PasswordReset = Type.Object({ password: NewPassword })
+export const OwnPasswordChange = Type.Object({
+  current_password: Type.String({ maxLength: 1000 }),
+  new_password: NewPassword,
+})
+export type OwnPasswordChange = Static<typeof OwnPasswordChange>
+
+export const UserPath = Type.Object({ user_id: Id })
+
+export const Done = Type.Object({ detail: Type.String() })

@@ -1,0 +1,232 @@
+/** The rules of users. Each command is one transaction and one journal entry. */
+
+import type { Clock } from '../../lib/clock.ts'
+import { type Page, toPage } from '../../lib/page.ts'
+import { invalidValue, Problem } from '../../lib/problems.ts'
+import type { Role } from '../../lib/roles.ts'
+import { type Admin, type Caller, ownTenant, type Reader } from '../../platform/access/index.ts'
+import { type Passwords, refuseWeakPassword } from '../../platform/crypto/index.ts'
+import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
+import { type Action, actorOf, append, changesBetween } from '../../platform/journal/index.ts'
+import { findDepartment } from '../departments/index.ts'
+import { findTenant } from '../tenants/index.ts'
+import type { NewUser, OwnPasswordChange, User, UserChange, UserQuery } from './users.schema.ts'
+import * as store from './users.store.ts'
+
+/** Ends a user's sessions within the transaction; handed in, as sessions know users. */
+export type EndUserSessions = (
+  tx: TenantTx,
+  user: { id: number; tenant_id: number },
+  reason: string,
+) => Promise<void>
+
+export interface UsersDeps {
+  db: Scopes
+  clock: Clock
+  passwords: Passwords
+  endSessions: EndUserSessions
+}
+
+export interface Users {
+  list(caller: Reader, query: UserQuery): Promise<Page<User>>
+  get(caller: Admin, id: number): Promise<User>
+  create(caller: Admin, user: NewUser): Promise<User>
+  update(caller: Admin, id: number, change: UserChange): Promise<User>
+  delete(caller: Admin, id: number): Promise<void>
+  block(caller: Admin, id: number): Promise<User>
+  unblock(caller: Admin, id: number): Promise<User>
+  changeRole(caller: Admin, id: number, role: Role): Promise<User>
+  /** Sets another's password and ends their sessions. */
+  resetPassword(caller: Admin, id: number, password: string): Promise<void>
+  /** Sets one's own password, knowing the current one, and ends all one's sessions. */
+  changeOwnPassword(caller: Caller, change: OwnPasswordChange): Promise<void>
+}
+
+const FIELDS = [
+  'email',
+  'full_name',
+  'role',
+  'department_id',
+  'can_see_all_patients',
+  'is_active',
+] as const
+
+export function usersService({ db, clock, passwords, endSessions }: UsersDeps): Users {
+  /** A command on another user: finds, locks and checks the target, changes it and says so. */
+  function onUser<T>(
+    caller: Admin,
+    id: number,
+    work: (tx: TenantTx, target: User, superadmins: number) => Promise<T>,
+  ): Promise<T> {
+    return forCaller(db, caller, async (tx) => {
+      // Always in this order: of two superadmins who demote each other one must wait, not both.
+      const superadmins = caller.role === 'superadmin' ? await store.lockSuperadmins(tx) : 0
+      const target = await store.lockUser(tx, id)
+      if (!target) throw new Problem('not_found', { detail: 'There is no such user' })
+      if (target.role === 'superadmin' && caller.role !== 'superadmin')
+        throw new Problem('superadmin_required', {
+          detail: 'Only a superadmin may act on a superadmin',
+        })
+      return work(tx, target, superadmins)
+    })
+  }
+
+  async function record(
+    tx: TenantTx,
+    caller: Caller,
+    action: Action,
+    before: User | null,
+    after: User | null,
+  ) {
+    const user = (after ?? before) as User
+    tx.stale(`user:${user.id}`)
+    await append(tx, actorOf(caller), {
+      action,
+      tenant_id: user.tenant_id,
+      resource_type: 'user',
+      resource_id: user.id,
+      changes: changesBetween<User>(before, after, FIELDS),
+    })
+  }
+
+  return {
+    async list(caller, query) {
+      ownTenant(caller, query.tenant_id)
+      const found = await forCaller(db, caller, (tx) => store.listUsers(tx, query), 'read')
+      return toPage(query, found)
+    },
+
+    get: (caller, id) =>
+      forCaller(
+        db,
+        caller,
+        async (tx) => {
+          const user = await store.findUser(tx, id)
+          if (!user) throw new Problem('not_found', { detail: 'There is no such user' })
+          return user
+        },
+        'read',
+      ),
+
+    async create(caller, user) {
+      const { password, tenant_id, ...fields } = user
+      const tenantId = ownTenant(caller, tenant_id) ?? caller.tenant_id
+      requireSuperadminFor(caller, user.role)
+      refuseWeakPassword(password, user.email, ['body', 'password'])
+      const password_hash = await passwords.hash(password)
+      return forCaller(db, caller, async (tx) => {
+        if (!(await findTenant(tx, tenantId)))
+          throw new Problem('not_found', { detail: 'There is no such tenant' })
+        await requireDepartment(tx, tenantId, fields.department_id)
+        const created = await store.insertUser(tx, {
+          department_id: null,
+          can_see_all_patients: false,
+          ...fields,
+          tenant_id: tenantId,
+          password_hash,
+          // An administrator vouches for the addresses that they enter.
+          email_verified_at: new Date(clock.now()).toISOString(),
+        })
+        await record(tx, caller, 'user.created', null, created)
+        return created
+      })
+    },
+
+    update: (caller, id, change) =>
+      onUser(caller, id, async (tx, before) => {
+        await requireDepartment(tx, before.tenant_id, change.department_id)
+        if (Object.keys(change).length === 0) return before
+        const after = await store.updateUser(tx, id, change)
+        await record(tx, caller, 'user.updated', before, after)
+        return after
+      }),
+
+    delete: (caller, id) =>
+      onUser(caller, id, async (tx, target, superadmins) => {
+        refuseLosing(caller, target, superadmins)
+        await store.deleteUser(tx, id)
+        await record(tx, caller, 'user.deleted', target, null)
+      }),
+
+    block: (caller, id) =>
+      onUser(caller, id, async (tx, before, superadmins) => {
+        refuseLosing(caller, before, superadmins)
+        if (!before.is_active) return before
+        const after = await store.updateUser(tx, id, { is_active: false })
+        await endSessions(tx, after, 'blocked')
+        await record(tx, caller, 'user.blocked', before, after)
+        return after
+      }),
+
+    unblock: (caller, id) =>
+      onUser(caller, id, async (tx, before) => {
+        if (before.is_active) return before
+        const after = await store.updateUser(tx, id, { is_active: true })
+        await record(tx, caller, 'user.unblocked', before, after)
+        return after
+      }),
+
+    changeRole: (caller, id, role) =>
+      onUser(caller, id, async (tx, before, superadmins) => {
+        requireSuperadminFor(caller, role)
+        if (before.role === role) return before
+        refuseLosing(caller, before, superadmins)
+        const after = await store.updateUser(tx, id, { role })
+        await endSessions(tx, after, 'role_changed')
+        await record(tx, caller, 'user.role_changed', before, after)
+        return after
+      }),
+
+    async resetPassword(caller, id, password) {
+      // Judged by the address as well, so the target is looked up first; 422 comes before 404 only
+      // for what the input alone shows.
+      refuseWeakPassword(password, '', ['body', 'password'])
+      const password_hash = await passwords.hash(password)
+      await onUser(caller, id, async (tx, target) => {
+        refuseWeakPassword(password, target.email, ['body', 'password'])
+        await store.setPasswordHash(tx, id, password_hash)
+        await endSessions(tx, target, 'password_changed')
+        await record(tx, caller, 'user.password_changed', target, target)
+      })
+    },
+
+    async changeOwnPassword(caller, change) {
+      refuseWeakPassword(change.new_password, caller.email, ['body', 'new_password'])
+      const { user_id: id, tenant_id } = caller
+      const current = await db.inTenant(tenant_id, (tx) => store.findPasswordHash(tx, id), 'read')
+      if (!current || !(await passwords.verify(current, change.current_password)))
+        throw new Problem('wrong_password')
+      const fresh = await passwords.hash(change.new_password)
+      await db.inTenant(tenant_id, async (tx) => {
+        const user = await store.findUser(tx, id)
+        if (!user || !(await store.replacePasswordHash(tx, id, current, fresh)))
+          throw new Problem('conflict')
+        await endSessions(tx, user, 'password_changed')
+        await record(tx, caller, 'user.password_changed', user, user)
+      })
+    },
+  }
+}
+
+function requireSuperadminFor(caller: Caller, role: Role): void {
+  if (role === 'superadmin' && caller.role !== 'superadmin')
+    throw new Problem('superadmin_required', { detail: 'Only a superadmin may make a superadmin' })
+}
+
+/** Nobody takes away their own account, nor the last active superadmin (decisions §2). */
+function refuseLosing(caller: Caller, target: User, superadmins: number): void {
+  if (target.id === caller.user_id) throw new Problem('own_account')
+  if (target.role === 'superadmin' && target.is_active && superadmins <= 1)
+    throw new Problem('last_superadmin')
+}
+
+async function requireDepartment(
+  tx: TenantTx,
+  tenantId: number,
+  id?: number | null,
+): Promise<void> {
+  if (!id) return
+  const department = await findDepartment(tx, id)
+  if (department?.tenant_id !== tenantId)
+    throw invalidValue(['body', 'department_id'], 'the tenant has no such department')
+}

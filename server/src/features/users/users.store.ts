@@ -1,0 +1,139 @@
+/** The users' SQL. */
+import { sql } from 'kysely'
+import type { Role } from '../../lib/roles.ts'
+import {
+  containing,
+  type Found,
+  ofScope,
+  readPage,
+  type TenantTx,
+} from '../../platform/db/index.ts'
+import type { User, UserChange, UserQuery } from './users.schema.ts'
+import './users.table.ts'
+
+/** The columns of the administration view; the password's hash is never among them. */
+const COLUMNS = [
+  'id',
+  'email',
+  'full_name',
+  'role',
+  'tenant_id',
+  'department_id',
+  'can_see_all_patients',
+  'is_active',
+  sql<boolean>`email_verified_at is not null`.as('email_verified'),
+  sql<boolean>`totp_enabled_at is not null`.as('totp_enabled'),
+  'created_at',
+  'last_login_at',
+] as const
+
+function visible(tx: TenantTx) {
+  return tx.db.selectFrom('users').where(ofScope(tx, 'tenant_id'))
+}
+
+function updating(tx: TenantTx, id: number) {
+  return tx.db.updateTable('users').where('id', '=', id).where(ofScope(tx, 'tenant_id'))
+}
+
+export function listUsers(tx: TenantTx, query: UserQuery): Promise<Found<User>> {
+  let filtered = visible(tx).select(COLUMNS)
+  if (query.tenant_id) filtered = filtered.where('tenant_id', '=', query.tenant_id)
+  if (query.role) filtered = filtered.where('role', '=', query.role)
+  if (query.is_active !== undefined) filtered = filtered.where('is_active', '=', query.is_active)
+  if (query.search) filtered = filtered.where('search', 'like', containing(query.search))
+  return readPage(tx, filtered, query, { column: query.sort_by, id: 'id' })
+}
+
+export function findUser(tx: TenantTx, id: number): Promise<User | undefined> {
+  return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
+}
+
+/** As `findUser`, and keeps others from changing the user until the transaction ends. */
+export function lockUser(tx: TenantTx, id: number): Promise<User | undefined> {
+  return visible(tx).select(COLUMNS).where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+/**
+ * How many superadmins are active, holding them all until the transaction ends: of two who demote
+ * each other, the second sees what the first has done.
+ */
+export async function lockSuperadmins(tx: TenantTx): Promise<number> {
+  const rows = await visible(tx)
+    .select('id')
+    .where('role', '=', 'superadmin')
+    .where('is_active', '=', true)
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+  return rows.length
+}
+
+export interface UserRow {
+  tenant_id: number
+  email: string
+  full_name: string
+  role: Role
+  department_id: number | null
+  can_see_all_patients: boolean
+  password_hash: string
+  email_verified_at: string | null
+}
+
+export function insertUser(tx: TenantTx, user: UserRow): Promise<User> {
+  return tx.db.insertInto('users').values(user).returning(COLUMNS).executeTakeFirstOrThrow()
+}
+
+export function updateUser(
+  tx: TenantTx,
+  id: number,
+  change: UserChange & { role?: Role; is_active?: boolean },
+): Promise<User> {
+  return updating(tx, id).set(change).returning(COLUMNS).executeTakeFirstOrThrow()
+}
+
+export async function deleteUser(tx: TenantTx, id: number): Promise<void> {
+  await tx.db.deleteFrom('users').where('id', '=', id).where(ofScope(tx, 'tenant_id')).execute()
+}
+
+export async function setPasswordHash(tx: TenantTx, id: number, hash: string): Promise<void> {
+  await updating(tx, id).set({ password_hash: hash }).execute()
+}
+
+/** Sets the hash only while it is still `expected`: of two changes at once one wins. */
+export async function replacePasswordHash(
+  tx: TenantTx,
+  id: number,
+  expected: string,
+  hash: string,
+): Promise<boolean> {
+  const changed = await updating(tx, id)
+    .set({ password_hash: hash })
+    .where('password_hash', '=', expected)
+    .executeTakeFirst()
+  return changed.numUpdatedRows === 1n
+}
+
+export async function findPasswordHash(tx: TenantTx, id: number): Promise<string | undefined> {
+  const row = await visible(tx).select('password_hash').where('id', '=', id).executeTakeFirst()
+  return row?.password_hash
+}
+
+/** Whether the user is an active doctor of the tenant, and stays so until the transaction ends. */
+export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number): Promise<boolean> {
+  const row = await visible(tx)
+    .select('id')
+    .where('id', '=', id)
+    .where('tenant_id', '=', tenantId)
+    .where('role', '=', 'doctor')
+    .where('is_active', '=', true)
+    .forShare()
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function countUsers(tx: TenantTx): Promise<number> {
+  const { count } = await visible(tx)
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}

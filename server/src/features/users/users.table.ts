@@ -1,0 +1,25 @@
+import type { Generated } from 'kysely'
+import type { Role } from '../../lib/roles.ts'
+
+export interface UsersTable {
+  id: Generated<number>
+  tenant_id: number
+  email: string
+  full_name: string
+  role: Role
+  department_id: number | null
+  can_see_all_patients: Generated<boolean>
+  is_active: Generated<boolean>
+  password_hash: string
+  email_verified_at: string | null
+  totp_enabled_at: string | null
+  created_at: Generated<string>
+  last_login_at: string | null
+  search: Generated<string>
+}
+
+declare module '../../platform/db/database.ts' {
+  interface Database {
+    users: UsersTable
+  }
+}

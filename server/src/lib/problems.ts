@@ -1,0 +1,86 @@
+/**
+ * The one registry of what can go wrong in a request: code, status and the sentence for the
+ * caller. `docs/errors.md` is tested against it both ways.
+ */
+export const PROBLEMS = {
+  not_authenticated: [401, 'Not authenticated'],
+  invalid_token: [401, 'The access token is invalid or has expired; sign in or refresh it'],
+  invalid_credentials: [401, 'Invalid credentials'],
+  invalid_refresh_token: [401, 'The refresh token is invalid or has expired; sign in again'],
+  role_required: [403, 'Your role may not call this operation'],
+  other_tenant: [403, 'You may act on your own tenant only'],
+  superadmin_required: [403, 'Only a superadmin may do this'],
+  account_blocked: [403, 'This account is blocked; ask your administrator to unblock it'],
+  tenant_inactive: [403, 'This tenant is deactivated; ask the platform operator'],
+  not_found: [404, 'Not found'],
+  email_taken: [409, 'email: this address already has an account in the tenant'],
+  subdomain_taken: [409, 'subdomain: already taken; choose another'],
+  department_name_taken: [409, 'name: the tenant already has a department of this name'],
+  own_account: [409, 'user_id: you cannot block, delete or demote yourself'],
+  last_superadmin: [409, 'user_id: the last active superadmin must stay'],
+  tenant_protected: [
+    409,
+    'tenant_id: the platform tenant and your own cannot be deleted or deactivated',
+  ],
+  wrong_password: [403, 'The current password is wrong'],
+  conflict: [
+    409,
+    'The record was changed by someone else or is still in use; read it again and retry',
+  ],
+  body_too_large: [413, 'The body is larger than 1 MiB; send less'],
+  too_many_requests: [429, 'Too many requests; wait as long as Retry-After says'],
+  internal: [500, 'Internal server error'],
+  database_away: [503, 'The database cannot be reached; try again shortly'],
+  overloaded: [503, 'Too many sign-ins at once; try again shortly'],
+  stopping: [503, 'The service is stopping; try again shortly'],
+} as const satisfies Record<string, readonly [status: number, detail: string]>
+
+/** A code of the registry, as the `code` of an error body. */
+export type ProblemCode = keyof typeof PROBLEMS
+
+interface ProblemOptions {
+  /** A more exact sentence for the caller than the registry's; never a secret or patient datum. */
+  detail?: string
+  /** Seconds for the `Retry-After` header. */
+  retryAfter?: number
+  cause?: unknown
+}
+
+/** A refusal that the caller is told about: `{detail, code}` with the registry's status. */
+export class Problem extends Error {
+  readonly code: ProblemCode
+  readonly status: number
+  readonly retryAfter: number | undefined
+
+  constructor(code: ProblemCode, options: ProblemOptions = {}) {
+    super(options.detail ?? PROBLEMS[code][1], { cause: options.cause })
+    this.name = 'Problem'
+    this.code = code
+    this.status = PROBLEMS[code][0]
+    this.retryAfter = options.retryAfter
+  }
+}
+
+/** One fault of the input, in the vocabulary of Pydantic v2 (decisions §1). */
+export interface Fault {
+  /** `body`, `query`, `path` or `header`, then the names and positions that lead to the value. */
+  loc: string[]
+  msg: string
+  type: string
+}
+
+/** The input is refused as a whole: 422 with every fault found. */
+export class InvalidInput extends Error {
+  readonly faults: readonly Fault[]
+
+  constructor(faults: readonly Fault[]) {
+    super('invalid input')
+    this.name = 'InvalidInput'
+    this.faults = faults
+  }
+}
+
+/** A 422 for a rule that a schema cannot say, such as a reference to a missing record. */
+export function invalidValue(loc: string[], msg: string): InvalidInput {
+  return new InvalidInput([{ loc, msg: `Value error, ${msg}`, type: 'value_error' }])
+}

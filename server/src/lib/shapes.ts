@@ -1,0 +1,52 @@
+/** The shapes that many schemas share: ids, timestamps, names, nullable values, error bodies. */
+import Type, { type Static, type TSchema } from 'typebox'
+
+/** Record id: an integer 1…2^53-1 (decisions §1). */
+export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+
+/** ISO 8601 UTC with milliseconds and `Z`; rows already hold it as such text. */
+export const Timestamp = Type.String({ format: 'date-time' })
+
+/** A value or an explicit null. Kept as one type list, so that a fault names the type meant. */
+export function Nullable<T extends TSchema>(schema: T) {
+  const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] }
+  return Type.Unsafe<Static<T> | null>({
+    ...rest,
+    type: [type, 'null'],
+    ...(values ? { enum: [...values, null] } : {}),
+  })
+}
+
+/** One of a fixed list of words. */
+export function OneOf<const T extends readonly string[]>(values: T, options: object = {}) {
+  return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
+}
+
+/** A person's or thing's name: 1…200 characters once trimmed (decisions §2). */
+export const Name = Type.String({ minLength: 1, maxLength: 200, trim: true })
+
+export const EmailAddress = Type.String({ format: 'email', maxLength: 254, trim: true })
+
+/** 8…128 characters; the words it may not be are checked by the password rules (decisions §3). */
+export const NewPassword = Type.String({ minLength: 8, maxLength: 128 })
+
+/** A free-form JSON object, bounded in bytes and depth. */
+export const FreeForm = Type.Unsafe<Record<string, unknown>>({
+  type: 'object',
+  additionalProperties: true,
+  freeForm: true,
+})
+
+export const ProblemBody = Type.Object(
+  { detail: Type.String(), code: Type.String() },
+  { $id: 'Problem', description: 'A refusal: a sentence for people and a code for programs' },
+)
+
+export const InvalidBody = Type.Object(
+  {
+    detail: Type.Array(
+      Type.Object({ loc: Type.Array(Type.String()), msg: Type.String(), type: Type.String() }),
+    ),
+  },
+  { $id: 'InvalidInput', description: 'Every fault of the input' },
+)

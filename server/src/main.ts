@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+/** The `wardkeep` command. */
+import { enableCompileCache } from 'node:module'
+import { StartupFault } from './lib/faults.ts'
+
+enableCompileCache()
+// Sockets are closed by the stop; a peer that went away must not end the process.
+process.on('unhandledRejection', fail)
+
+const { Command } = await import('commander')
+const program = new Command('wardkeep').description(
+  'Multi-tenant administration for clinical software',
+)
+
+program
+  .command('start')
+  .description('start the service')
+  .action(async () => (await import('./start.ts')).start())
+program
+  .command('migrate')
+  .description("bring the database to this release's schema, and stop")
+  .action(async () => (await import('./upkeep.ts')).migrateOnly())
+program
+  .command('restore-tenant <id>')
+  .description('put a deleted tenant back, before it is purged')
+  .action(async (id: string) => (await import('./upkeep.ts')).restoreTenant(Number(id)))
+program
+  .command('rotate-signing-key')
+  .description('let a new key sign the access tokens; nobody is signed out')
+  .action(async () => (await import('./upkeep.ts')).rotateSigningKey())
+program
+  .command('print-openapi', { hidden: true })
+  .action(async () => (await import('./upkeep.ts')).printOpenApi())
+program
+  .command('print-schema', { hidden: true })
+  .action(async () => (await import('./upkeep.ts')).printSchema())
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  fail(error)
+}
+
+function fail(error: unknown): void {
+  if (error instanceof StartupFault) process.stderr.write(`${error.lines.join('\n')}\n`)
+  else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  process.exit(1)
+}

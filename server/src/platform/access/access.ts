@@ -1,0 +1,48 @@
+/** Who may call an operation: declared on it, checked before its input is looked at. */
+import { Problem } from '../../lib/problems.ts'
+import type { Role } from '../../lib/roles.ts'
+import type { Admin, Caller, Reader, Superadmin } from './caller.ts'
+
+/** An access rule; `C` is what the operation's handler gets as its caller. */
+export interface Access<C> {
+  /** The word for it in `docs/access.md` and in the OpenAPI document. */
+  readonly name: string
+  /** The roles that pass; null when anyone does, signed in or not. */
+  readonly roles: readonly Role[] | null
+  /** Only for inference: the caller's type. */
+  readonly caller?: C
+}
+
+const EVERY_ROLE = ['superadmin', 'admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const
+
+/** No token needed; one that is sent is not looked at. */
+export const anyone: Access<null> = { name: 'anyone', roles: null }
+/** Any signed-in user, for their own things. */
+export const signedIn: Access<Caller> = { name: 'signed in', roles: EVERY_ROLE }
+/** Superadmins and admins. */
+export const admins: Access<Admin> = { name: 'admin', roles: ['superadmin', 'admin'] }
+/** Superadmins alone. */
+export const superadmins: Access<Superadmin> = { name: 'superadmin', roles: ['superadmin'] }
+/** The lists: admins, and auditors of their own tenant. */
+export const readers: Access<Reader> = {
+  name: 'admin or auditor',
+  roles: ['superadmin', 'admin', 'auditor'],
+}
+
+/** @throws Problem 403 when the caller's role may not call the operation at all */
+export function requireRole(access: Access<unknown>, caller: Caller): void {
+  if (access.roles?.includes(caller.role)) return
+  throw new Problem('role_required', {
+    detail: `This operation needs the role ${access.roles?.join(' or ')}; yours is ${caller.role}`,
+  })
+}
+
+/**
+ * The tenant that a query or body names, when the caller may act on it; undefined when it names none.
+ * @throws Problem 403 when it is not theirs (decisions §2)
+ */
+export function ownTenant(caller: Caller, tenantId: number | undefined): number | undefined {
+  if (tenantId === undefined || caller.role === 'superadmin' || tenantId === caller.tenant_id)
+    return tenantId
+  throw new Problem('other_tenant')
+}

@@ -1,0 +1,35 @@
+/** Who calls, and the values that prove it: only the access rules make the branded ones. */
+import type { Role } from '../../lib/roles.ts'
+
+/** Where a request came from, as the journal and the session list show it. */
+export interface Origin {
+  ip: string
+  user_agent: string | null
+  request_id: string
+}
+
+/** What is known of a signed-in user while a request runs. */
+export interface Identity {
+  user_id: number
+  tenant_id: number
+  email: string
+  role: Role
+  /** The session's id, `jti` in its access tokens. */
+  session_id: string
+}
+
+/** A signed-in caller with the request's origin. */
+export interface Caller extends Identity {
+  origin: Origin
+}
+
+declare const proven: unique symbol
+
+/** A caller who may administer: their own tenant, or as a superadmin every one. */
+export type Admin = Caller & { readonly [proven]: 'admin' | 'superadmin' }
+
+/** A caller who operates the platform. */
+export type Superadmin = Admin & { readonly [proven]: 'superadmin' }
+
+/** A caller who may read the administration's lists: an admin or an auditor. */
+export type Reader = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }

@@ -1,0 +1,6 @@
+/** Cryptography for the features: passwords, sealing at rest, the root key. */
+
+export { refuseWeakPassword } from './password-rules.ts'
+export { openPasswords, type PasswordCost, type Passwords } from './passwords.ts'
+export { ownKey, parseKey, readKeyFile } from './root-key.ts'
+export { openSealer, type Sealer } from './seal.ts'

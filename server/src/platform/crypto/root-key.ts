@@ -1,0 +1,51 @@
+/** Where the root key comes from: the configuration, or a file of its own beside the embedded data. */
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartupFault } from '../../lib/faults.ts'
+import type { Logger } from '../observe/log.ts'
+
+const KEY_BYTES = 32
+
+/** 32 bytes written as 64 hex digits or as base64; undefined when it is neither. */
+export function parseKey(text: string): Buffer | undefined {
+  const trimmed = text.trim()
+  if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, 'hex')
+  if (!/^[\w+/-]{43}=?$/.test(trimmed)) return undefined
+  const bytes = Buffer.from(trimmed, 'base64')
+  return bytes.length === KEY_BYTES ? bytes : undefined
+}
+
+/** Reads the key in `file`. @throws StartupFault when there is none or it is not a key */
+export async function readKeyFile(file: string): Promise<Buffer> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    throw new StartupFault(
+      `ENCRYPTION_KEY_FILE: ${file} cannot be read (${(error as Error).message}).`,
+    )
+  }
+  const key = parseKey(text)
+  if (!key)
+    throw new StartupFault(`ENCRYPTION_KEY_FILE: ${file} does not hold 32 bytes in base64 or hex.`)
+  return key
+}
+
+/** The key that the data folder keeps for itself, made at the first start and readable by nobody else. */
+export async function ownKey(dataDir: string, log: Logger): Promise<Buffer> {
+  const file = join(dataDir, 'root.key')
+  await mkdir(dataDir, { recursive: true })
+  if (!existsSync(file)) {
+    // Written aside and renamed: a crash in between must not leave half a key.
+    const draft = `${file}.${process.pid}`
+    await writeFile(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
+      mode: 0o600,
+      flush: true,
+    })
+    await rename(draft, file)
+    log.warn({ file }, 'made a root key; keep a copy elsewhere: without it sealed data is lost')
+  }
+  return readKeyFile(file)
+}

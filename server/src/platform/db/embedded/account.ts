@@ -1,0 +1,70 @@
+/** Chooses the account that the server runs as: PostgreSQL refuses root, so root lends it another. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { StartupFault } from '../../../lib/faults.ts'
+
+/** An account of this machine. */
+export interface Account {
+  readonly name: string
+  readonly uid: number
+  readonly gid: number
+}
+
+/**
+ * The account to start the server as, or undefined for the service's own. A cluster that exists
+ * stays with its owner, so that an account `postgres` made later doesn't lock anybody out.
+ */
+export async function serverAccount(pgdata: string): Promise<Account | undefined> {
+  const own = process.getuid?.()
+  if (own === undefined) return undefined
+  const owner = await stat(pgdata).catch(() => undefined)
+  if (own !== 0) {
+    if (owner && owner.uid !== own) {
+      throw new StartupFault(
+        `${pgdata} belongs to the account ${nameOf(owner.uid)}: start Wardkeep as that account or as root.`,
+      )
+    }
+    return undefined
+  }
+  if (owner && owner.uid !== 0) return { name: nameOf(owner.uid), uid: owner.uid, gid: owner.gid }
+  const account = find((each) => each.name === 'postgres') ?? find((each) => each.name === 'nobody')
+  if (!account) {
+    throw new StartupFault(
+      'PostgreSQL does not run as root, and there is no account "postgres" or "nobody": make one, or start Wardkeep as an ordinary account.',
+    )
+  }
+  if (owner) {
+    throw new StartupFault(
+      `${pgdata} belongs to root, which PostgreSQL refuses: run "chown -R ${account.name} ${pgdata}".`,
+    )
+  }
+  return account
+}
+
+/** Whether the account may read (`r`) or pass and execute (`x`) every one of the paths; the kernel is asked, so ACLs count. */
+export function permitted(account: Account, mode: 'r' | 'x', paths: readonly string[]): boolean {
+  const script = `for each; do test -${mode} "$each" || exit 1; done`
+  return (
+    spawnSync('/bin/sh', ['-c', script, 'sh', ...paths], {
+      cwd: '/',
+      uid: account.uid,
+      gid: account.gid,
+      stdio: 'ignore',
+    }).status === 0
+  )
+}
+
+function nameOf(uid: number): string {
+  return find((each) => each.uid === uid)?.name ?? `uid ${uid}`
+}
+
+function find(wanted: (account: Account) => boolean): Account | undefined {
+  for (const line of readFileSync('/etc/passwd', 'utf8').split('\n')) {
+    const [name, , uid, gid] = line.split(':')
+    if (!name || uid === undefined || gid === undefined) continue
+    const account = { name, uid: Number(uid), gid: Number(gid) }
+    if (wanted(account)) return account
+  }
+  return undefined
+}

@@ -1,0 +1,121 @@
+/** Sees to it that the folder holds a whole database cluster of the right major version. */
+import { chmod, chown, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartupFault } from '../../../lib/faults.ts'
+import type { Binaries } from './binaries.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { DataFolder } from './folder.ts'
+import type { EmbeddedLog } from './log.ts'
+import { faultIn, lastComplaint } from './reasons.ts'
+import { supervise } from './supervise.ts'
+
+/** The superuser that owns the database. */
+export const OWNER = 'wardkeep_owner'
+
+const DRAFT = 'postgres.draft-'
+
+interface ClusterContext {
+  readonly folder: DataFolder
+  readonly binaries: Binaries
+  readonly endpoint: Endpoint
+  readonly log: EmbeddedLog
+}
+
+/** Makes the cluster where there is none, and refuses one of another version. */
+export async function prepareCluster(context: ClusterContext): Promise<void> {
+  const { folder, binaries } = context
+  await clearDrafts(folder)
+  const version = await readFile(join(folder.pgdata, 'PG_VERSION'), 'utf8').then(
+    (text) => text.trim(),
+    absent,
+  )
+  if (version === undefined) return makeCluster(context)
+  if (Number(version) === binaries.major) return
+  throw new StartupFault(
+    `The database in ${folder.pgdata} is of PostgreSQL ${version}, and this release of Wardkeep runs PostgreSQL ${binaries.major}.`,
+    'To upgrade, start the earlier release of Wardkeep on this folder, take a backup with it, and restore that backup with this release into a new DATA_DIR.',
+  )
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** A draft is what a crash during initdb has left; the lock says that nobody works on it. */
+async function clearDrafts(folder: DataFolder): Promise<void> {
+  for (const name of await readdir(folder.path)) {
+    if (name.startsWith(DRAFT))
+      await rm(join(folder.path, name), { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** Builds the cluster under another name and renames it: what is called `postgres` is whole and on the disk. */
+async function makeCluster({ folder, binaries, endpoint, log }: ClusterContext): Promise<void> {
+  const found = await readdir(folder.pgdata).catch(() => [])
+  if (found.length > 0) {
+    throw new StartupFault(
+      `${folder.pgdata} exists, but is not a PostgreSQL database: move it out of the way, or set DATA_DIR to another folder.`,
+    )
+  }
+  log.info({ folder: folder.pgdata }, 'making the database')
+  const draft = await mkdtemp(join(folder.path, DRAFT))
+  try {
+    await chmod(draft, 0o700)
+    if (folder.account) await chown(draft, folder.account.uid, folder.account.gid)
+    const access =
+      endpoint.passwordFile === undefined
+        ? ['-A', 'trust']
+        : ['-A', 'scram-sha-256', '--pwfile', endpoint.passwordFile]
+    await run(
+      [
+        binaries.initdb,
+        '-D',
+        draft,
+        '-U',
+        OWNER,
+        '-E',
+        'UTF8',
+        '--locale=C.UTF-8',
+        '--no-sync',
+        '--no-instructions',
+        ...access,
+      ],
+      folder,
+    )
+    // One pass over the finished files instead of a sync for each.
+    await run([binaries.initdb, '--sync-only', '-D', draft], folder)
+    await rm(folder.pgdata, { recursive: true, force: true })
+    await rename(draft, folder.pgdata)
+    await syncFolder(folder.path)
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true, maxRetries: 5 })
+    throw error
+  }
+}
+
+async function run(command: [string, ...string[]], folder: DataFolder): Promise<void> {
+  const { child, ended } = supervise(command, { account: folder.account, output: 'pipe' })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  const { code, how } = await ended
+  if (code === 0) return
+  throw (
+    faultIn(output, folder.path) ??
+    new StartupFault(`PostgreSQL's initdb failed with ${how}: ${lastComplaint(output)}`)
+  )
+}
+
+/** A rename is on the disk only when the folder that holds the name is. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const folder = await open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}

@@ -1,0 +1,124 @@
+/** Chooses where the server listens: a Unix socket in a private folder, or on Windows a loopback port with a password. */
+import { randomBytes } from 'node:crypto'
+import { chmod, chown, lstat, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { StartupFault } from '../../../lib/faults.ts'
+import type { DataFolder } from './folder.ts'
+
+/** Where to listen, and what a client needs to get in. */
+export interface Endpoint {
+  readonly host: string
+  readonly port: number
+  readonly password?: string
+  readonly passwordFile?: string
+  /** the server settings that make it listen there and nowhere else */
+  readonly settings: Readonly<Record<string, string>>
+  /** removes the socket of a server that is known to be gone */
+  clear(): Promise<void>
+  /** removes what is left when the server has been stopped */
+  dispose(): Promise<void>
+}
+
+// The port only names the socket's file. macOS takes 103 bytes of path, Linux 107.
+const PORT = 5432
+const SOCKET = `.s.PGSQL.${PORT}`
+const LONGEST = 103
+
+/** Prepares the place to listen at. */
+export function openEndpoint(folder: DataFolder): Promise<Endpoint> {
+  return process.platform === 'win32' ? loopback(folder) : unixSocket(folder)
+}
+
+async function unixSocket(folder: DataFolder): Promise<Endpoint> {
+  const inside = join(folder.path, 'run')
+  const record = join(folder.path, 'run-elsewhere')
+  const short = Buffer.byteLength(join(inside, SOCKET)) <= LONGEST
+  const host = short ? await privateFolder(inside, folder) : await shortFolder(record, folder)
+  return {
+    host,
+    port: PORT,
+    settings: {
+      listen_addresses: '',
+      unix_socket_directories: `"${host.replaceAll('"', '""')}"`,
+      unix_socket_permissions: '0700',
+      port: String(PORT),
+    },
+    async clear() {
+      await rm(join(host, SOCKET), { force: true })
+      await rm(join(host, `${SOCKET}.lock`), { force: true })
+    },
+    async dispose() {
+      if (short) return
+      await rm(host, { recursive: true, force: true })
+      await rm(record, { force: true })
+    },
+  }
+}
+
+/** Authentication on the socket is `trust`: this folder, closed to all but its owner and root, is the door. */
+async function privateFolder(path: string, { account }: DataFolder): Promise<string> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  if (account) await chown(path, account.uid, account.gid)
+  await chmod(path, 0o700)
+  return path
+}
+
+/** A private folder with a short path, noted in the data folder so that the next start finds it again. */
+async function shortFolder(record: string, folder: DataFolder): Promise<string> {
+  const noted = (await readFile(record, 'utf8').catch(() => '')).trim()
+  if (noted !== '' && (await isOurs(noted, folder))) return noted
+  // TMPDIR of root may be a folder that the server's account can't pass.
+  const base = folder.account ? '/tmp' : tmpdir()
+  const path = await mkdtemp(join(base, 'wardkeep-'))
+  if (Buffer.byteLength(join(path, SOCKET)) > LONGEST) {
+    await rm(path, { recursive: true })
+    throw new StartupFault(
+      `The paths of the data folder ${folder.path} and of ${base} are both too long for a Unix socket: set DATA_DIR or TMPDIR to a shorter one.`,
+    )
+  }
+  await writeFile(record, path, { mode: 0o600 })
+  return privateFolder(path, folder)
+}
+
+async function isOurs(path: string, { account }: DataFolder): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined)
+  return (
+    found?.isDirectory() === true &&
+    found.uid === (account?.uid ?? process.getuid?.()) &&
+    (found.mode & 0o077) === 0
+  )
+}
+
+async function loopback(folder: DataFolder): Promise<Endpoint> {
+  const path = join(folder.path, 'postgres.password')
+  const kept = await readFile(path, 'utf8').catch(() => '')
+  const password = kept || randomBytes(24).toString('base64url')
+  if (kept === '') await writeFile(path, password, { mode: 0o600 })
+  const port = await freePort()
+  return {
+    host: '127.0.0.1',
+    port,
+    password,
+    passwordFile: path,
+    settings: { listen_addresses: '127.0.0.1', unix_socket_directories: '', port: String(port) },
+    clear: async () => undefined,
+    dispose: async () => undefined,
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() =>
+        typeof address === 'object' && address
+          ? resolve(address.port)
+          : reject(new Error('no free port')),
+      )
+    })
+  })
+}

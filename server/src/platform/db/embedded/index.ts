@@ -1,0 +1,82 @@
+/** The door to the embedded PostgreSQL: a durable server of the service's own, in its data folder. */
+import { resolve } from 'node:path'
+import { findBinaries } from './binaries.ts'
+import { OWNER, prepareCluster } from './cluster.ts'
+import { openEndpoint } from './endpoint.ts'
+import { openFolder, prepareFolder } from './folder.ts'
+import type { EmbeddedLog } from './log.ts'
+import { takeFolder } from './owner.ts'
+import { DATABASE } from './ready.ts'
+import { asFault } from './reasons.ts'
+import { runServer } from './server.ts'
+
+export type { EmbeddedLog } from './log.ts'
+
+/** A running server. */
+export interface EmbeddedServer {
+  /** for pg: the socket's folder (Windows: loopback with a password) */
+  readonly connection: {
+    host: string
+    port: number
+    user: string
+    database: string
+    password?: string
+  }
+  /** clean shutdown; resolves when the server has gone and the folder is free */
+  stop(): Promise<void>
+}
+
+/** Starts the server on the data folder; what the operator has to repair is thrown as a StartupFault. */
+export async function startEmbedded(options: {
+  dataDir: string
+  log: EmbeddedLog
+  settings?: Record<string, string>
+}): Promise<EmbeddedServer> {
+  try {
+    return await start(options)
+  } catch (error) {
+    throw asFault(error, resolve(options.dataDir))
+  }
+}
+
+async function start({
+  dataDir,
+  log,
+  settings = {},
+}: {
+  dataDir: string
+  log: EmbeddedLog
+  settings?: Record<string, string>
+}): Promise<EmbeddedServer> {
+  const path = await openFolder(dataDir)
+  const ownership = await takeFolder(path)
+  try {
+    const folder = await prepareFolder(path)
+    const binaries = await findBinaries(folder, log)
+    const endpoint = await openEndpoint(folder)
+    await prepareCluster({ folder, binaries, endpoint, log })
+    const server = await runServer({ folder, binaries, endpoint, log, settings })
+    const stop = async () => {
+      await server.stop()
+      await endpoint.dispose().finally(() => ownership.release())
+    }
+    let stopped: Promise<void> | undefined
+    const { host, port, password } = endpoint
+    return {
+      connection: {
+        host,
+        port,
+        user: OWNER,
+        database: DATABASE,
+        ...(password ? { password } : {}),
+      },
+      stop() {
+        stopped ??= stop()
+        return stopped
+      },
+    }
+  } catch (error) {
+    await ownership.release()
+    throw error
+  }
+}

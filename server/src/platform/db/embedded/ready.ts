@@ -1,0 +1,53 @@
+/** Asks the server whether it takes connections, by making one; makes the database when it is missing. */
+import pg from 'pg'
+import { OWNER } from './cluster.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** The database that the service uses. */
+export const DATABASE = 'wardkeep'
+
+const STARTING_OR_STOPPING = /^57P0/
+const NO_SUCH_DATABASE = '3D000'
+
+/** True once a client gets in; an answer other than "not yet" is thrown. */
+export async function isReady(endpoint: Endpoint): Promise<boolean> {
+  try {
+    await connected(endpoint, DATABASE, async () => undefined)
+    return true
+  } catch (error) {
+    // No answer at all (no socket yet, refused, cut off): it is still coming up.
+    if (!(error instanceof pg.DatabaseError) || STARTING_OR_STOPPING.test(error.code ?? ''))
+      return false
+    if (error.code !== NO_SUCH_DATABASE) throw error
+    await connected(
+      endpoint,
+      'postgres',
+      async (client) => void (await client.query(`CREATE DATABASE ${DATABASE}`)),
+    )
+    return true
+  }
+}
+
+async function connected(
+  endpoint: Endpoint,
+  database: string,
+  work: (client: pg.Client) => Promise<void>,
+): Promise<void> {
+  const { host, port, password } = endpoint
+  const client = new pg.Client({
+    host,
+    port,
+    user: OWNER,
+    database,
+    ...(password ? { password } : {}),
+    connectionTimeoutMillis: 5000,
+  })
+  // A server that dies under the client says so here as well as in the call.
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    await work(client)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}

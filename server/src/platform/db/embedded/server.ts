@@ -1,0 +1,172 @@
+/** Keeps the server running: starts it, waits until it answers, starts it again when it dies, stops it. */
+import { execFile } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { StartupFault } from '../../../lib/faults.ts'
+import type { Binaries } from './binaries.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { DataFolder } from './folder.ts'
+import { settleLeftover } from './leftover.ts'
+import { type EmbeddedLog, readServerLog, rotateServerLog, sizeOf } from './log.ts'
+import { isReady } from './ready.ts'
+import { asFault, faultIn, lastComplaint } from './reasons.ts'
+import { SETTINGS } from './settings.ts'
+import { type Ending, type Supervised, supervise } from './supervise.ts'
+
+interface ServerContext {
+  readonly folder: DataFolder
+  readonly binaries: Binaries
+  readonly endpoint: Endpoint
+  readonly log: EmbeddedLog
+  readonly settings: Readonly<Record<string, string>>
+}
+
+/** Why a start came to nothing; `busy`: processes of a server that died still hold the cluster. */
+interface Failure {
+  readonly error: unknown
+  readonly busy: boolean
+}
+
+const POLL = 10
+const SAY_SO_EVERY = 5000
+const BUSY_PATIENCE = 30_000
+const LONGEST_PAUSE = 5000
+const SETTLED_AFTER = 10_000
+
+/** Starts the server; resolves when it answers. */
+export async function runServer(context: ServerContext): Promise<{ stop(): Promise<void> }> {
+  const stopping = new AbortController()
+  const begun = Date.now()
+  const first = await launchUntil(context, stopping.signal, 0, ({ error, busy }) => {
+    if (!busy || Date.now() - begun > BUSY_PATIENCE) throw error
+  })
+  const tending = tend(context, first, stopping.signal)
+  return {
+    async stop() {
+      stopping.abort()
+      await tending
+    },
+  }
+}
+
+/** Watches over the server until the service wants it stopped; `running` is undefined once it does. */
+async function tend(
+  context: ServerContext,
+  first: Supervised | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { log, folder } = context
+  let running = first
+  let deaths = 0
+  while (running) {
+    const since = Date.now()
+    const { how } = await running.ended
+    if (signal.aborted) return
+    log.error({ how }, 'PostgreSQL has died; starting it again')
+    deaths = Date.now() - since > SETTLED_AFTER ? 0 : deaths + 1
+    running = await launchUntil(context, signal, deaths, ({ error }) => {
+      const reason = asFault(error, folder.path)
+      log.error(
+        { reason: reason instanceof Error ? reason.message : String(reason) },
+        'PostgreSQL did not start again; trying once more',
+      )
+    })
+    if (running) log.info({}, 'PostgreSQL is back')
+  }
+}
+
+/** Tries with growing pauses until it works, `onFailure` throws, or the service stops. */
+async function launchUntil(
+  context: ServerContext,
+  signal: AbortSignal,
+  failures: number,
+  onFailure: (failure: Failure) => void,
+): Promise<Supervised | undefined> {
+  for (let attempt = failures; !signal.aborted; attempt++) {
+    if (attempt > 0)
+      await delay(Math.min(25 * 2 ** attempt, LONGEST_PAUSE), undefined, { signal }).catch(
+        () => undefined,
+      )
+    if (signal.aborted) return undefined
+    const outcome = await launch(context, signal).catch(
+      (error: unknown): Failure => ({ error, busy: false }),
+    )
+    if (!('error' in outcome)) return outcome
+    if (!signal.aborted) onFailure(outcome)
+  }
+  return undefined
+}
+
+async function launch(context: ServerContext, signal: AbortSignal): Promise<Supervised | Failure> {
+  const { folder, endpoint, binaries, log } = context
+  await settleLeftover({ folder, binaries, log, signal })
+  await endpoint.clear()
+  await rotateServerLog(folder.serverLog)
+  const since = await sizeOf(folder.serverLog)
+  const server = spawnServer(context)
+  const halt = () => halted(server, context)
+  signal.addEventListener('abort', halt, { once: true })
+  if (signal.aborted) halt()
+  const ending = await untilReady(server, context).catch(async (error: unknown) => {
+    halt()
+    await server.ended
+    throw error
+  })
+  const forget = () => signal.removeEventListener('abort', halt)
+  void server.ended.then(forget)
+  if (!ending) return server
+  const output = await readServerLog(folder.serverLog, since)
+  const reason = `PostgreSQL did not start (${ending.how}): ${lastComplaint(output)}. Its log is ${folder.serverLog}.`
+  return {
+    error: faultIn(output, folder.path) ?? new StartupFault(reason),
+    busy: output.includes('pre-existing shared memory block'),
+  }
+}
+
+function spawnServer({ folder, binaries, endpoint, settings }: ServerContext): Supervised {
+  const all = Object.entries({ ...SETTINGS, ...settings, ...endpoint.settings })
+  const output = openSync(folder.serverLog, 'a', 0o600)
+  try {
+    return supervise(
+      [
+        binaries.postgres,
+        '-D',
+        folder.pgdata,
+        ...all.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
+      {
+        account: folder.account,
+        output,
+      },
+    )
+  } finally {
+    closeSync(output)
+  }
+}
+
+/** Undefined when the server answers, its ending when it died before that. */
+async function untilReady(
+  server: Supervised,
+  { endpoint, log }: ServerContext,
+): Promise<Ending | undefined> {
+  const life: { ending?: Ending } = {}
+  void server.ended.then((ending) => {
+    life.ending = ending
+  })
+  let said = Date.now()
+  while (!life.ending) {
+    if (await isReady(endpoint)) return undefined
+    await delay(POLL)
+    if (Date.now() - said < SAY_SO_EVERY) continue
+    said = Date.now()
+    log.info({}, 'PostgreSQL is still starting; after a crash it first replays its journal')
+  }
+  return life.ending
+}
+
+function halted(server: Supervised, { binaries, folder }: ServerContext): void {
+  // Windows has no supervisor shell; the program for it is PostgreSQL's own.
+  if (process.platform === 'win32')
+    execFile(binaries.pgCtl, ['stop', '-D', folder.pgdata, '-m', 'fast'], () => undefined)
+  else server.stop()
+}

@@ -1,0 +1,53 @@
+/** Reads what the driver throws: a constraint with a name, a lost database, a wish to try again. */
+import { Problem, type ProblemCode } from '../../lib/problems.ts'
+
+interface DriverError extends Error {
+  code?: string
+  constraint?: string
+}
+
+const UNIQUE = '23505'
+const FOREIGN_KEY = '23503'
+
+/** Connection classes and shutdown states of PostgreSQL's appendix A, and the sockets' own words. */
+const AWAY =
+  /^(08...|57P0[1-5]|53300|ECONN.*|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
+const AWAY_WORDS =
+  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Connection ended|Client was closed/
+
+/** Whether the error says that the database could not be reached or went away in the middle. */
+function isDatabaseAway(error: unknown): boolean {
+  const { code, message } = error as DriverError
+  return (code !== undefined && AWAY.test(code)) || AWAY_WORDS.test(message ?? '')
+}
+
+/** Whether the transaction lost a deadlock or a serialization race and may simply run again. */
+export function isRetryable(error: unknown): boolean {
+  const { code } = error as DriverError
+  return code === '40P01' || code === '40001'
+}
+
+/**
+ * Whether a write broke a rule that the database holds: the constraint's name, or undefined.
+ */
+function brokenConstraint(error: unknown): string | undefined {
+  const { code, constraint } = error as DriverError
+  return code === UNIQUE || code === FOREIGN_KEY ? (constraint ?? 'unnamed') : undefined
+}
+
+/** The one table of constraint names whose break is a conflict that the caller can understand. */
+const CONFLICTS: Record<string, ProblemCode> = {
+  users__email: 'email_taken',
+  tenants__subdomain: 'subdomain_taken',
+  departments__name: 'department_name_taken',
+}
+
+/** The problem that a driver's error means for the caller; undefined when it is a bug of ours. */
+export function problemOf(error: unknown): Problem | undefined {
+  const constraint = brokenConstraint(error)
+  if (constraint) return new Problem(CONFLICTS[constraint] ?? 'conflict', { cause: error })
+  if (isRetryable(error) || (error as DriverError).code === '55P03')
+    return new Problem('conflict', { cause: error })
+  if (isDatabaseAway(error)) return new Problem('database_away', { retryAfter: 2, cause: error })
+  return undefined
+}

@@ -1,0 +1,70 @@
+/** Runs Kysely's compiled queries on one pooled connection, as named prepared statements. */
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  DefaultQueryExecutor,
+  DummyDriver,
+  type Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+  SingleConnectionProvider,
+  Transaction,
+} from 'kysely'
+import type pg from 'pg'
+import type { Database } from './database.ts'
+
+/** Names are kept per connection by the server, so their number is bounded. */
+const MOST_NAMES = 500
+const names = new Map<string, string>()
+
+/** The name under which a statement is prepared; undefined once the bound is reached. */
+function nameOf(sql: string): string | undefined {
+  const known = names.get(sql)
+  if (known || names.size >= MOST_NAMES) return known
+  const name = `s${names.size}`
+  names.set(sql, name)
+  return name
+}
+
+function connectionOn(client: pg.PoolClient, scope: string): DatabaseConnection {
+  return {
+    async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+      const name = nameOf(query.sql)
+      const result = await client.query({
+        // The scope is part of the name: a plan depends on the role's row-level security.
+        ...(name ? { name: `${scope}${name}` } : {}),
+        text: query.sql,
+        values: query.parameters as unknown[],
+      })
+      return { rows: result.rows, numAffectedRows: BigInt(result.rowCount ?? 0) }
+    },
+    streamQuery() {
+      throw new Error('streaming is done with COPY, not through Kysely')
+    },
+  }
+}
+
+const dialect = {
+  createAdapter: () => new PostgresAdapter(),
+  createDriver: () => new DummyDriver(),
+  createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
+  createQueryCompiler: () => new PostgresQueryCompiler(),
+}
+const shared = {
+  config: { dialect },
+  driver: dialect.createDriver(),
+  dialect,
+}
+const compiler = dialect.createQueryCompiler()
+const adapter = dialect.createAdapter()
+
+/** A query builder whose queries run on `client`, inside the transaction that is open there. */
+export function queriesOn(client: pg.PoolClient, scope: string): Transaction<Database> {
+  const provider = new SingleConnectionProvider(connectionOn(client, scope))
+  return new Transaction<Database>({
+    ...shared,
+    executor: new DefaultQueryExecutor(compiler, adapter, provider),
+  })
+}

@@ -1,0 +1,37 @@
+/** Turns whatever was thrown into one of the two error bodies, and logs what is our own fault. */
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { InvalidInput, Problem } from '../../lib/problems.ts'
+import { problemOf } from '../db/index.ts'
+import type { Logger } from '../observe/log.ts'
+
+/** What a thrown value means for the caller. */
+export function toAnswer(error: unknown): Problem | InvalidInput {
+  if (error instanceof Problem || error instanceof InvalidInput) return error
+  const code = (error as FastifyError).code
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large')
+  if (code === 'FST_ERR_BAD_URL')
+    return new InvalidInput([
+      { loc: ['path'], msg: 'Value error, the path is not properly encoded', type: 'value_error' },
+    ])
+  return problemOf(error) ?? new Problem('internal', { cause: error })
+}
+
+/** Answers `error` on `reply`, with the headers that its status calls for. */
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: Logger,
+): FastifyReply {
+  const answer = toAnswer(error)
+  if (answer instanceof InvalidInput) return reply.code(422).send({ detail: answer.faults })
+  if (answer.status >= 500)
+    log.error({ err: answer.cause ?? answer, req_id: request.id, code: answer.code }, 'failed')
+  if (answer.status === 401)
+    reply.header(
+      'www-authenticate',
+      answer.code === 'invalid_token' ? 'Bearer error="invalid_token"' : 'Bearer',
+    )
+  if (answer.retryAfter !== undefined) reply.header('retry-after', answer.retryAfter)
+  return reply.code(answer.status).send({ detail: answer.message, code: answer.code })
+}

@@ -1,0 +1,7 @@
+/** What the features and the composition root use of the HTTP layer. */
+export { addDocs } from './docs.ts'
+export { openApiDocument, openapiOperation } from './openapi.ts'
+export { type AnyOperation, operation } from './operation.ts'
+export { rateLimit } from './rate-limit.ts'
+export { addOperations, type Gate } from './routes.ts'
+export { openServer } from './server.ts'

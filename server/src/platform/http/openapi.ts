@@ -1,0 +1,173 @@
+/** The OpenAPI 3.1 document, made from the operations: every input, status, header and body. */
+import Type, { type TSchema } from 'typebox'
+import { PROBLEMS } from '../../lib/problems.ts'
+import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
+import { anyone } from '../access/index.ts'
+import { type AnyOperation, operation, statusesOf } from './operation.ts'
+
+type Json = Record<string, unknown>
+
+/** Keywords of our own that mean nothing to readers of the document. */
+const INTERNAL = new Set(['trim', 'freeForm', '$id'])
+
+const HEADERS: Json = {
+  RequestId: { description: 'Finds the request in the log', schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait before trying again', schema: { type: 'integer' } },
+  WwwAuthenticate: { description: 'RFC 6750 challenge', schema: { type: 'string' } },
+  RateLimit: { description: 'Requests left and seconds until more', schema: { type: 'string' } },
+  RateLimitPolicy: { description: 'Requests allowed in a window', schema: { type: 'string' } },
+}
+
+const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` })
+
+const MEANING: Record<number, string> = {
+  400: 'The notification is not acceptable',
+  401: 'Not authenticated',
+  403: 'Not allowed',
+  404: 'No such record, or not yours',
+  409: 'Conflicts with the state of things',
+  413: 'The body is too large',
+  422: 'The input is invalid',
+  429: 'Too many requests',
+  500: 'A fault of the service',
+  503: 'The database is away or the service is busy',
+}
+
+/** Builds the document of the operations; `version` is the service's. */
+export function openApiDocument(operations: readonly AnyOperation[], version: string): Json {
+  const components: Record<string, unknown> = {}
+  const paths: Record<string, Json> = {}
+  for (const op of operations) {
+    const item = paths[op.path] ?? {}
+    item[op.method.toLowerCase()] = describe(op, components)
+    paths[op.path] = item
+  }
+  const tags = [...new Set(operations.map((op) => op.tag))].sort()
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Wardkeep',
+      version,
+      description: 'Multi-tenant administration, accounts and webhooks for clinical software.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'This service' }],
+    tags: tags.map((name) => ({ name, description: `Operations on ${name.toLowerCase()}` })),
+    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      headers: HEADERS,
+      schemas: Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1))),
+    },
+  }
+}
+
+function describe(op: AnyOperation, components: Json): Json {
+  const schemaOf = (schema: TSchema) => publish(schema, components)
+  const responses = Object.fromEntries(
+    statusesOf(op).map((status) => [status, respond(op, status, schemaOf)]),
+  )
+  return {
+    operationId: op.id,
+    summary: op.summary,
+    tags: [op.tag],
+    description: op.access.roles ? `Who may call: ${op.access.name}.` : 'Takes no token.',
+    security: op.access.roles ? [{ bearer: [] }] : [],
+    ...(op.params || op.query
+      ? {
+          parameters: [
+            ...parametersOf(op.params, 'path', schemaOf),
+            ...parametersOf(op.query, 'query', schemaOf),
+          ],
+        }
+      : {}),
+    ...(op.body
+      ? { requestBody: { required: !op.bodyOptional, content: json(schemaOf(op.body)) } }
+      : {}),
+    responses,
+  }
+}
+
+const json = (schema: unknown): Json => ({ 'application/json': { schema } })
+
+function respond(op: AnyOperation, status: number, schemaOf: (schema: TSchema) => unknown): Json {
+  const [success, schema] = op.success
+  const headers = { 'X-Request-Id': header('RequestId'), ...headersOf(op, status) }
+  if (status === success)
+    return {
+      description: schema === null ? 'Done; no body' : 'Done',
+      headers,
+      ...(schema === null ? {} : { content: json(schemaOf(schema)) }),
+    }
+  const codes = Object.entries(PROBLEMS).flatMap(([code, [of]]) => (of === status ? [code] : []))
+  return {
+    description: `${MEANING[status]}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`,
+    headers,
+    content: json(schemaOf(status === 422 ? InvalidBody : ProblemBody)),
+  }
+}
+
+function headersOf(op: AnyOperation, status: number): Json {
+  return {
+    RateLimit: header('RateLimit'),
+    'RateLimit-Policy': header('RateLimitPolicy'),
+    ...(status === 401 && op.access.roles ? { 'WWW-Authenticate': header('WwwAuthenticate') } : {}),
+    ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
+  }
+}
+
+function parametersOf(
+  schema: TSchema | undefined,
+  where: 'path' | 'query',
+  schemaOf: (schema: TSchema) => unknown,
+): Json[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    properties?: Record<string, TSchema>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: where,
+    // What has a default is there in the end, but the caller need not send it.
+    required: where === 'path' || (required.includes(name) && !('default' in property)),
+    schema: schemaOf(property),
+  }))
+}
+
+/** A schema as the document shows it: named ones as references, our own keywords left out. */
+function publish(schema: unknown, components: Json): unknown {
+  if (Array.isArray(schema)) return schema.map((inner) => publish(inner, components))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { $id } = schema as { $id?: string }
+  const shown = Object.fromEntries(
+    Object.entries(schema)
+      .filter(([key]) => !INTERNAL.has(key))
+      .map(([key, inner]) => [key, publish(inner, components)]),
+  )
+  if (!$id) return shown
+  components[$id] = shown
+  return { $ref: `#/components/schemas/${$id}` }
+}
+
+/** `/openapi.json`: the document of `operations` and of itself. */
+export function openapiOperation(
+  operations: readonly AnyOperation[],
+  version: string,
+): AnyOperation {
+  const self: AnyOperation = operation({
+    method: 'GET',
+    path: '/openapi.json',
+    id: 'getOpenApi',
+    summary: 'This description of the service (OpenAPI 3.1)',
+    tag: 'Health',
+    access: anyone,
+    success: [200, Type.Unsafe<Json>({ type: 'object', additionalProperties: true })],
+    handle: () => document(),
+  })
+  let made: Json | undefined
+  const document = () => {
+    made ??= openApiDocument([...operations, self], version)
+    return made
+  }
+  return self
+}

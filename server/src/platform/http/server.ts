@@ -1,0 +1,110 @@
+/** The HTTP server around the operations: limits, headers, request ids, one log line a request. */
+
+import { randomUUID } from 'node:crypto'
+import cors from '@fastify/cors'
+import helmet from '@fastify/helmet'
+import fastify, { type FastifyInstance } from 'fastify'
+import { Problem } from '../../lib/problems.ts'
+import type { Logger } from '../observe/log.ts'
+import { BODY_LIMIT, readJsonBodies } from './body.ts'
+import { sendError } from './errors.ts'
+import { requireOperations } from './routes.ts'
+
+/** A caller's own request id is kept when it is short and harmless in a log. */
+const REQUEST_ID = /^[\w.:-]{1,100}$/
+
+export interface ServerOptions {
+  /** Proxy hops whose `X-Forwarded-For` is believed. */
+  trustedProxies: number
+  /** Origins that may call from a browser. */
+  corsOrigins: readonly string[]
+  log: Logger
+  /** Told of every request once it is answered. */
+  onAnswered(route: string, method: string, status: number, seconds: number): void
+}
+
+/** Builds the server without operations; `addOperations` fills it. */
+export async function openServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { log, trustedProxies: hops } = options
+  const app = fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT,
+    // The address that the nearest trusted proxy saw; nothing that a caller writes before it counts.
+    trustProxy: hops === 0 ? false : (_address, hop) => hop < hops,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 65_000,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    genReqId: (raw) => {
+      const given = raw.headers['x-request-id']
+      return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+    },
+    routerOptions: { maxParamLength: 500 },
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id)
+      sendError(error, request, reply as never, log)
+    },
+  })
+  // Our own checks find the faults of all parts at once; the schemas here only shape answers.
+  app.setValidatorCompiler(() => () => true)
+  app.decorateRequest('caller', null)
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+  })
+  await app.register(helmet, {
+    // The API answers JSON; /docs sets a policy of its own.
+    contentSecurityPolicy: {
+      directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+      useDefaults: false,
+    },
+    crossOriginResourcePolicy: { policy: 'same-site' },
+    referrerPolicy: { policy: 'no-referrer' },
+  })
+  if (options.corsOrigins.length > 0)
+    await app.register(cors, {
+      origin: [...options.corsOrigins],
+      exposedHeaders: [
+        'x-request-id',
+        'retry-after',
+        'ratelimit',
+        'ratelimit-policy',
+        'www-authenticate',
+      ],
+      maxAge: 600,
+    })
+  app.addHook('onSend', async (_request, reply) => {
+    // Answers hold personal data or tokens; nobody on the way may keep them.
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
+  })
+  readJsonBodies(app)
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, log))
+  app.setNotFoundHandler(async (request, reply) =>
+    sendError(
+      new Problem('not_found', { detail: 'No such operation; see /docs' }),
+      request,
+      reply,
+      log,
+    ),
+  )
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'unknown'
+    const ms = reply.elapsedTime
+    options.onAnswered(route, request.method, reply.statusCode, ms / 1000)
+    // The route, not the URL: a query holds names and addresses.
+    log.info(
+      {
+        req_id: request.id,
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        ms: Math.round(ms * 100) / 100,
+        ip: request.ip,
+        tenant_id: request.caller?.tenant_id,
+        user_id: request.caller?.user_id,
+      },
+      'request',
+    )
+  })
+  requireOperations(app)
+  return app
+}

@@ -1,0 +1,37 @@
+/** Turns the text of path and query into the types their schema names; bodies are never coerced. */
+
+interface PropertySchema {
+  type?: string
+  default?: unknown
+}
+
+const INTEGER = /^[+-]?\d{1,20}$/
+const TRUE = new Set(['true', '1', 'yes', 'on', 't', 'y'])
+const FALSE = new Set(['false', '0', 'no', 'off', 'f', 'n'])
+
+/**
+ * Coerces the values that fit and leaves the others as text, for the validator to refuse.
+ * A repeated parameter counts with its last value. Changes `input` in place.
+ */
+export function coerceText(
+  input: Record<string, unknown>,
+  properties: Record<string, PropertySchema>,
+): void {
+  for (const [name, schema] of Object.entries(properties)) {
+    const given = input[name]
+    const text = Array.isArray(given) ? given.at(-1) : given
+    if (text === undefined) continue
+    input[name] = coerce(text, schema.type)
+  }
+}
+
+function coerce(text: unknown, type: string | undefined): unknown {
+  if (typeof text !== 'string') return text
+  if (type === 'integer' && INTEGER.test(text)) return Number(text)
+  if (type === 'boolean') {
+    const word = text.toLowerCase()
+    if (TRUE.has(word)) return true
+    if (FALSE.has(word)) return false
+  }
+  return text
+}

@@ -1,0 +1,109 @@
+/** Says the validator's errors in the vocabulary of Pydantic v2 (decisions §1). */
+import type { ErrorObject } from 'ajv'
+import type { Fault } from '../../../lib/problems.ts'
+
+/** Where an input part stands in `loc`. */
+export type Part = 'body' | 'query' | 'path' | 'header'
+
+type Said = Pick<Fault, 'type' | 'msg'>
+
+const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`
+
+const TYPE_FAULTS: Record<string, Said> = {
+  string: { type: 'string_type', msg: 'Input should be a valid string' },
+  integer: { type: 'int_type', msg: 'Input should be a valid integer' },
+  number: { type: 'int_type', msg: 'Input should be a valid number' },
+  boolean: { type: 'bool_type', msg: 'Input should be a valid boolean' },
+  array: { type: 'list_type', msg: 'Input should be a valid list' },
+  object: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
+}
+
+const PARSING_FAULTS: Record<string, Said> = {
+  integer: {
+    type: 'int_parsing',
+    msg: 'Input should be a valid integer, unable to parse string as an integer',
+  },
+  boolean: {
+    type: 'bool_parsing',
+    msg: 'Input should be a valid boolean, unable to interpret input',
+  },
+}
+
+const FORMAT_FAULTS: Record<string, Said> = {
+  email: { type: 'value_error', msg: 'value is not a valid email address' },
+  'date-time': { type: 'datetime_parsing', msg: 'Input should be a valid datetime' },
+  'date-or-time': {
+    type: 'datetime_parsing',
+    msg: 'Input should be a valid date or datetime, such as 2026-11-21 or 2026-11-21T08:30:00Z',
+  },
+  uri: { type: 'url_parsing', msg: 'Input should be a valid URL' },
+}
+
+function sayType(wanted: string | string[], part: Part): Said {
+  const first =
+    (Array.isArray(wanted) ? wanted.find((type) => type !== 'null') : wanted) ?? 'object'
+  const fromText = part === 'body' ? undefined : PARSING_FAULTS[first]
+  return fromText ?? TYPE_FAULTS[first] ?? { type: 'value_error', msg: 'Input is not valid' }
+}
+
+function sayEnum(values: unknown[]): Said {
+  const words = values.filter((value) => value !== null).map((value) => `'${value}'`)
+  const last = words.pop()
+  return {
+    type: 'enum',
+    msg: `Input should be ${words.length > 0 ? `${words.join(', ')} or ` : ''}${last}`,
+  }
+}
+
+function say(error: ErrorObject, part: Part): Said {
+  const { keyword, params } = error
+  switch (keyword) {
+    case 'required':
+      return { type: 'missing', msg: 'Field required' }
+    case 'type':
+      return sayType(params.type, part)
+    case 'minLength':
+      return {
+        type: 'string_too_short',
+        msg: `String should have at least ${plural(params.limit, 'character')}`,
+      }
+    case 'maxLength':
+      return {
+        type: 'string_too_long',
+        msg: `String should have at most ${plural(params.limit, 'character')}`,
+      }
+    case 'pattern':
+      return {
+        type: 'string_pattern_mismatch',
+        msg: `String should match pattern '${params.pattern}'`,
+      }
+    case 'minimum':
+      return {
+        type: 'greater_than_equal',
+        msg: `Input should be greater than or equal to ${params.limit}`,
+      }
+    case 'maximum':
+      return {
+        type: 'less_than_equal',
+        msg: `Input should be less than or equal to ${params.limit}`,
+      }
+    case 'enum':
+      return sayEnum(params.allowedValues)
+    case 'format':
+      return FORMAT_FAULTS[params.format] ?? { type: 'value_error', msg: 'Input is not valid' }
+    default:
+      return { type: 'value_error', msg: `Value error, ${error.message ?? 'not valid'}` }
+  }
+}
+
+/** The faults of one part of a request, one for each error of the validator. */
+export function toFaults(errors: readonly ErrorObject[], part: Part): Fault[] {
+  return errors.map((error) => {
+    const path = error.instancePath
+      .split('/')
+      .slice(1)
+      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    if (error.keyword === 'required') path.push(error.params.missingProperty)
+    return { loc: [part, ...path], ...say(error, part) }
+  })
+}

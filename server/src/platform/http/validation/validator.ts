@@ -1,0 +1,80 @@
+/** Checks the parts of a request against their schemas and finds every fault at once. */
+import { Ajv, type ValidateFunction } from 'ajv'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
+import addFormats from 'ajv-formats'
+import type { TSchema } from 'typebox'
+import type { Fault } from '../../../lib/problems.ts'
+import { depthOf, unstorablePaths } from '../../../lib/text.ts'
+import { coerceText } from './coerce.ts'
+import { type Part, toFaults } from './faults.ts'
+
+/** A free-form object may be this deep and, as JSON, this long. */
+const FREE_FORM_DEPTH = 32
+const FREE_FORM_BYTES = 64 * 1024
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i
+
+/** A date, or a date and time, that exists on the calendar (`from_date`, `to_date`). */
+export function isDateOrTime(text: string): boolean {
+  if (!DATE.test(text) && !DATE_TIME.test(text)) return false
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
+  // Date rolls 30 February over into March; the text then differs.
+  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.slice(0, 10))
+    return false
+  return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
+}
+
+function makeAjv(): Ajv {
+  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, allowUnionTypes: true })
+  // ajv-formats is CommonJS; its types hide that the function itself is what is imported.
+  ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
+  ajv.addFormat('date-or-time', isDateOrTime)
+  ajv.addKeyword({
+    keyword: 'trim',
+    type: 'string',
+    before: 'maxLength',
+    modifying: true,
+    errors: false,
+    validate: trim,
+  })
+  ajv.addKeyword({
+    keyword: 'freeForm',
+    type: 'object',
+    error: {
+      message: `a free-form object of at most ${FREE_FORM_BYTES / 1024} KiB and ${FREE_FORM_DEPTH} levels is taken`,
+    },
+    validate: (_schema: boolean, value: object) =>
+      depthOf(value, FREE_FORM_DEPTH + 1) <= FREE_FORM_DEPTH &&
+      Buffer.byteLength(JSON.stringify(value)) <= FREE_FORM_BYTES,
+  })
+  return ajv
+}
+
+/** Trims the string in place, before its length is looked at. */
+function trim(on: boolean, text: string, _schema: unknown, at?: DataValidationCxt): boolean {
+  if (on && at) at.parentData[at.parentDataProperty] = text.trim()
+  return true
+}
+
+const ajv = makeAjv()
+
+/** A check of one part: fills in defaults, and answers its faults, none when it is right. */
+export type Check = (value: unknown) => Fault[]
+
+/** Compiles the check of `part` of an operation's request. */
+export function compileCheck(schema: TSchema, part: Part): Check {
+  const validate: ValidateFunction = ajv.compile(schema)
+  const properties = (schema as { properties?: Record<string, object> }).properties ?? {}
+  return (value) => {
+    if (part !== 'body') coerceText(value as Record<string, unknown>, properties)
+    const unstorable = unstorablePaths(value).map((path) => ({
+      loc: [part, ...path],
+      msg: 'Value error, text must not hold NUL characters or lone surrogates, nor be nested too deep',
+      type: 'value_error',
+    }))
+    // Nothing else is looked at then: a too deep value would break the checks below.
+    if (unstorable.length > 0) return unstorable
+    return validate(value) ? [] : toFaults(validate.errors ?? [], part)
+  }
+}

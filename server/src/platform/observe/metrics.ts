@@ -1,0 +1,45 @@
+/** Prometheus metrics, served on a port of their own (decisions §11). */
+import { createServer, type Server } from 'node:http'
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+
+export interface Metrics {
+  answered(route: string, method: string, status: number, seconds: number): void
+  /** Serves `/metrics` on `port` of `host`. */
+  serve(host: string, port: number): Promise<Server>
+}
+
+export function openMetrics(): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const requests = new Counter({
+    name: 'wardkeep_http_requests_total',
+    help: 'Requests answered',
+    labelNames: ['route', 'method', 'status'] as const,
+    registers: [registry],
+  })
+  const duration = new Histogram({
+    name: 'wardkeep_http_request_seconds',
+    help: 'Seconds from the request to its answer',
+    labelNames: ['route'] as const,
+    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10],
+    registers: [registry],
+  })
+  return {
+    answered(route, method, status, seconds) {
+      requests.inc({ route, method, status })
+      duration.observe({ route }, seconds)
+    },
+    async serve(host, port) {
+      const server = createServer(async (request, response) => {
+        if (request.url !== '/metrics') return void response.writeHead(404).end()
+        response
+          .writeHead(200, { 'content-type': registry.contentType })
+          .end(await registry.metrics())
+      })
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject).listen(port, host, resolve)
+      })
+      return server
+    },
+  }
+}

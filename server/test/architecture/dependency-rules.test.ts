@@ -1,0 +1,143 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+type Violation = { from: string; rule: { name: string } }
+type Report = { modules: unknown[]; summary: { violations: Violation[] } }
+
+const require = createRequire(import.meta.url)
+const root = path.resolve(import.meta.dirname, '../../..')
+const rules: { forbidden: { name: string }[] } = require(`${root}/.dependency-cruiser.cjs`)
+
+/** Fewer modules than this mean that the tool did not read the tree, whatever colour it prints. */
+const FEWEST_MODULES = 40
+
+const store = 'features/users/users.store.ts'
+
+/** One violation a rule, as [file that breaks it, what it imports]; paths are those of server/src. */
+const planted: Record<string, [file: string, imports: string]> = {
+  'lib-is-the-bottom': ['lib/upwards.ts', '../platform/net/net.ts'],
+  'lib-does-no-io': ['lib/reading.ts', 'node:fs/promises'],
+  'platform-knows-no-feature': ['platform/net/curious.ts', '../../features/audit/index.ts'],
+  'only-app-knows-features': ['config.ts', './features/audit/index.ts'],
+  'nobody-imports-the-root': ['platform/net/rooted.ts', '../../app.ts'],
+  'no-test-in-source': ['platform/net/tested.ts', '../../../test/support/help.ts'],
+  'routes-go-through-the-service': ['features/users/users.routes.ts', './users.store.ts'],
+  'services-look-down': ['features/users/users.service.ts', './other.routes.ts'],
+  'stores-call-nobody': [store, './other.service.ts'],
+  'services-know-no-http': ['features/users/http.service.ts', 'fastify'],
+  'features-meet-at-the-door': ['features/users/forward.ts', '../audit/audit.store.ts'],
+  'every-feature-has-a-rank': ['features/novelty/novelty.ts', '../audit/index.ts'],
+  'rank-0-looks-down': ['features/audit/upwards.ts', '../tenants/index.ts'],
+  'rank-1-looks-down': ['features/tenants/upwards.ts', '../departments/index.ts'],
+  'rank-2-looks-down': ['features/departments/upwards.ts', '../users/index.ts'],
+  'rank-3-looks-down': ['features/users/upwards.ts', '../auth/index.ts'],
+  'rank-4-looks-down': ['features/auth/sideways.ts', '../patients/index.ts'],
+  'only-stores-run-sql': ['features/users/users.jobs.ts', 'kysely'],
+  'tables-hold-only-types': ['features/users/users.table.ts', 'kysely'],
+  'no-cycles': ['lib/circle.ts', './circle.ts'],
+  'no-unresolved-import': ['lib/lost.ts', './nowhere.ts'],
+  'packages-meet-in-files': ['../../client/src/client.ts', '../../server/src/app.ts'],
+}
+
+/** Knowing a type is knowing: an import of nothing but types breaks the rule all the same. */
+const typed = ['features/users/users.schema.ts', `import type { Kysely } from 'kysely'`] as const
+
+/** The highest rank has nothing above it, and nothing beside it as long as it has one member. */
+const unbreakable = ['rank-5-looks-down']
+
+/** What the planted files import, and imports that look like violations without being any. */
+const innocent: Record<string, string> = {
+  'app.ts': `import './features/audit/index.ts'`,
+  'platform/net/net.ts': `import 'node:fs'`,
+  'platform/db/pool.ts': `import 'kysely'`,
+  '../test/support/help.ts': '',
+  'features/audit/index.ts': `import './audit.store.ts'`,
+  'features/audit/audit.store.ts': `import 'kysely'`,
+  'features/tenants/index.ts': `import '../audit/index.ts'`,
+  'features/departments/index.ts': `import '../tenants/index.ts'`,
+  'features/users/index.ts': `import './sessions/sessions.ts'`,
+  'features/users/sessions/sessions.ts': `import '../other.routes.ts'`,
+  'features/users/other.routes.ts': `import 'fastify'`,
+  'features/users/other.service.ts': '',
+  'features/users/other.table.ts': `import type { Generated } from 'kysely'\nexport type Row = Generated<1>`,
+  'features/users/users.test.ts': `import '../audit/audit.store.ts'\nimport '../../app.ts'\nimport 'kysely'`,
+  'features/auth/index.ts': `import '../users/index.ts'`,
+  'features/patients/index.ts': '',
+  'features/health/index.ts': `import '../auth/index.ts'`,
+}
+
+async function cruise(cwd: string, ...folders: string[]): Promise<Report> {
+  const tool = path.join(root, 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs')
+  const config = path.join(cwd, '.dependency-cruiser.cjs')
+  const run = promisify(execFile)(
+    process.execPath,
+    [tool, '--config', config, '--output-type', 'json', ...folders],
+    { cwd, maxBuffer: 64 * 2 ** 20 },
+  )
+  // The report is on stdout also when the exit code says that it holds violations.
+  const { stdout } = await run.catch((error: { stdout: string }) => error)
+  return JSON.parse(stdout)
+}
+
+async function plant(tree: string) {
+  const write = async (file: string, text: string) => {
+    const target = path.join(tree, 'server/src', file)
+    await mkdir(path.dirname(target), { recursive: true })
+    await writeFile(target, `${text}\nexport {}\n`)
+  }
+  for (const file of ['.dependency-cruiser.cjs', 'tsconfig.json'])
+    await cp(path.join(root, file), path.join(tree, file))
+  for (const name of ['kysely', 'fastify']) {
+    await write(`../../node_modules/${name}/index.js`, '')
+    const manifest = JSON.stringify({ name, version: '1.0.0', type: 'module', main: 'index.js' })
+    await writeFile(path.join(tree, 'node_modules', name, 'package.json'), manifest)
+  }
+  for (const [file, text] of Object.entries(innocent)) await write(file, text)
+  await write(...typed)
+  for (const [file, imports] of Object.values(planted)) await write(file, `import '${imports}'`)
+}
+
+describe('the dependency rules', () => {
+  let tree: string
+  let reported: string[]
+
+  beforeAll(async () => {
+    tree = await mkdtemp(path.join(tmpdir(), 'wardkeep-rules-'))
+    await plant(tree)
+    const report = await cruise(tree, 'server', 'client')
+    reported = report.summary.violations.map(({ rule, from }) => `${rule.name}: ${from}`)
+  })
+
+  afterAll(() => rm(tree, { recursive: true, force: true }))
+
+  it.each(Object.entries(planted))('%s catches its planted violation', (name, [file]) => {
+    expect(reported).toContain(`${name}: ${path.posix.join('server/src', file)}`)
+  })
+
+  it('count imports of types', () => {
+    expect(reported).toContain(`only-stores-run-sql: server/src/${typed[0]}`)
+  })
+
+  it('report nothing in files that keep them', () => {
+    const guilty = [...Object.values(planted), typed].map(([file]) =>
+      path.posix.join('server/src', file),
+    )
+    expect(reported.filter((line) => !guilty.includes(line.split(': ')[1] ?? ''))).toEqual([])
+  })
+
+  it('have each a planted violation', () => {
+    const names = rules.forbidden.map(({ name }) => name)
+    expect(names.sort()).toEqual([...Object.keys(planted), ...unbreakable].sort())
+  })
+
+  it('are kept by the real tree, and all of it was read', async () => {
+    const { modules, summary } = await cruise(root, 'server', 'client', 'bench')
+    expect(summary.violations.map(({ rule, from }) => `${rule.name}: ${from}`)).toEqual([])
+    expect(modules.length).toBeGreaterThanOrEqual(FEWEST_MODULES)
+  })
+})

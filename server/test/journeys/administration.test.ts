@@ -1,0 +1,56 @@
+/** An administrator's day: sign in, look around, create, change, block. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+})
+
+describe('users', () => {
+  test('an administrator creates a user, who signs in, is blocked and cannot go on', async () => {
+    const { token } = clinic.people.admin
+    const created = await service.call('POST', '/api/admin/users', {
+      token,
+      body: {
+        email: 'new@north.test',
+        password: 'a-Fine-Secret-3',
+        full_name: ' New Person ',
+        role: 'nurse',
+      },
+    })
+    expect(created.status).toBe(201)
+    expect(created.body).toMatchObject({
+      full_name: 'New Person',
+      tenant_id: clinic.id,
+      is_active: true,
+      email_verified: true,
+      totp_enabled: false,
+    })
+    const session = await signIn(service, {
+      email: 'NEW@north.test',
+      password: 'a-Fine-Secret-3',
+      subdomain: 'north',
+    })
+    const me = await service.call('GET', '/api/users/me', { token: session.access_token })
+    expect(me.body).toMatchObject({ email: 'new@north.test', department_name: null })
+
+    const blocked = await service.call('POST', `/api/admin/users/${created.body.id}/block`, {
+      token,
+    })
+    expect(blocked.body.is_active).toBe(false)
+    const after = await service.call('GET', '/api/users/me', { token: session.access_token })
+    expect(after.status).toBe(401)
+    expect(after.headers['www-authenticate']).toContain('invalid_token')
+    const refused = await service.call('POST', '/api/auth/login', {
+      body: { email: 'new@north.test', password: 'a-Fine-Secret-3', subdomain: 'north' },
+    })
+    expect(refused).toMatchObject({ status: 403, body: { code: 'account_blocked' } })
+  })
+})

@@ -1,0 +1,65 @@
+/** Databases for tests, each its own and gone with the test file. */
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, inject } from 'vitest'
+import type { DatabaseAddress } from '../../src/platform/db/index.ts'
+import { wireTypes } from '../../src/platform/db/types.ts'
+import { withDatabase } from './server-address.ts'
+
+export interface TestDatabase {
+  address: DatabaseAddress
+  /** For clients that take a URL. */
+  url: string
+  /** Runs SQL as the owner of the server: past every role and row-level security. */
+  sql<T extends pg.QueryResultRow = Record<string, unknown>>(
+    text: string,
+    values?: unknown[],
+  ): Promise<T[]>
+  close(): Promise<void>
+}
+
+/** A database as the migrations leave it. */
+export const migratedDatabase = (): Promise<TestDatabase> => makeDatabase(inject('template'))
+
+/** A database without anything in it. */
+export const emptyDatabase = (): Promise<TestDatabase> => makeDatabase('template0')
+
+async function makeDatabase(template: string): Promise<TestDatabase> {
+  const server = inject('server')
+  const name = `wk_${randomBytes(6).toString('hex')}`
+  await administer(`create database ${name} template ${template}`)
+  const address = withDatabase(server, name)
+  const owner = new pg.Pool({ ...address, types: wireTypes, max: 2 })
+  owner.on('error', () => undefined)
+  let isOpen = true
+  const close = async () => {
+    if (!isOpen) return
+    isOpen = false
+    await owner.end()
+    await administer(`drop database if exists ${name} with (force)`)
+  }
+  afterAll(close)
+  return {
+    address,
+    url: urlOf(address),
+    sql: async (text, values) => (await owner.query(text, values)).rows,
+    close,
+  }
+}
+
+async function administer(sql: string): Promise<void> {
+  const client = new pg.Client(withDatabase(inject('server'), null))
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
+
+function urlOf(address: DatabaseAddress): string {
+  if ('url' in address) return address.url
+  const { host, port, user, database, password } = address
+  const secret = password ? `:${password}` : ''
+  return `postgres://${user}${secret}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`
+}

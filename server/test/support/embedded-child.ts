@@ -1,0 +1,37 @@
+/**
+ * A service of its own process for the tests of the embedded server: starts it on the folder given,
+ * says `ready <json>`, and with `write` inserts rows, saying `ack <id>` once each is committed.
+ */
+import pg from 'pg'
+import { StartupFault } from '../../src/lib/faults.ts'
+import { startEmbedded } from '../../src/platform/db/embedded/index.ts'
+
+const [dataDir = '', mode] = process.argv.slice(2)
+const say = (kind: string, value: unknown) =>
+  void process.stdout.write(`${kind} ${JSON.stringify(value)}\n`)
+const tell = (_: object, message: string) => say('log', message)
+
+try {
+  const server = await startEmbedded({ dataDir, log: { info: tell, warn: tell, error: tell } })
+  say('ready', server.connection)
+  process.stdin.on('end', () => void server.stop()).resume()
+  if (mode === 'write') await write(server.connection)
+} catch (error) {
+  if (!(error instanceof StartupFault)) throw error
+  say('fault', error.lines)
+  process.exitCode = 3
+}
+
+async function write(connection: pg.ClientConfig): Promise<void> {
+  const client = new pg.Client(connection)
+  await client.connect()
+  await client.query(
+    'CREATE TABLE IF NOT EXISTS note (id bigserial PRIMARY KEY, body text NOT NULL)',
+  )
+  for (;;) {
+    const { rows } = await client.query<{ id: string }>(
+      `INSERT INTO note (body) VALUES (repeat('x', 500)) RETURNING id`,
+    )
+    say('ack', Number(rows[0]?.id))
+  }
+}

@@ -1,0 +1,164 @@
+/** Helpers for the tests of the embedded server: folders, processes on a folder, services in a process of their own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { type EmbeddedServer, startEmbedded } from '../../src/platform/db/embedded/index.ts'
+
+export const isRoot = process.getuid?.() === 0
+
+const silence = () => undefined
+const quiet = { info: silence, warn: silence, error: silence }
+
+/** A folder under /tmp that goes with the test, once every process on it has. */
+export async function scratch(): Promise<string> {
+  const path = await mkdtemp('/tmp/wardkeep-test-')
+  if (isRoot) await chmod(path, 0o711)
+  onTestFinished(async () => {
+    await nobodyLeft(path)
+    await rm(path, { recursive: true, force: true })
+  })
+  return path
+}
+
+/** The embedded server, without waiting for the disk; it stops with the test. */
+export async function started(
+  dataDir: string,
+  settings: Record<string, string> = { fsync: 'off' },
+): Promise<EmbeddedServer> {
+  const server = await startEmbedded({ dataDir, log: quiet, settings })
+  onTestFinished(() => server.stop())
+  return server
+}
+
+/** One statement on a connection of its own. */
+export async function query<Row extends pg.QueryResultRow>(
+  connection: pg.ClientConfig,
+  text: string,
+): Promise<Row[]> {
+  const client = new pg.Client(connection)
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return (await client.query<Row>(text)).rows
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+/** Polls until the check gives something; what it throws counts as "not yet". */
+export async function until<T>(
+  what: string,
+  check: () => Promise<T | undefined> | T | undefined,
+  patience = 20_000,
+): Promise<T> {
+  const deadline = Date.now() + patience
+  let last: unknown
+  while (Date.now() < deadline) {
+    try {
+      const found = await check()
+      if (found !== undefined) return found
+    } catch (error) {
+      last = error
+    }
+    await delay(10)
+  }
+  throw new Error(`not within ${patience} ms: ${what}`, { cause: last })
+}
+
+/** The pid that the server on the folder has written down. */
+export async function postmasterPid(dataDir: string): Promise<number> {
+  return Number.parseInt(await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
+}
+
+/** Every process that works in the folder or names it in its command. */
+export async function processesOn(folder: string): Promise<number[]> {
+  const found: number[] = []
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '')
+    if (command.includes(folder) || cwd.startsWith(folder)) found.push(Number(pid))
+  }
+  return found
+}
+
+/** Resolves when no process is on the folder any more. */
+export function nobodyLeft(folder: string): Promise<true> {
+  return until(`no process is left on ${folder}`, async () =>
+    (await processesOn(folder)).length === 0 ? true : undefined,
+  )
+}
+
+/** The pids of a process's children. */
+export async function childrenOf(parent: number): Promise<number[]> {
+  const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
+  return text
+    .split(' ')
+    .filter((pid) => pid !== '')
+    .map(Number)
+}
+
+/** What a service in its own process has said so far. */
+export interface Service {
+  readonly pid: number
+  readonly ended: Promise<number | null>
+  said<T>(kind: 'ready' | 'ack' | 'fault' | 'log'): T[]
+  kill(): void
+  /** the first thing of that kind; fails when the process ends before it says one */
+  first<T>(kind: 'ready' | 'ack' | 'fault' | 'log'): Promise<T>
+}
+
+/** Starts `embedded-child.ts` on the folder; it is killed with the test. */
+export function service(dataDir: string, options: { mode?: 'write'; code?: string } = {}): Service {
+  const code = options.code ?? join(import.meta.dirname, 'embedded-child.ts')
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [code, dataDir, ...(options.mode ? [options.mode] : [])],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
+  const { pid, stdout } = child
+  if (pid === undefined || !stdout) throw new Error('the child did not start')
+  const lines: { kind: string; value: unknown }[] = []
+  createInterface({ input: stdout }).on('line', (line) => {
+    const gap = line.indexOf(' ')
+    try {
+      lines.push({ kind: line.slice(0, gap), value: JSON.parse(line.slice(gap + 1)) })
+    } catch {
+      // The last line of a process killed while it spoke.
+    }
+  })
+  let over = false
+  const ended = new Promise<number | null>((resolve) =>
+    child.once('close', (status) => resolve(status)),
+  )
+  void ended.then(() => {
+    over = true
+  })
+  const kill = () => void child.kill('SIGKILL')
+  const said = <T>(kind: string) =>
+    lines.filter((line) => line.kind === kind).map((line) => line.value as T)
+  onTestFinished(async () => {
+    kill()
+    await ended
+  })
+  return {
+    pid,
+    ended,
+    said,
+    kill,
+    async first<T>(kind: string): Promise<T> {
+      const found = await until<{ value: T } | 'over'>(`the service says ${kind}`, () => {
+        const [value] = said<T>(kind)
+        return value !== undefined ? { value } : over ? 'over' : undefined
+      })
+      if (found === 'over')
+        throw new Error(`the service ended without saying ${kind}: ${JSON.stringify(lines)}`)
+      return found.value
+    },
+  }
+}

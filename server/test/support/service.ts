@@ -1,0 +1,121 @@
+/** The service for tests: the real application on a database of its own, with a clock to move. */
+import { afterAll } from 'vitest'
+import { type App, openApp } from '../../src/app.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import type { Logger } from '../../src/platform/observe/log.ts'
+import { migratedDatabase, type TestDatabase } from './database.ts'
+
+export interface Answer<T = any> {
+  status: number
+  headers: Record<string, string | string[] | number | undefined>
+  /** The body as JSON; undefined when there is none. */
+  body: T
+}
+
+export interface CallOptions {
+  token?: string | undefined
+  body?: unknown
+  query?: Record<string, string | number | boolean>
+  headers?: Record<string, string>
+  /** The body as it is, in place of `body` as JSON. */
+  payload?: string | Buffer
+}
+
+export interface Service {
+  app: App
+  database: TestDatabase
+  /** Moves with `advance`; otherwise it is the real time. */
+  clock: Clock & { advance(ms: number): void }
+  /** Every line that was logged, as `[level, fields, message]`. */
+  logged: unknown[][]
+  call<T = any>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
+  close(): Promise<void>
+}
+
+export const SUPERADMIN = { email: 'root@platform.local', password: 'sesame-Gate-77' }
+
+export const ROOT_KEY = Buffer.alloc(32, 7)
+
+/** The configuration of tests: no limits, cheap hashes, no demo. */
+export function testConfig(overrides: Partial<Config> = {}): Config {
+  return {
+    ...readConfig({
+      BOOTSTRAP_ADMIN_EMAIL: SUPERADMIN.email,
+      BOOTSTRAP_ADMIN_PASSWORD: SUPERADMIN.password,
+      DEMO: 'false',
+      RATE_LIMIT_PER_MINUTE: '0',
+      AUTH_RATE_LIMIT_PER_MINUTE: '0',
+    }),
+    // The least cost that argon2 allows: what is tested here is not its strength.
+    PASSWORD_MEMORY_KIB: 64,
+    PASSWORD_PASSES: 1,
+    ...overrides,
+  }
+}
+
+/** Opens the service; several can share a database, as nodes do. Closed with the test file. */
+export async function openService(
+  options: { config?: Partial<Config>; database?: TestDatabase } = {},
+): Promise<Service> {
+  const database = options.database ?? (await migratedDatabase())
+  const clock = movableClock()
+  const logged: unknown[][] = []
+  const app = await openApp({
+    config: testConfig(options.config),
+    address: database.address,
+    publicUrl: 'http://wardkeep.test',
+    rootKey: ROOT_KEY,
+    log: recorder(logged),
+    clock,
+  })
+  await app.setUp()
+  let isOpen = true
+  const close = async () => {
+    if (!isOpen) return
+    isOpen = false
+    await app.close()
+  }
+  afterAll(close)
+  return { app, database, clock, logged, close, call: caller(app) }
+}
+
+function caller(app: App): Service['call'] {
+  return async (method, path, { token, body, query, headers, payload } = {}) => {
+    const sent = payload ?? (body === undefined ? undefined : JSON.stringify(body))
+    const response = await app.server.inject({
+      method: method as 'GET',
+      url: path,
+      ...(query
+        ? { query: Object.fromEntries(Object.entries(query).map(([k, v]) => [k, String(v)])) }
+        : {}),
+      headers: {
+        ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...headers,
+      },
+      ...(sent === undefined ? {} : { payload: sent }),
+    })
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      body: response.body === '' ? undefined : JSON.parse(response.body),
+    }
+  }
+}
+
+function movableClock(): Service['clock'] {
+  let offset = 0
+  return {
+    now: () => Date.now() + offset,
+    advance: (ms) => {
+      offset += ms
+    },
+  }
+}
+
+function recorder(logged: unknown[][]): Logger {
+  const at = (level: string) => (fields: unknown, message?: unknown) =>
+    void logged.push([level, fields, message])
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } as Logger
+}
