@@ -83,9 +83,13 @@ async function enter(
   if (!op.access.roles) return
   const proven = gate.authenticate(bearerToken(request))
   // What is held in memory is there at once; only a promise is worth a wait.
-  const identity = proven instanceof Promise ? await proven : proven
-  request.caller = { ...identity, origin: originOf(request) }
-  await reporting(op, gate, request.caller, () => requireRole(op.access, request.caller as Caller))
+  const caller = callerOf(proven instanceof Promise ? await proven : proven, request)
+  request.caller = caller
+  await reporting(op, gate, caller, () => requireRole(op.access, caller))
+}
+
+function callerOf(identity: Identity, request: FastifyRequest): Caller {
+  return { ...identity, origin: originOf(request) }
 }
 
 /** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
