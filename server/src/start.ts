@@ -60,13 +60,14 @@ export async function start(): Promise<void> {
   }
 }
 
-async function migrateOrExplain(
+/** Migrates, and says what is wrong with DATABASE_URL when nothing can be done there. */
+export async function migrateOrExplain(
   address: DatabaseAddress,
   config: Config,
   log: Logger,
-): Promise<void> {
+): Promise<number> {
   try {
-    await migrate(address, log)
+    return await migrate(address, log)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (!config.DATABASE_URL || error instanceof StartupFault || !code) throw error

@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type App, describeApi, openApp } from './app.ts'
 import { readConfig } from './config.ts'
+import { StartupFault } from './lib/faults.ts'
+import { Problem } from './lib/problems.ts'
 import { ownerClient } from './platform/db/connection.ts'
 import { startEmbedded } from './platform/db/embedded/index.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { dumpSchema } from './platform/db/schema-dump.ts'
 import { openLog } from './platform/observe/log.ts'
-import { openDatabase, rootKeyOf } from './start.ts'
+import { migrateOrExplain, openDatabase, rootKeyOf } from './start.ts'
 
 /** Opens the service without listening, for one piece of work. */
 async function withApp(work: (app: App) => Promise<string>): Promise<void> {
@@ -17,7 +19,7 @@ async function withApp(work: (app: App) => Promise<string>): Promise<void> {
   const log = openLog('warn')
   const { address, stop } = await openDatabase(config, log)
   try {
-    await migrate(address, log)
+    await migrateOrExplain(address, config, log)
     const rootKey = await rootKeyOf(config, log)
     const publicUrl = config.PUBLIC_URL ?? 'http://localhost'
     const app = await openApp({ config, address, publicUrl, rootKey, log })
@@ -32,18 +34,23 @@ async function withApp(work: (app: App) => Promise<string>): Promise<void> {
 }
 
 export async function migrateOnly(): Promise<void> {
+  const config = readConfig()
   const log = openLog('info')
-  const { address, stop } = await openDatabase(readConfig(), log)
+  const { address, stop } = await openDatabase(config, log)
   try {
-    process.stdout.write(`The database has schema ${await migrate(address, log)}.\n`)
+    const version = await migrateOrExplain(address, config, log)
+    process.stdout.write(`The database has schema ${version}.\n`)
   } finally {
     await stop()
   }
 }
 
-export function restoreTenant(id: number): Promise<void> {
+export async function restoreTenant(id: number): Promise<void> {
+  if (!Number.isSafeInteger(id)) throw new StartupFault('Give the id of the tenant, a number.')
   return withApp(async (app) => {
-    const tenant = await app.services.tenants.restore(id)
+    const tenant = await app.services.tenants.restore(id).catch((error: unknown) => {
+      throw error instanceof Problem ? new StartupFault(`${error.message}.`) : error
+    })
     return `Tenant ${tenant.id} (${tenant.subdomain}) is back.`
   })
 }

@@ -35,9 +35,19 @@ export function spanOf(from?: string, to?: string): store.Span {
   if (start !== undefined && end !== undefined && start >= end)
     throw invalidValue(['query', 'from_date'], 'from_date must not be after to_date')
   return {
-    ...(start === undefined ? {} : { from: new Date(start).toISOString() }),
-    ...(end === undefined ? {} : { until: new Date(end).toISOString() }),
+    ...(start === undefined ? {} : { from: iso(start) }),
+    ...(end === undefined ? {} : { until: iso(end) }),
   }
+}
+
+/** An offset or the end of a day may lead out of the years that the database can hold. */
+function iso(time: number): string {
+  const [first, last] = ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']
+  return time < Date.parse(first)
+    ? first
+    : time > Date.parse(last)
+      ? last
+      : new Date(time).toISOString()
 }
 
 /** Milliseconds since the epoch; a time without a zone is UTC. */

@@ -20,7 +20,7 @@ export interface Passwords {
    * @throws Problem 503 when too many are waiting
    */
   verify(stored: string | null, password: string): Promise<boolean>
-  /** Whether the hash was made at another cost than today's. */
+  /** Whether the hash was made at a lower cost than today's. */
   isOutdated(stored: string): boolean
 }
 
@@ -39,12 +39,8 @@ export async function openPasswords(
       return right && stored !== null
     },
     isOutdated(stored) {
-      const { memoryCost, timeCost, parallelism } = parseOptions(stored)
-      return (
-        memoryCost !== cost.memoryCost ||
-        timeCost !== cost.timeCost ||
-        parallelism !== cost.parallelism
-      )
+      const { memoryCost, timeCost } = parseOptions(stored)
+      return memoryCost < cost.memoryCost || timeCost < cost.timeCost
     },
   }
 }

@@ -10,7 +10,8 @@ const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i
 /** Bodies over this are answered 413. */
 export const BODY_LIMIT = 1024 * 1024
 
-function jsonInvalid(msg: string): InvalidInput {
+/** The 422 of a body that is not JSON. */
+export function jsonInvalid(msg: string): InvalidInput {
   return new InvalidInput([
     { loc: ['body'], msg: `JSON decode error: ${msg}`, type: 'json_invalid' },
   ])

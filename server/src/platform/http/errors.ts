@@ -3,15 +3,21 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { InvalidInput, Problem } from '../../lib/problems.ts'
 import { problemOf } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
+import { jsonInvalid } from './body.ts'
 
 /** What a thrown value means for the caller. */
 export function toAnswer(error: unknown): Problem | InvalidInput {
   if (error instanceof Problem || error instanceof InvalidInput) return error
   const code = (error as FastifyError).code
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large')
-  if (code === 'FST_ERR_BAD_URL')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return jsonInvalid('send application/json')
+  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH')
     return new InvalidInput([
-      { loc: ['path'], msg: 'Value error, the path is not properly encoded', type: 'value_error' },
+      {
+        loc: ['path'],
+        msg: 'Value error, the path is too long or not properly encoded',
+        type: 'value_error',
+      },
     ])
   return problemOf(error) ?? new Problem('internal', { cause: error })
 }

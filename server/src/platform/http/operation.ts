@@ -63,6 +63,6 @@ export function statusesOf(op: AnyOperation): number[] {
   const common = [429, 500, 503]
   if (op.access.roles) common.push(401, 403)
   if (op.params || op.query || op.body) common.push(422)
-  if (op.body) common.push(413)
+  if (op.method !== 'GET') common.push(413)
   return [...new Set([op.success[0], ...common, ...(op.refusals ?? [])])].sort((a, b) => a - b)
 }

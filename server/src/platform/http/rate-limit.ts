@@ -9,13 +9,13 @@ import { Problem } from '../../lib/problems.ts'
 const WINDOW_SECONDS = 60
 
 export interface RateLimit {
-  /** Counts a call of `key`. @throws Problem 429 beyond the limit */
-  take(key: string, reply: FastifyReply): Promise<void>
+  /** Counts a call of `key`; undefined when there is no limit. @throws Problem 429 beyond it */
+  take(key: string, reply: FastifyReply): Promise<void> | undefined
 }
 
 /** @param perMinute calls of one key in any minute; 0 for no limit */
 export function rateLimit(name: string, perMinute: number): RateLimit {
-  if (perMinute === 0) return { take: async () => undefined }
+  if (perMinute === 0) return { take: () => undefined }
   const limiter = new RateLimiterMemory({ points: perMinute, duration: WINDOW_SECONDS })
   const policy = `"${name}";q=${perMinute};w=${WINDOW_SECONDS}`
   const tell = (reply: FastifyReply, left: RateLimiterRes) => {

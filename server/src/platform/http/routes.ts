@@ -6,6 +6,7 @@ import type { Caller, Identity, Origin } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { DOCS_PATH } from './docs.ts'
+import { sendError } from './errors.ts'
 import { type AnyOperation, statusesOf } from './operation.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { type Check, compileCheck } from './validation/validator.ts'
@@ -31,13 +32,20 @@ export interface Gate {
   log: Logger
 }
 
-/** Registers the operations. */
+/** Registers the operations, and answers what they throw. */
 export function addOperations(
   app: FastifyInstance,
   operations: readonly AnyOperation[],
   gate: Gate,
 ): void {
   for (const op of operations) addOperation(app, op, gate)
+  app.setErrorHandler(async (error, request, reply) => {
+    const { caller } = request
+    const { operation } = request.routeOptions.config
+    if (caller && operation && error instanceof Problem && error.status === 403)
+      await gate.refused(caller, operation, error)
+    return sendError(error, request, reply, gate.log)
+  })
 }
 
 /** @throws Error at boot when a route was registered that declares no operation */
@@ -59,33 +67,47 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate): void 
     config: { operation: op, takesBody: op.body !== undefined },
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
-    onRequest: (request, reply) => enter(op, gate, request, reply),
-    handler: handlerOf(op, gate),
-    onSend: async (request, reply, payload) => {
-      if (statuses.has(reply.statusCode)) return payload
+    onRequest: (request, reply, done) => {
+      const entering = enter(op, gate, request, reply)
+      if (entering) entering.then(() => done(), done)
+      else done()
+    },
+    handler: handlerOf(op),
+    onSend: (request, reply, payload, done) => {
+      if (statuses.has(reply.statusCode)) return done(null, payload)
       gate.log.error(
         { status: reply.statusCode, operation: op.id, req_id: request.id },
         'undeclared status',
       )
       reply.code(500)
-      return JSON.stringify({ detail: PROBLEMS.internal[1], code: 'internal' })
+      done(null, JSON.stringify({ detail: PROBLEMS.internal[1], code: 'internal' }))
     },
   })
 }
 
-async function enter(
+/**
+ * Rate limit, token, role. What is held in memory is there at once: only where something must be
+ * waited for is there a promise, as a turn of the event loop costs as much as the whole check.
+ */
+function enter(
   op: AnyOperation,
   gate: Gate,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<void> {
-  await gate.limits[op.throttled ? 'guesses' : 'all'].take(request.ip, reply)
-  if (!op.access.roles) return
+): Promise<void> | undefined {
+  const limited = gate.limits[op.throttled ? 'guesses' : 'all'].take(request.ip, reply)
+  return limited ? limited.then(() => admit(op, gate, request)) : admit(op, gate, request)
+}
+
+function admit(op: AnyOperation, gate: Gate, request: FastifyRequest): Promise<void> | undefined {
+  if (!op.access.roles) return undefined
   const proven = gate.authenticate(bearerToken(request))
-  // What is held in memory is there at once; only a promise is worth a wait.
-  const caller = callerOf(proven instanceof Promise ? await proven : proven, request)
-  request.caller = caller
-  await reporting(op, gate, caller, () => requireRole(op.access, caller))
+  const accept = (identity: Identity) => {
+    request.caller = callerOf(identity, request)
+    requireRole(op.access, request.caller)
+    return undefined
+  }
+  return proven instanceof Promise ? proven.then(accept) : accept(proven)
 }
 
 function callerOf(identity: Identity, request: FastifyRequest): Caller {
@@ -104,45 +126,37 @@ function bearerToken(request: FastifyRequest): string {
 }
 
 function originOf(request: FastifyRequest): Origin {
-  const agent = request.headers['user-agent']
   return {
     ip: request.ip,
-    user_agent: agent ? agent.toWellFormed().replaceAll('\0', '').slice(0, 400) : null,
+    // Most requests write nothing, and then nobody asks.
+    get user_agent() {
+      const agent = request.headers['user-agent']
+      return agent ? agent.toWellFormed().replaceAll('\0', '').slice(0, 400) : null
+    },
     request_id: request.id,
   }
 }
 
-async function reporting<T>(op: AnyOperation, gate: Gate, caller: Caller | null, work: () => T) {
-  try {
-    return await work()
-  } catch (error) {
-    if (caller && error instanceof Problem && error.status === 403)
-      await gate.refused(caller, op, error)
-    throw error
-  }
-}
-
-function handlerOf(op: AnyOperation, gate: Gate): RouteHandlerMethod {
+function handlerOf(op: AnyOperation): RouteHandlerMethod {
   const checks = {
     path: op.params && compileCheck(op.params, 'path'),
     query: op.query && compileCheck(op.query, 'query'),
     body: op.body && compileCheck(op.body, 'body'),
   }
   const [status, schema] = op.success
-  return async (request, reply) => {
+  return (request, reply) => {
     const body = op.bodyOptional ? (request.body ?? {}) : request.body
     refuseFaults(checks, request, body)
-    const call = {
-      caller: request.caller as never,
+    const answer = op.handle({
+      caller: request.caller,
       origin: request.caller?.origin ?? originOf(request),
-      path: request.params as never,
-      query: request.query as never,
-      body: body as never,
+      path: request.params,
+      query: request.query,
+      body,
       host: request.host,
-    }
-    const answer = await reporting(op, gate, request.caller, () => op.handle(call))
-    reply.code(status)
-    return schema === null ? reply.send() : answer
+    })
+    const send = (value: unknown) => reply.code(status).send(schema === null ? undefined : value)
+    return answer instanceof Promise ? answer.then(send) : send(answer)
   }
 }
 
@@ -155,10 +169,26 @@ function refuseFaults(
     ...(checks.path?.(request.params) ?? []),
     ...(checks.query?.(request.query) ?? []),
   ]
+  if (checks.query && !isDecodable(request.raw.url ?? '')) faults.push(BADLY_ENCODED)
   if (checks.body && body === undefined)
     faults.push({ loc: ['body'], msg: 'Field required', type: 'missing' })
   else if (checks.body) faults.push(...checks.body(body))
   if (faults.length > 0) throw new InvalidInput(faults)
+}
+
+const BADLY_ENCODED = {
+  loc: ['query'],
+  msg: 'Value error, the query is not properly encoded',
+  type: 'value_error',
+}
+
+/** Whether every escape in the URL is UTF-8: the parser leaves what is not as it is. */
+function isDecodable(url: string): boolean {
+  try {
+    return !url.includes('%') || decodeURIComponent(url) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** For the serializer: undeclared fields never leave, whatever a service answers. */

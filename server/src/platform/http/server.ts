@@ -2,12 +2,12 @@
 
 import { randomUUID } from 'node:crypto'
 import cors from '@fastify/cors'
-import helmet from '@fastify/helmet'
 import fastify, { type FastifyInstance } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 import type { Logger } from '../observe/log.ts'
 import { BODY_LIMIT, readJsonBodies } from './body.ts'
 import { sendError } from './errors.ts'
+import { SECURITY_HEADERS } from './headers.ts'
 import { requireOperations } from './routes.ts'
 
 /** A caller's own request id is kept when it is short and harmless in a log. */
@@ -41,28 +41,21 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
     },
     routerOptions: { maxParamLength: 500 },
     frameworkErrors: (error, request, reply) => {
-      reply.header('x-request-id', request.id)
+      reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
       sendError(error, request, reply as never, log)
     },
   })
   // Our own checks find the faults of all parts at once; the schemas here only shape answers.
   app.setValidatorCompiler(() => () => true)
   app.decorateRequest('caller', null)
-  app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id)
-  })
-  await app.register(helmet, {
-    // The API answers JSON; /docs sets a policy of its own.
-    contentSecurityPolicy: {
-      directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
-      useDefaults: false,
-    },
-    crossOriginResourcePolicy: { policy: 'same-site' },
-    referrerPolicy: { policy: 'no-referrer' },
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
+    done()
   })
   if (options.corsOrigins.length > 0)
     await app.register(cors, {
       origin: [...options.corsOrigins],
+      methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
       exposedHeaders: [
         'x-request-id',
         'retry-after',
@@ -72,12 +65,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
       ],
       maxAge: 600,
     })
-  app.addHook('onSend', async (_request, reply) => {
-    // Answers hold personal data or tokens; nobody on the way may keep them.
-    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
-  })
   readJsonBodies(app)
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, log))
   app.setNotFoundHandler(async (request, reply) =>
     sendError(
       new Problem('not_found', { detail: 'No such operation; see /docs' }),
@@ -86,7 +74,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
       log,
     ),
   )
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'unknown'
     const ms = reply.elapsedTime
     options.onAnswered(route, request.method, reply.statusCode, ms / 1000)
@@ -104,6 +92,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
       },
       'request',
     )
+    done()
   })
   requireOperations(app)
   return app

@@ -57,14 +57,15 @@ export async function findOnlyAccount(tx: TenantTx, email: string): Promise<Acco
 /**
  * Notes the sign-in, if the account may still do so with the password that was checked: the row is
  * held until the commit, so a block that comes now waits and then ends this session too.
+ * Answers what may have changed since the account was found.
  */
 export async function admit(
   tx: TenantTx,
   account: Account,
   now: string,
   freshHash: string | null,
-): Promise<boolean> {
-  const { rows } = await sql`
+): Promise<Pick<Account, 'role' | 'full_name'> | undefined> {
+  const { rows } = await sql<Pick<Account, 'role' | 'full_name'>>`
     with tenant as (
       select id from tenants where id = ${account.tenant_id} and is_active and deleted_at is null for share
     )
@@ -72,6 +73,6 @@ export async function admit(
     from tenant
     where users.id = ${account.id} and users.tenant_id = tenant.id
       and users.is_active and users.password_hash = ${account.password_hash}
-    returning users.id`.execute(tx.db)
-  return rows.length === 1
+    returning users.role, users.full_name`.execute(tx.db)
+  return rows[0]
 }

@@ -85,8 +85,8 @@ export function signInService(deps: SignInDeps): SignIn {
         : null
       const started = await db.inTenant(account.tenant_id, async (tx) => {
         const now = new Date(clock.now()).toISOString()
-        if (!(await store.admit(tx, account, now, freshHash))) return undefined
-        return sessions.start(tx, account, origin)
+        const admitted = await store.admit(tx, account, now, freshHash)
+        return admitted && sessions.start(tx, { ...account, ...admitted }, origin)
       })
       // Blocked, or given another password, while this one was being checked.
       return started ? sessions.tokens(started) : refused('invalid_credentials')

@@ -8,6 +8,8 @@ import { ALGORITHM, type SigningKeys } from './signing-keys.service.ts'
 
 export const ACCESS_TOKEN_MS = 15 * MINUTE
 const TYPE = 'at+jwt'
+/** As `randomUUID` writes it, the only form that a session's id has. */
+const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** What a token proves; whether its session still lives is asked elsewhere. */
 export interface AccessClaims {
@@ -84,10 +86,13 @@ async function readClaims(
         requiredClaims: ['sub', 'tid', 'jti', 'exp'],
       },
     )
+    const [userId, tenantId, jti] = [Number(payload.sub), Number(payload.tid), String(payload.jti)]
+    if (!Number.isSafeInteger(userId) || !Number.isSafeInteger(tenantId) || !SESSION_ID.test(jti))
+      throw new errors.JWTInvalid('the claims name no session')
     return {
-      userId: Number(payload.sub),
-      tenantId: Number(payload.tid),
-      jti: String(payload.jti),
+      userId,
+      tenantId,
+      jti,
       expiresAt: Number(payload.exp) * SECOND,
     }
   } catch (error) {

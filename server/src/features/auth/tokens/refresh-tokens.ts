@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 
-const TOKEN = /^(\d{1,16})\.([\w-]{43})$/
+const TOKEN = /^([1-9]\d{0,15})\.([\w-]{43})$/
 
 export interface RefreshToken {
   text: string
@@ -15,7 +15,7 @@ export interface RefreshToken {
 /** Reads a token that a client shows; undefined when it cannot be one. */
 export function parseRefreshToken(text: string): RefreshToken | undefined {
   const [, tenant, secret] = TOKEN.exec(text) ?? []
-  if (!tenant || !secret) return undefined
+  if (!tenant || !secret || !Number.isSafeInteger(Number(tenant))) return undefined
   return make(Number(tenant), secret)
 }
 

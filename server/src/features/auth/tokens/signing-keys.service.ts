@@ -12,6 +12,7 @@ import {
   importPKCS8,
 } from 'jose'
 import { type Clock, DAY, HOUR, SECOND } from '../../../lib/clock.ts'
+import { StartupFault } from '../../../lib/faults.ts'
 import type { Sealer } from '../../../platform/crypto/index.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
@@ -42,6 +43,8 @@ export interface SigningKeys {
 interface Loaded {
   kid: string
   createdAt: number
+  /** When the last token that it signed has long expired; the signing key has no end yet. */
+  verifiesUntil: number
   publicKey: CryptoKey
   jwk: JsonWebKeySet['keys'][number]
 }
@@ -69,8 +72,18 @@ export async function openSigningKeys(
   }
 
   async function openPrivate(row: store.SigningKeyRow) {
-    const pem = sealer.open(row.sealed_private_key, placeOf(row.kid)).toString('utf8')
+    const pem = unseal(row).toString('utf8')
     return { kid: row.kid, key: await importPKCS8(pem, ALGORITHM) }
+  }
+
+  function unseal(row: store.SigningKeyRow): Buffer {
+    try {
+      return sealer.open(row.sealed_private_key, placeOf(row.kid))
+    } catch {
+      throw new StartupFault(
+        'ENCRYPTION_KEY: the database was sealed with another root key; give the service that one.',
+      )
+    }
   }
 
   async function add(tx: TenantTx): Promise<boolean> {
@@ -123,9 +136,14 @@ export async function openSigningKeys(
     },
     async verifier(kid) {
       if (!keys.has(kid) && clock.now() - readAt >= REREAD_AFTER) await load()
-      return keys.get(kid)?.publicKey
+      const key = keys.get(kid)
+      return key && key.verifiesUntil > clock.now() ? key.publicKey : undefined
     },
-    jwks: () => ({ keys: [...keys.values()].map((key) => key.jwk) }),
+    jwks: () => ({
+      keys: [...keys.values()]
+        .filter((key) => key.verifiesUntil > clock.now())
+        .map((key) => key.jwk),
+    }),
     rotate,
     async rotateWhenOlder(maxAgeMs) {
       const current = keys.get(signing?.kid ?? '')
@@ -141,6 +159,7 @@ async function publicPart(row: store.SigningKeyRow): Promise<Loaded> {
   return {
     kid: row.kid,
     createdAt: Date.parse(row.created_at),
+    verifiesUntil: row.retired_at ? Date.parse(row.retired_at) + VERIFIES_FOR : Infinity,
     // Imported once: a key that is imported for each token costs more than its signature.
     publicKey: (await importJWK(row.public_jwk, ALGORITHM)) as CryptoKey,
     jwk: { kty: 'OKP', crv, x, kid: row.kid, alg: ALGORITHM, use: 'sig' },

@@ -15,18 +15,26 @@ const FREE_FORM_BYTES = 64 * 1024
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i
 
+const EARLIEST = Date.parse('0001-01-01T00:00:00Z')
+
 /** A date, or a date and time, that exists on the calendar (`from_date`, `to_date`). */
 export function isDateOrTime(text: string): boolean {
   if (!DATE.test(text) && !DATE_TIME.test(text)) return false
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
   // Date rolls 30 February over into March; the text then differs.
-  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.slice(0, 10))
+  if (!(day.getTime() >= EARLIEST) || day.toISOString().slice(0, 10) !== text.slice(0, 10))
     return false
   return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
 }
 
 function makeAjv(): Ajv {
-  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, allowUnionTypes: true })
+  const ajv = new Ajv({
+    allErrors: true,
+    useDefaults: true,
+    removeAdditional: true,
+    strict: false,
+    allowUnionTypes: true,
+  })
   // ajv-formats is CommonJS; its types hide that the function itself is what is imported.
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   ajv.addFormat('date-or-time', isDateOrTime)
@@ -64,7 +72,8 @@ export type Check = (value: unknown) => Fault[]
 
 /** Compiles the check of `part` of an operation's request. */
 export function compileCheck(schema: TSchema, part: Part): Check {
-  const validate: ValidateFunction = ajv.compile(schema)
+  // Unknown fields are ignored: they are taken out, so that nothing behind this ever meets one.
+  const validate: ValidateFunction = ajv.compile({ ...schema, additionalProperties: false })
   const properties = (schema as { properties?: Record<string, object> }).properties ?? {}
   return (value) => {
     if (part !== 'body') coerceText(value as Record<string, unknown>, properties)
