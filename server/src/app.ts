@@ -5,8 +5,14 @@ import type { Config } from './config.ts'
 import { auditOperations, auditService } from './features/audit/index.ts'
 import {
   accessTokens,
+  accountLocator,
+  accountOperations,
   authOperations,
   openSigningKeys,
+  purgeSignIn,
+  recoveryService,
+  registrationService,
+  secondFactorService,
   sessionStates,
   sessionsService,
   signInService,
@@ -15,10 +21,10 @@ import { departmentOperations, departmentsService } from './features/departments
 import { healthOperations, healthService } from './features/health/index.ts'
 import { preferenceOperations, preferencesService } from './features/preferences/index.ts'
 import { announcement, bootstrap, makeDemo } from './features/setup/index.ts'
-import { tenantOperations, tenantsService } from './features/tenants/index.ts'
+import { purgeDeletedTenants, tenantOperations, tenantsService } from './features/tenants/index.ts'
 import { isActiveDoctor, userOperations, usersService } from './features/users/index.ts'
 import { type Clock, DAY, HOUR, systemClock } from './lib/clock.ts'
-import { openPasswords, openSealer } from './platform/crypto/index.ts'
+import { openKeyRing, openPasswords, openSealer } from './platform/crypto/index.ts'
 import { type DatabaseAddress, openScopes, watchChanges } from './platform/db/index.ts'
 import {
   type AnyOperation,
@@ -30,6 +36,9 @@ import {
   rateLimit,
 } from './platform/http/index.ts'
 import { actorOf, append, ensurePartitions, keepPartitionsAhead } from './platform/journal/index.ts'
+import { openJobs } from './platform/jobs/index.ts'
+import { openMailer, outboxTransport, smtpTransport } from './platform/mail/index.ts'
+import { openThrottle } from './platform/throttle/index.ts'
 import { canFail } from './platform/observe/can-fail.ts'
 import type { Logger } from './platform/observe/log.ts'
 import { openMetrics } from './platform/observe/metrics.ts'
@@ -47,6 +56,10 @@ export interface AppDeps {
   rootKey: Uint8Array
   log: Logger
   clock?: Clock
+  /** Whether this process answers requests, does the background work, or both. */
+  role: 'api' | 'worker' | 'all'
+  /** Folder for mails when there is no SMTP. */
+  outbox: string
 }
 
 export type App = Awaited<ReturnType<typeof openApp>>
@@ -88,6 +101,7 @@ export async function openApp(deps: AppDeps) {
   await addDocs(server, openApiDocument(operations, VERSION))
   await ensurePartitions(db)
   const stopWork = startWork(opened, deps)
+  await opened.jobs.start()
 
   return {
     server,
@@ -109,6 +123,7 @@ export async function openApp(deps: AppDeps) {
       state.isServing = false
       await server.close()
       stopWork()
+      await opened.jobs.stop()
       await changes.stop()
       await db.close()
     },
@@ -128,23 +143,69 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     availableParallelism(),
     WAITING_HASHES,
   )
-  const keys = await openSigningKeys(db, changes, openSealer(deps.rootKey), clock, log)
+  const sealer = openSealer(deps.rootKey)
+  const keys = await openSigningKeys(db, changes, sealer, clock, log)
+  const keyRing = await openKeyRing(db, sealer)
   const access = accessTokens(keys, clock, deps.publicUrl)
   changes.subscribe((topic) => {
     if (topic === 'keys') access.forget()
   })
-  const states = sessionStates(db, changes)
-  const sessions = sessionsService({ db, clock, states, access })
+  const jobs = openJobs({ address, log, works: deps.role !== 'api' })
+  const transport = config.SMTP_URL ? smtpTransport(config.SMTP_URL) : outboxTransport(deps.outbox)
+  const publicHost = new URL(deps.publicUrl).hostname
+  const from = config.MAIL_FROM ?? `Wardkeep <no-reply@${publicHost}>`
+  const mailer = openMailer({ jobs, sealer, transport, from, log, clock })
+  const throttle = openThrottle(db, clock)
+  const multiTenant = config.TENANT_MODE === 'multi'
+  const locate = accountLocator(db, !multiTenant)
+
+  const sessions = sessionsService({ db, clock, states: sessionStates(db, changes), access })
+  const recovery = recoveryService({
+    db,
+    clock,
+    passwords,
+    sessions,
+    mailer,
+    jobs,
+    throttle,
+    locate,
+    publicUrl: deps.publicUrl,
+  })
+  const users = usersService({
+    db,
+    clock,
+    passwords,
+    throttle,
+    endSessions: (tx, user, reason) =>
+      sessions.end(tx, { tenantId: user.tenant_id, userId: user.id }, reason),
+    voidLinks: recovery.voidLinks,
+  })
+  const { onUser, checkPassword } = users
+  const secondFactor = secondFactorService({ db, clock, keyRing, throttle, onUser, checkPassword })
   const signIn = signInService({
     db,
     clock,
     passwords,
     sessions,
-    publicHost: new URL(deps.publicUrl).hostname,
-    singleTenant: config.TENANT_MODE === 'single',
+    secondFactor,
+    throttle,
+    locate,
+    publicHost,
+    needsVerifiedEmail: mailer.isConfigured && config.EMAIL_VERIFICATION === 'required',
   })
-  const multiTenant = config.TENANT_MODE === 'multi'
+  const registrations = registrationService({
+    db,
+    passwords,
+    throttle,
+    recovery,
+    publicHost,
+    singleTenant: !multiTenant,
+  })
+  purgeSignIn({ db, clock, jobs })
+  purgeDeletedTenants({ db, clock, jobs }, config.TENANT_PURGE_DAYS)
+
   const services = {
+    accounts: { registrations, recovery, secondFactor, publicHost },
     audit: auditService(db),
     auth: {
       signIn,
@@ -152,12 +213,13 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
       keys,
       // What other features offer joins here as they come; what is not there is not available.
       capabilities: () => ({
-        password_reset_available: false,
+        // Without SMTP the links lie in the outbox folder: they reach nobody by themselves.
+        password_reset_available: mailer.isConfigured,
         fhir_enabled: false,
         siem_export_enabled: false,
         messenger_bot_enabled: false,
-        registration_available: false,
-        totp_available: false,
+        registration_available: true,
+        totp_available: true,
         tenant_mode: multiTenant,
         demo_mode: config.DEMO,
       }),
@@ -174,15 +236,9 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     }),
     preferences: preferencesService(db),
     tenants: tenantsService(db, (tx, tenantId, reason) => sessions.end(tx, { tenantId }, reason)),
-    users: usersService({
-      db,
-      clock,
-      passwords,
-      endSessions: (tx, user, reason) =>
-        sessions.end(tx, { tenantId: user.tenant_id, userId: user.id }, reason),
-    }),
+    users,
   }
-  return { services, db, changes, passwords, keys }
+  return { services, db, changes, passwords, keys, jobs }
 }
 
 /** Upkeep that every node does, each harmless when another has just done it. */
@@ -213,6 +269,7 @@ function operationsOf(services: Services): AnyOperation[] {
     ...departmentOperations(services.departments),
     ...userOperations(services.users),
     ...authOperations(services.auth),
+    ...accountOperations(services.accounts),
     ...preferenceOperations(services.preferences),
     ...auditOperations(services.audit),
     ...healthOperations(services.health),

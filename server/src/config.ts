@@ -155,6 +155,19 @@ export const VARIABLES = {
     default: '2',
     read: integer(2, 2, 100),
   }),
+  EMAIL_VERIFICATION: variable({
+    meaning: '`required` or `optional`: whether sign-in needs a confirmed address once SMTP_URL is set',
+    default: 'required',
+    read: (text = 'required') => {
+      if (text !== 'required' && text !== 'optional') throw new Error('must be required or optional')
+      return text
+    },
+  }),
+  TENANT_PURGE_DAYS: variable({
+    meaning: 'days after which a deleted tenant is destroyed for good, with its data key',
+    default: '30',
+    read: integer(30, 1, 3650),
+  }),
   SIGNING_KEY_DAYS: variable({
     meaning: 'days after which a new key signs the access tokens',
     default: '90',

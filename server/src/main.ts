@@ -15,7 +15,8 @@ const program = new Command('wardkeep').description(
 program
   .command('start')
   .description('start the service')
-  .action(async () => (await import('./start.ts')).start())
+  .option('--role <role>', 'what this process does: api, worker or all', 'all')
+  .action(async ({ role }) => (await import('./start.ts')).start(role))
 program
   .command('migrate')
   .description("bring the database to this release's schema, and stop")

@@ -30,7 +30,9 @@ export async function rootKeyOf(config: Config, log: Logger): Promise<Uint8Array
 }
 
 /** Starts the service and keeps it up until a signal stops it. */
-export async function start(): Promise<void> {
+export async function start(role: string): Promise<void> {
+  if (role !== 'api' && role !== 'worker' && role !== 'all')
+    throw new StartupFault('--role: must be api, worker or all.')
   const config = readConfig()
   const log = openLog(config.LOG_LEVEL)
   // The application's modules load while the database starts.

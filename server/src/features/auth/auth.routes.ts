@@ -1,4 +1,4 @@
-/** `/api/auth/*` for signing in and out, and what the caller sees of themselves. */
+/** `/api/auth/*` for signing in and out, sessions, and what the caller sees of themselves. */
 import Type from 'typebox'
 import { anyone, signedIn } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
@@ -75,6 +75,7 @@ export function authOperations({
       method: 'POST',
       path: '/api/auth/logout',
       id: 'logout',
+      whileEnrolling: true,
       summary: 'Ends this session, or all of the caller with `all_devices`',
       tag,
       access: signedIn,
@@ -116,6 +117,7 @@ export function authOperations({
         method: 'GET',
         path,
         id: path === '/api/auth/me' ? 'getMe' : 'getProfile',
+        whileEnrolling: true,
         summary: 'What the caller sees of themselves',
         tag: 'Profile',
         access: signedIn,

@@ -1,7 +1,16 @@
 /** Sign-in, sessions and tokens on the wire. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../lib/roles.ts'
-import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+import {
+  EmailAddress,
+  Id,
+  Name,
+  NewPassword,
+  Nullable,
+  OneOf,
+  Timestamp,
+} from '../../lib/shapes.ts'
+import { Profile } from '../users/index.ts'
 
 const Password = Type.String({ minLength: 1, maxLength: 1000 })
 const Email = Type.String({ minLength: 1, maxLength: 254, trim: true })
@@ -14,6 +23,47 @@ export const Credentials = Type.Object({
   totp_code: Type.Optional(Nullable(Type.String({ maxLength: 64, trim: true }))),
 })
 export type Credentials = Static<typeof Credentials>
+
+export const Registration = Type.Object({
+  email: EmailAddress,
+  password: NewPassword,
+  full_name: Name,
+  role: OneOf(ROLES, { description: 'doctor, nurse or receptionist' }),
+  subdomain: Type.Optional(Nullable(Subdomain)),
+  department_id: Type.Optional(Nullable(Id)),
+})
+export type Registration = Static<typeof Registration>
+export type Profile = Static<typeof Profile>
+
+export const LinkRequest = Type.Object({
+  email: Email,
+  subdomain: Type.Optional(Nullable(Subdomain)),
+})
+
+export const TokenQuery = Type.Object({
+  token: Type.String({ minLength: 1, maxLength: 500 }),
+})
+
+export const NewPasswordRequest = Type.Object({
+  token: Type.String({ minLength: 1, maxLength: 500 }),
+  new_password: NewPassword,
+})
+
+export const TotpSetup = Type.Object(
+  {
+    secret: Type.String({ description: 'base32, for typing in by hand' }),
+    otpauth_url: Type.String(),
+    qr_svg: Type.String({ description: 'the URL as a QR code, an SVG image' }),
+  },
+  { $id: 'TotpSetup' },
+)
+export type TotpSetup = Static<typeof TotpSetup>
+
+export const TotpCode = Type.Object({ code: Type.String({ minLength: 1, maxLength: 64, trim: true }) })
+export const RecoveryCodes = Type.Object({
+  recovery_codes: Type.Array(Type.String(), { description: 'shown this once; each is good once' }),
+})
+export const PasswordProof = Type.Object({ password: Password })
 
 export const RefreshRequest = Type.Object({
   refresh_token: Type.String({ minLength: 1, maxLength: 500 }),
@@ -36,6 +86,9 @@ export const TokenResponse = Type.Object(
     user_id: Id,
     full_name: Type.String(),
     demo_mode: Type.Boolean(),
+    enrolment_required: Type.Boolean({
+      description: 'true when the session can do nothing but set up a second factor',
+    }),
   },
   { $id: 'TokenResponse' },
 )

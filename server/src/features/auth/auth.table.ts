@@ -13,6 +13,7 @@ export interface SessionsTable {
   absolute_expires_at: string
   ended_at: string | null
   end_reason: string | null
+  enrolment_only: Generated<boolean>
 }
 
 export interface RefreshTokensTable {

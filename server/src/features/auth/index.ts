@@ -1,7 +1,13 @@
 /** What the composition root and higher features may use of sign-in. */
+export { type AccountParts, accountOperations } from './accounts.routes.ts'
+export { purgeSignIn } from './auth.jobs.ts'
 export { type AuthParts, authOperations } from './auth.routes.ts'
+export { recoveryService } from './recovery/recovery.service.ts'
+export { registrationService } from './registration/registration.service.ts'
+export { secondFactorService } from './second-factor/second-factor.service.ts'
 export { sessionStates } from './sessions/session-states.ts'
 export { type Sessions, sessionsService } from './sessions/sessions.service.ts'
+export { accountLocator } from './sign-in/locate.ts'
 export { signInService } from './sign-in/sign-in.service.ts'
 export { accessTokens } from './tokens/access-tokens.ts'
 export { openSigningKeys } from './tokens/signing-keys.service.ts'

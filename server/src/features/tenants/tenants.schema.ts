@@ -1,5 +1,6 @@
 /** Tenants on the wire. */
 import Type, { type Static } from 'typebox'
+import { ROLES } from '../../lib/roles.ts'
 import { FreeForm, Id, Name, Timestamp } from '../../lib/shapes.ts'
 
 export const Tenant = Type.Object(
@@ -28,6 +29,16 @@ const Subdomain = Type.String({
 const Settings = Type.Unsafe<Record<string, unknown>>({
   ...FreeForm,
   properties: {
+    registration: {
+      type: 'string',
+      enum: ['open', 'approval', 'closed'],
+      description: 'who may register: anyone, anyone after approval (default), or nobody',
+    },
+    require_totp: {
+      type: 'array',
+      items: { type: 'string', enum: [...ROLES] },
+      description: 'the roles that must have a second factor',
+    },
     listed: { type: 'boolean', description: 'false keeps the tenant off the public list' },
   },
 })

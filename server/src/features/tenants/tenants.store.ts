@@ -98,6 +98,7 @@ export function unmarkDeleted(tx: TenantTx, id: number): Promise<Tenant | undefi
     .set({ deleted_at: null })
     .where('id', '=', id)
     .where('deleted_at', 'is not', null)
+    .where('purge_started_at', 'is', null)
     .returning(COLUMNS)
     .executeTakeFirst()
 }
@@ -112,4 +113,42 @@ export async function countTenants(tx: TenantTx): Promise<number> {
 /** The platform's own tenant; there is one from the first start on. */
 export function findPlatformTenant(tx: TenantTx): Promise<Tenant | undefined> {
   return living(tx).select(COLUMNS).where('is_platform', '=', true).executeTakeFirst()
+}
+
+/** Marks the tenants deleted before `before`: they cannot be put back any more. Answers their ids. */
+export async function startPurges(tx: TenantTx, before: string): Promise<number[]> {
+  const rows = await tx.db
+    .updateTable('tenants')
+    .set({ purge_started_at: sql`coalesce(purge_started_at, now())` })
+    .where('deleted_at', '<', before)
+    .returning('id')
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** What a tenant's purge empties, those first that others point to last. */
+const PURGED = ['patients', 'users', 'departments'] as const
+
+/** Destroys up to `limit` rows of a deleted tenant. Answers whether there may be more. */
+export async function purgeRows(tx: TenantTx, id: number, limit: number): Promise<boolean> {
+  for (const table of PURGED) {
+    const result = await tx.db
+      .deleteFrom(table)
+      .where('id', 'in', (eb) =>
+        eb.selectFrom(table).select('id').where('tenant_id', '=', id).limit(limit),
+      )
+      .executeTakeFirst()
+    if (result.numDeletedRows > 0n) return true
+  }
+  return false
+}
+
+/** Destroys the tenant itself, its data key with it. Answers whether this call did. */
+export async function purgeTenant(tx: TenantTx, id: number): Promise<boolean> {
+  const result = await tx.db
+    .deleteFrom('tenants')
+    .where('id', '=', id)
+    .where('purge_started_at', 'is not', null)
+    .executeTakeFirst()
+  return result.numDeletedRows === 1n
 }

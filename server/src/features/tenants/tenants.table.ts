@@ -10,6 +10,7 @@ export interface TenantsTable {
   is_demo: Generated<boolean>
   created_at: Generated<string>
   deleted_at: string | null
+  purge_started_at: string | null
 }
 
 declare module '../../platform/db/database.ts' {

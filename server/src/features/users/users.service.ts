@@ -8,7 +8,8 @@ import { type Admin, type Caller, ownTenant, type Reader } from '../../platform/
 import { type Passwords, refuseWeakPassword } from '../../platform/crypto/index.ts'
 import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
 import { type Action, actorOf, append, changesBetween } from '../../platform/journal/index.ts'
-import { findDepartment } from '../departments/index.ts'
+import type { Throttle, ThrottleRule } from '../../platform/throttle/index.ts'
+import { type Department, findDepartment } from '../departments/index.ts'
 import { findTenant } from '../tenants/index.ts'
 import type { NewUser, OwnPasswordChange, User, UserChange, UserQuery } from './users.schema.ts'
 import * as store from './users.store.ts'
@@ -25,9 +26,27 @@ export interface UsersDeps {
   clock: Clock
   passwords: Passwords
   endSessions: EndUserSessions
+  throttle: Throttle
+  /** Voids what was sent to a user by mail; handed in, as those links know users. */
+  voidLinks: (tx: TenantTx, userId: number) => Promise<void>
 }
 
+/**
+ * Runs `work` on a user whom the caller may act on, held until the transaction ends.
+ * @throws Problem 404, or 403 for an admin who acts on a superadmin
+ */
+export type OnUser = <T>(
+  caller: Admin,
+  id: number,
+  work: (tx: TenantTx, target: User, superadmins: number) => Promise<T>,
+) => Promise<T>
+
+/** @throws Problem 403 when it is not the caller's password, 429 after too many */
+export type CheckPassword = (caller: Caller, password: string) => Promise<string>
+
 export interface Users {
+  onUser: OnUser
+  checkPassword: CheckPassword
   list(caller: Reader, query: UserQuery): Promise<Page<User>>
   get(caller: Admin, id: number): Promise<User>
   create(caller: Admin, user: NewUser): Promise<User>
@@ -51,8 +70,12 @@ const FIELDS = [
   'is_active',
 ] as const
 
-export function usersService({ db, clock, passwords, endSessions }: UsersDeps): Users {
-  /** A command on another user: finds, locks and checks the target, changes it and says so. */
+/** Guesses at one's own password, by whoever holds the session. */
+const BY_USER: ThrottleRule = { name: 'own password', free: 5, first: 5, longest: 900 }
+
+export function usersService(deps: UsersDeps): Users {
+  const { db, clock, passwords, endSessions } = deps
+
   function onUser<T>(
     caller: Admin,
     id: number,
@@ -89,7 +112,18 @@ export function usersService({ db, clock, passwords, endSessions }: UsersDeps): 
     })
   }
 
+  const checkPassword: CheckPassword = (caller, password) =>
+    deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], async () => {
+      const { user_id: id, tenant_id } = caller
+      const stored = await db.inTenant(tenant_id, (tx) => store.findPasswordHash(tx, id), 'read')
+      if (!stored || !(await passwords.verify(stored, password))) throw new Problem('wrong_password')
+      return stored
+    })
+
   return {
+    onUser,
+    checkPassword,
+
     async list(caller, query) {
       ownTenant(caller, query.tenant_id)
       const found = await forCaller(db, caller, (tx) => store.listUsers(tx, query), 'read')
@@ -186,6 +220,7 @@ export function usersService({ db, clock, passwords, endSessions }: UsersDeps): 
         refuseWeakPassword(password, target.email, ['body', 'password'])
         await store.setPasswordHash(tx, id, password_hash)
         await endSessions(tx, target, 'password_changed')
+        await deps.voidLinks(tx, id)
         await record(tx, caller, 'user.password_changed', target, target)
       })
     },
@@ -193,15 +228,14 @@ export function usersService({ db, clock, passwords, endSessions }: UsersDeps): 
     async changeOwnPassword(caller, change) {
       refuseWeakPassword(change.new_password, caller.email, ['body', 'new_password'])
       const { user_id: id, tenant_id } = caller
-      const current = await db.inTenant(tenant_id, (tx) => store.findPasswordHash(tx, id), 'read')
-      if (!current || !(await passwords.verify(current, change.current_password)))
-        throw new Problem('wrong_password')
+      const current = await checkPassword(caller, change.current_password)
       const fresh = await passwords.hash(change.new_password)
       await db.inTenant(tenant_id, async (tx) => {
         const user = await store.findUser(tx, id)
         if (!user || !(await store.replacePasswordHash(tx, id, current, fresh)))
           throw new Problem('conflict')
         await endSessions(tx, user, 'password_changed')
+        await deps.voidLinks(tx, id)
         await record(tx, caller, 'user.password_changed', user, user)
       })
     },
@@ -220,13 +254,15 @@ function refuseLosing(caller: Caller, target: User, superadmins: number): void {
     throw new Problem('last_superadmin')
 }
 
-async function requireDepartment(
+/** @throws InvalidInput when the tenant has no such department */
+export async function requireDepartment(
   tx: TenantTx,
   tenantId: number,
   id?: number | null,
-): Promise<void> {
-  if (!id) return
+): Promise<Department | undefined> {
+  if (!id) return undefined
   const department = await findDepartment(tx, id)
   if (department?.tenant_id !== tenantId)
     throw invalidValue(['body', 'department_id'], 'the tenant has no such department')
+  return department
 }

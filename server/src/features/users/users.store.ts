@@ -77,6 +77,7 @@ export interface UserRow {
   can_see_all_patients: boolean
   password_hash: string
   email_verified_at: string | null
+  is_active?: boolean
 }
 
 export function insertUser(tx: TenantTx, user: UserRow): Promise<User> {

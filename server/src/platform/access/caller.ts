@@ -16,6 +16,8 @@ export interface Identity {
   role: Role
   /** The session's id, `jti` in its access tokens. */
   session_id: string
+  /** Whether the session may do nothing but enrol a second factor. */
+  enrolment_only: boolean
 }
 
 /** A signed-in caller with the request's origin. */

@@ -41,6 +41,8 @@ export interface Operation<C, P, Q, B, R> {
   refusals?: readonly number[]
   /** Requests a minute and address, for operations that guess at secrets. */
   throttled?: boolean
+  /** Whether a session that must enrol a second factor first may call it. */
+  whileEnrolling?: boolean
   handle: (call: Call<C, P, Q, B>) => Promise<Answer<R>> | Answer<R>
 }
 

@@ -105,6 +105,7 @@ function admit(op: AnyOperation, gate: Gate, request: FastifyRequest): Promise<v
   const accept = (identity: Identity) => {
     request.caller = callerOf(identity, request)
     requireRole(op.access, request.caller)
+    if (identity.enrolment_only && !op.whileEnrolling) throw new Problem('enrolment_required')
     return undefined
   }
   return proven instanceof Promise ? proven.then(accept) : accept(proven)

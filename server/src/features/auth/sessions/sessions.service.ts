@@ -8,13 +8,8 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Action, actorOf, append } from '../../../platform/journal/index.ts'
 import type { LogoutRequest, Session, TokenResponse } from '../auth.schema.ts'
 import { ACCESS_TOKEN_MS, type AccessClaims, type AccessTokens } from '../tokens/access-tokens.ts'
-import {
-  newRefreshToken,
-  newSalt,
-  parseRefreshToken,
-  type RefreshToken,
-  successorOf,
-} from '../tokens/refresh-tokens.ts'
+import { newToken, type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
+import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
 import type { SessionStates } from './session-states.ts'
 import * as store from './sessions.store.ts'
 
@@ -24,11 +19,12 @@ const ABSOLUTE_MS = 90 * DAY
 const GRACE_MS = 10 * SECOND
 
 /** A session to answer tokens for. */
-interface Started {
+export interface Started {
   sessionId: string
-  refresh: RefreshToken
+  refresh: OpaqueToken
   user: { id: number; tenant_id: number; role: Role; full_name: string }
   isDemo: boolean
+  mustEnrol: boolean
 }
 
 export interface SessionsDeps {
@@ -42,7 +38,7 @@ export interface Sessions {
   /** Starts a session of the account within the transaction that admits it. */
   start(
     tx: TenantTx,
-    account: Started['user'] & { email: string; is_demo: boolean },
+    account: Started['user'] & { email: string; is_demo: boolean; must_enrol: boolean },
     origin: Origin,
   ): Promise<Started>
   tokens(started: Started): Promise<TokenResponse>
@@ -65,7 +61,7 @@ const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 export function sessionsService({ db, clock, states, access }: SessionsDeps): Sessions {
   const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
 
-  async function tokens({ sessionId, refresh, user, isDemo }: Started): Promise<TokenResponse> {
+  async function tokens({ sessionId, refresh, user, isDemo, mustEnrol }: Started): Promise<TokenResponse> {
     const { id: userId, tenant_id: tenantId, role, full_name } = user
     return {
       access_token: await access.sign({ userId, tenantId, role, jti: sessionId }),
@@ -77,18 +73,19 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
       user_id: userId,
       full_name,
       demo_mode: isDemo,
+      enrolment_required: mustEnrol,
     }
   }
 
   /** The tokens of a session that goes on, for its user as they are now. */
-  async function goOn(sessionId: string, refresh: RefreshToken): Promise<TokenResponse> {
+  async function goOn(sessionId: string, refresh: OpaqueToken): Promise<TokenResponse> {
     const state = await states.get(refresh.tenantId, sessionId)
     if (!state) throw new Problem('invalid_refresh_token')
-    return tokens({ sessionId, refresh, user: state.profile, isDemo: state.is_demo })
+    return tokens({ sessionId, refresh, user: state.profile, isDemo: state.is_demo, mustEnrol: state.enrolment_only })
   }
 
   /** Shown again: within the grace the same successor, later the end of the session. */
-  async function replayed(shown: RefreshToken, origin: Origin): Promise<TokenResponse> {
+  async function replayed(shown: OpaqueToken, origin: Origin): Promise<TokenResponse> {
     const outcome = await db.inTenant(shown.tenantId, async (tx) => {
       const known = await store.findRefreshToken(tx, shown.hash)
       if (!known?.spent_at || !known.successor_salt || known.ended_at) return undefined
@@ -115,7 +112,7 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
 
     async start(tx, account, origin) {
       const sessionId = randomUUID()
-      const refresh = newRefreshToken(account.tenant_id)
+      const refresh = newToken(account.tenant_id)
       await store.insertSession(tx, {
         id: sessionId,
         tenant_id: account.tenant_id,
@@ -125,6 +122,7 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
         now: iso(),
         expires_at: iso(SLIDING_MS),
         absolute_expires_at: iso(ABSOLUTE_MS),
+        enrolment_only: account.must_enrol,
         token_hash: refresh.hash,
       })
       await append(
@@ -134,11 +132,11 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
           ...entryOf('auth.login', account.tenant_id, sessionId),
         },
       )
-      return { sessionId, refresh, user: account, isDemo: account.is_demo }
+      return { sessionId, refresh, user: account, isDemo: account.is_demo, mustEnrol: account.must_enrol }
     },
 
     async refresh(text, origin) {
-      const shown = parseRefreshToken(text)
+      const shown = parseToken(text)
       if (!shown) throw new Problem('invalid_refresh_token')
       const salt = newSalt()
       const successor = successorOf(shown, salt)
@@ -239,7 +237,7 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
   }
 
   async function sessionOf(caller: Caller, refreshToken: string): Promise<string | undefined> {
-    const shown = parseRefreshToken(refreshToken)
+    const shown = parseToken(refreshToken)
     if (shown?.tenantId !== caller.tenant_id) return undefined
     const known = await db.inTenant(
       shown.tenantId,
@@ -259,7 +257,8 @@ function identityOf(claims: AccessClaims, state: store.SessionState | undefined)
   if (state?.profile.id !== claims.userId)
     throw new Problem('invalid_token', { detail: 'The session has ended; sign in again' })
   const { id, tenant_id, email, role } = state.profile
-  return { user_id: id, tenant_id, email, role, session_id: claims.jti }
+  const { enrolment_only } = state
+  return { user_id: id, tenant_id, email, role, session_id: claims.jti, enrolment_only }
 }
 
 function entryOf(action: Action, tenantId: number, sessionId: string | null) {

@@ -9,6 +9,8 @@ import '../auth.table.ts'
 export interface SessionState {
   profile: Static<typeof Profile>
   is_demo: boolean
+  /** Whether the session may do nothing but enrol a second factor. */
+  enrolment_only: boolean
 }
 
 /** The state of a session; undefined when it has ended, or its user or tenant may not go on. */
@@ -34,6 +36,7 @@ export async function findSessionState(
       'users.last_login_at',
       'departments.name as department_name',
       'tenants.is_demo',
+      'sessions.enrolment_only',
       sql<boolean>`users.email_verified_at is not null`.as('email_verified'),
       sql<boolean>`users.totp_enabled_at is not null`.as('totp_enabled'),
     ])
@@ -45,8 +48,8 @@ export async function findSessionState(
     .where('tenants.deleted_at', 'is', null)
     .executeTakeFirst()
   if (!row) return undefined
-  const { is_demo, ...profile } = row
-  return { profile, is_demo }
+  const { is_demo, enrolment_only, ...profile } = row
+  return { profile, is_demo, enrolment_only }
 }
 
 export interface NewSession {
@@ -58,6 +61,7 @@ export interface NewSession {
   now: string
   expires_at: string
   absolute_expires_at: string
+  enrolment_only: boolean
   token_hash: Buffer
 }
 

@@ -13,11 +13,16 @@ export interface Account {
   role: Role
   password_hash: string
   is_active: boolean
+  email_verified: boolean
+  totp_enabled: boolean
+  tenant_name: string
   tenant_is_active: boolean
   is_demo: boolean
+  /** The tenant's settings; what sign-in reads in them is `require_totp`. */
+  settings: Record<string, unknown>
 }
 
-function accounts(tx: TenantTx, email: string) {
+function accounts(tx: TenantTx) {
   return tx.db
     .selectFrom('users')
     .innerJoin('tenants', 'tenants.id', 'users.tenant_id')
@@ -29,11 +34,22 @@ function accounts(tx: TenantTx, email: string) {
       'users.role',
       'users.password_hash',
       'users.is_active',
+      'tenants.name as tenant_name',
       'tenants.is_active as tenant_is_active',
       'tenants.is_demo',
+      'tenants.settings',
+      sql<boolean>`users.email_verified_at is not null`.as('email_verified'),
+      sql<boolean>`users.totp_enabled_at is not null`.as('totp_enabled'),
     ])
-    .where(sql<string>`lower(users.email)`, '=', sql<string>`lower(${email})`)
     .where('tenants.deleted_at', 'is', null)
+}
+
+function named(tx: TenantTx, email: string) {
+  return accounts(tx).where(
+    sql<string>`lower(users.email)`,
+    '=',
+    sql<string>`lower(${email})`,
+  )
 }
 
 export function findAccount(
@@ -41,12 +57,12 @@ export function findAccount(
   tenantId: number,
   email: string,
 ): Promise<Account | undefined> {
-  return accounts(tx, email).where('users.tenant_id', '=', tenantId).executeTakeFirst()
+  return named(tx, email).where('users.tenant_id', '=', tenantId).executeTakeFirst()
 }
 
 /** The one active account of this address in all tenants; undefined when none or several have it. */
 export async function findOnlyAccount(tx: TenantTx, email: string): Promise<Account | undefined> {
-  const found = await accounts(tx, email)
+  const found = await named(tx, email)
     .where('users.is_active', '=', true)
     .where('tenants.is_active', '=', true)
     .limit(2)
@@ -54,18 +70,45 @@ export async function findOnlyAccount(tx: TenantTx, email: string): Promise<Acco
   return found.length === 1 ? found[0] : undefined
 }
 
+/** The account of a user, held until the transaction ends. */
+export function lockAccount(tx: TenantTx, userId: number): Promise<Account | undefined> {
+  return accounts(tx)
+    .where('users.tenant_id', '=', tx.tenantId)
+    .where('users.id', '=', userId)
+    .forUpdate('users')
+    .executeTakeFirst()
+}
+
+/** Whether the user has signed in from this address since `since`. */
+export async function isKnownAddress(
+  tx: TenantTx,
+  userId: number,
+  ip: string,
+  since: string,
+): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('sessions')
+    .select('id')
+    .where('tenant_id', '=', tx.tenantId)
+    .where('user_id', '=', userId)
+    .where('ip', '=', ip)
+    .where('created_at', '>', since)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /**
  * Notes the sign-in, if the account may still do so with the password that was checked: the row is
  * held until the commit, so a block that comes now waits and then ends this session too.
- * Answers what may have changed since the account was found.
  */
 export async function admit(
   tx: TenantTx,
   account: Account,
   now: string,
   freshHash: string | null,
-): Promise<Pick<Account, 'role' | 'full_name'> | undefined> {
-  const { rows } = await sql<Pick<Account, 'role' | 'full_name'>>`
+): Promise<boolean> {
+  const { rows } = await sql`
     with tenant as (
       select id from tenants where id = ${account.tenant_id} and is_active and deleted_at is null for share
     )
@@ -73,6 +116,26 @@ export async function admit(
     from tenant
     where users.id = ${account.id} and users.tenant_id = tenant.id
       and users.is_active and users.password_hash = ${account.password_hash}
-    returning users.role, users.full_name`.execute(tx.db)
-  return rows[0]
+    returning users.id`.execute(tx.db)
+  return rows.length === 1
+}
+
+/** Notes that the user's address is theirs; a first time counts. */
+export async function markVerified(tx: TenantTx, userId: number, now: string): Promise<void> {
+  await tx.db
+    .updateTable('users')
+    .set({ email_verified_at: now })
+    .where('id', '=', userId)
+    .where('tenant_id', '=', tx.tenantId)
+    .where('email_verified_at', 'is', null)
+    .execute()
+}
+
+export async function setPassword(tx: TenantTx, userId: number, hash: string): Promise<void> {
+  await tx.db
+    .updateTable('users')
+    .set({ password_hash: hash })
+    .where('id', '=', userId)
+    .where('tenant_id', '=', tx.tenantId)
+    .execute()
 }

@@ -1,104 +1,152 @@
-/** Signing in: finds the account, checks the password, starts a session (decisions §3). */
-
-import type { Clock } from '../../../lib/clock.ts'
+/** Signing in: finds the account, checks the password and the second factor, starts a session. */
+import { type Clock, DAY } from '../../../lib/clock.ts'
 import { Problem, type ProblemCode } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Passwords } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append } from '../../../platform/journal/index.ts'
-import { findOnlyTenant, findTenantBySubdomain } from '../../tenants/index.ts'
+import type { Count, Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { Credentials, TokenResponse } from '../auth.schema.ts'
-import type { Sessions } from '../sessions/sessions.service.ts'
+import type { SecondFactor } from '../second-factor/second-factor.service.ts'
+import type { Sessions, Started } from '../sessions/sessions.service.ts'
 import * as store from './accounts.store.ts'
+import { type Locate, type Located, subdomainOf } from './locate.ts'
+
+/** Five wrong guesses are free, then each doubles the wait, a quarter of an hour at the most. */
+const BY_ACCOUNT: ThrottleRule = { name: 'sign-in', free: 5, first: 5, longest: 900 }
+/** A whole clinic may be behind one address: it is free for longer, and never waits for long. */
+const BY_ADDRESS: ThrottleRule = { name: 'sign-in from', free: 20, first: 2, longest: 60 }
+/** An address that the user has signed in from within this time is known. */
+const KNOWN_FOR = 30 * DAY
 
 export interface SignInDeps {
   db: Scopes
   clock: Clock
   passwords: Passwords
   sessions: Sessions
+  secondFactor: SecondFactor
+  throttle: Throttle
+  locate: Locate
   /** The host part of the public address: what stands before it in `Host` is a subdomain. */
   publicHost: string
-  /** Whether there is only one tenant besides the platform's. */
-  singleTenant: boolean
+  /** Whether an account must have confirmed its address to sign in. */
+  needsVerifiedEmail: boolean
 }
 
 export interface SignIn {
-  /** @throws Problem 401 for wrong anything, 403 for a blocked account or tenant */
+  /** @throws Problem 401 for wrong anything, 403 for a blocked account or tenant, 429 after too many */
   login(credentials: Credentials, host: string, origin: Origin): Promise<TokenResponse>
+}
+
+/** A sign-in that is under way. */
+interface Attempt {
+  credentials: Credentials
+  origin: Origin
+  located: Located
 }
 
 export function signInService(deps: SignInDeps): SignIn {
   const { db, clock, passwords, sessions } = deps
+  const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
 
-  /** The tenant that is meant: named, in the host name, or the only one; `none` when it is unknown. */
-  async function locateTenant(tx: TenantTx, subdomain: string | undefined) {
-    if (subdomain) return (await findTenantBySubdomain(tx, subdomain.toLowerCase())) ?? 'none'
-    return deps.singleTenant ? await findOnlyTenant(tx) : undefined
-  }
-
-  async function locate(credentials: Credentials, host: string) {
-    const subdomain = credentials.subdomain || subdomainOf(host, deps.publicHost)
-    return db.acrossTenants(async (tx) => {
-      const tenant = await locateTenant(tx, subdomain)
-      if (tenant === 'none') return { tenantId: null, account: undefined }
-      const account = tenant
-        ? await store.findAccount(tx, tenant.id, credentials.email)
-        : await store.findOnlyAccount(tx, credentials.email)
-      return { tenantId: tenant?.id ?? account?.tenant_id ?? null, account }
-    }, 'read')
+  /**
+   * What a failure counts against. An address that the user is known by counts for itself, so a
+   * stranger who guesses at the account elsewhere does not make its owner wait.
+   */
+  async function countsOf({ credentials, origin, located }: Attempt): Promise<[Count, Count]> {
+    const { account, tenantId } = located
+    const isKnown =
+      account !== undefined &&
+      (await db.inTenant(
+        account.tenant_id,
+        (tx) => store.isKnownAddress(tx, account.id, origin.ip, iso(-KNOWN_FOR)),
+        'read',
+      ))
+    const who = `${tenantId ?? 'none'}/${credentials.email}`
+    return [
+      { rule: BY_ACCOUNT, of: isKnown ? `${who}/${origin.ip}` : who },
+      { rule: BY_ADDRESS, of: origin.ip },
+    ]
   }
 
   /** Refuses, and the journal says so: the same work whether the account exists or not. */
-  async function refuse(
-    code: ProblemCode,
-    tenantId: number | null,
-    account: store.Account | undefined,
-    email: string,
-    origin: Origin,
-  ): Promise<never> {
+  async function refuse(code: ProblemCode, { located, credentials, origin }: Attempt): Promise<never> {
+    const { account, tenantId } = located
+    const actor = {
+      user_id: account?.id ?? null,
+      user_email: account?.email ?? credentials.email,
+      origin,
+    }
     await db.acrossTenants((tx) =>
-      append(
-        tx,
-        { user_id: account?.id ?? null, user_email: account?.email ?? email, origin },
-        {
-          action: 'auth.login_failed',
-          tenant_id: tenantId,
-          resource_type: 'session',
-          changes: { reason: code },
-        },
-      ),
+      append(tx, actor, {
+        action: 'auth.login_failed',
+        tenant_id: tenantId,
+        resource_type: 'session',
+        changes: { reason: code },
+      }),
     )
     throw new Problem(code)
   }
 
+  /** Why an account whose password is right may not sign in; undefined when it may. */
+  function hindrance(account: store.Account): ProblemCode | undefined {
+    if (!account.is_active) return 'account_blocked'
+    if (!account.tenant_is_active) return 'tenant_inactive'
+    if (deps.needsVerifiedEmail && !account.email_verified) return 'email_unverified'
+    return undefined
+  }
+
+  /** Starts the session within one transaction with all that it depends on. */
+  async function enter(
+    tx: TenantTx,
+    account: store.Account,
+    freshHash: string | null,
+    { credentials, origin }: Attempt,
+  ): Promise<Started | undefined> {
+    if (!(await store.admit(tx, account, iso(), freshHash))) return undefined
+    const code = credentials.totp_code
+    if (account.totp_enabled && !(code && (await deps.secondFactor.take(tx, account.id, code))))
+      throw new Problem('invalid_credentials')
+    const mustEnrol = !account.totp_enabled && demandsFactor(account)
+    return sessions.start(tx, { ...account, must_enrol: mustEnrol }, origin)
+  }
+
+  async function attempt(trying: Attempt): Promise<TokenResponse> {
+    const { credentials, located } = trying
+    const { account } = located
+    const isRight = await passwords.verify(account?.password_hash ?? null, credentials.password)
+    if (!account || !isRight) return refuse('invalid_credentials', trying)
+    const hindered = hindrance(account)
+    if (hindered) return refuse(hindered, trying)
+    if (account.totp_enabled && !credentials.totp_code) return refuse('totp_required', trying)
+    const freshHash = passwords.isOutdated(account.password_hash)
+      ? await passwords.hash(credentials.password)
+      : null
+    const started = await db
+      .inTenant(account.tenant_id, (tx) => enter(tx, account, freshHash, trying))
+      .catch(wrongCode)
+    // A wrong code; or blocked, or given another password, while this one was being checked.
+    return started ? sessions.tokens(started) : refuse('invalid_credentials', trying)
+  }
+
   return {
     async login(credentials, host, origin) {
-      const { tenantId, account } = await locate(credentials, host)
-      const isRight = await passwords.verify(account?.password_hash ?? null, credentials.password)
-      const refused = (code: ProblemCode) =>
-        refuse(code, tenantId, account, credentials.email, origin)
-      if (!account || !isRight) return refused('invalid_credentials')
-      if (!account.is_active) return refused('account_blocked')
-      if (!account.tenant_is_active) return refused('tenant_inactive')
-      const freshHash = passwords.isOutdated(account.password_hash)
-        ? await passwords.hash(credentials.password)
-        : null
-      const started = await db.inTenant(account.tenant_id, async (tx) => {
-        const now = new Date(clock.now()).toISOString()
-        const admitted = await store.admit(tx, account, now, freshHash)
-        return admitted && sessions.start(tx, { ...account, ...admitted }, origin)
-      })
-      // Blocked, or given another password, while this one was being checked.
-      return started ? sessions.tokens(started) : refused('invalid_credentials')
+      const subdomain = credentials.subdomain || subdomainOf(host, deps.publicHost)
+      const located = await deps.locate(credentials.email, subdomain)
+      const trying = { credentials, origin, located }
+      return deps.throttle.guess(await countsOf(trying), () => attempt(trying))
     },
   }
 }
 
-/** `demo` of `demo.clinic.example` when the service is at `clinic.example`; undefined otherwise. */
-export function subdomainOf(host: string, publicHost: string): string | undefined {
-  const name = host.replace(/:\d+$/, '').toLowerCase()
-  const suffix = `.${publicHost}`
-  if (!name.endsWith(suffix)) return undefined
-  const label = name.slice(0, -suffix.length)
-  return label.includes('.') || label === '' ? undefined : label
+/** Whether the tenant's settings demand a second factor of the account's role. */
+function demandsFactor({ settings, role }: store.Account): boolean {
+  const demanded = settings.require_totp
+  return Array.isArray(demanded) && demanded.includes(role)
+}
+
+/** A wrong code has undone the transaction; it is journaled like any other refusal. */
+function wrongCode(error: unknown): undefined {
+  if (error instanceof Problem && error.code === 'invalid_credentials') return undefined
+  throw error
 }

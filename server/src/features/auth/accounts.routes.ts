@@ -1,0 +1,170 @@
+/** `/api/auth/*` for making an account, confirming it, getting back in, and the second factor. */
+import { admins, anyone, signedIn } from '../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../platform/http/index.ts'
+import { Profile, UserPath } from '../users/index.ts'
+import {
+  LinkRequest,
+  Message,
+  NewPasswordRequest,
+  PasswordProof,
+  RecoveryCodes,
+  Registration,
+  TokenQuery,
+  TotpCode,
+  TotpSetup,
+} from './auth.schema.ts'
+import type { Recovery } from './recovery/recovery.service.ts'
+import type { Registrations } from './registration/registration.service.ts'
+import type { SecondFactor } from './second-factor/second-factor.service.ts'
+import { subdomainOf } from './sign-in/locate.ts'
+
+export interface AccountParts {
+  registrations: Registrations
+  recovery: Recovery
+  secondFactor: SecondFactor
+  publicHost: string
+}
+
+const said = (detail: string, email_verified: boolean | null): Message => ({ detail, email_verified })
+
+export function accountOperations(parts: AccountParts): AnyOperation[] {
+  return [...registrationOperations(parts), ...recoveryOperations(parts), ...totpOperations(parts)]
+}
+
+function registrationOperations({ registrations, recovery, publicHost }: AccountParts): AnyOperation[] {
+  const common = { tag: 'Accounts', access: anyone, throttled: true } as const
+  return [
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/register',
+      id: 'register',
+      summary: "Makes an account, as far as the tenant's setting `registration` lets people",
+      body: Registration,
+      success: [201, Profile],
+      refusals: [403, 404, 409],
+      handle: ({ body, host, origin }) => registrations.register(body, host, origin),
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/resend-verification',
+      id: 'resendVerification',
+      summary: 'Sends a new link to confirm the address, if there is such an account',
+      body: LinkRequest,
+      success: [202, Message],
+      handle: async ({ body, host, origin }) => {
+        const subdomain = body.subdomain || subdomainOf(host, publicHost)
+        await recovery.requestLink({ purpose: 'verify_email', email: body.email, subdomain, origin })
+        return said('If there is such an account that is not confirmed yet, a link is on its way', false)
+      },
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/verify-email',
+      id: 'verifyEmail',
+      summary: 'Confirms an address with the token of a link',
+      query: TokenQuery,
+      success: [200, Message],
+      refusals: [400],
+      handle: async ({ query, origin }) => {
+        await recovery.verifyEmail(query.token, origin)
+        return said('The address is confirmed', true)
+      },
+    }),
+  ]
+}
+
+function recoveryOperations({ recovery, publicHost }: AccountParts): AnyOperation[] {
+  const common = { tag: 'Accounts', access: anyone, throttled: true } as const
+  return [
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/request-reset',
+      id: 'requestReset',
+      summary: 'Sends a link to choose a new password, if there is such an account',
+      body: LinkRequest,
+      success: [202, Message],
+      handle: async ({ body, host, origin }) => {
+        const subdomain = body.subdomain || subdomainOf(host, publicHost)
+        await recovery.requestLink({ purpose: 'reset_password', email: body.email, subdomain, origin })
+        return said('If there is such an account, a link is on its way', null)
+      },
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/reset-password',
+      id: 'resetPassword',
+      summary: 'Sets a new password with the token of a link, and ends all sessions',
+      body: NewPasswordRequest,
+      success: [200, Message],
+      refusals: [400],
+      handle: async ({ body, origin }) => {
+        await recovery.resetPassword(body.token, body.new_password, origin)
+        return said('The password was changed; sign in with it', true)
+      },
+    }),
+  ]
+}
+
+function totpOperations({ secondFactor }: AccountParts): AnyOperation[] {
+  const common = { tag: 'Second factor', access: signedIn } as const
+  return [
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/totp/setup',
+      id: 'setUpTotp',
+      summary: 'Offers a secret for an authenticator app; nothing is asked for until it is enabled',
+      whileEnrolling: true,
+      success: [200, TotpSetup],
+      refusals: [409],
+      handle: ({ caller }) => secondFactor.setUp(caller),
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/totp/enable',
+      id: 'enableTotp',
+      summary: 'Enables the offered secret with a code of it; answers the recovery codes, once',
+      whileEnrolling: true,
+      throttled: true,
+      body: TotpCode,
+      success: [200, RecoveryCodes],
+      refusals: [409],
+      handle: async ({ caller, body }) => ({
+        recovery_codes: await secondFactor.enable(caller, body.code),
+      }),
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/totp/disable',
+      id: 'disableTotp',
+      summary: "Takes the caller's second factor away",
+      throttled: true,
+      body: PasswordProof,
+      success: [200, Message],
+      refusals: [409],
+      handle: async ({ caller, body }) => {
+        await secondFactor.disable(caller, body.password)
+        return said('The second factor is no longer asked for', null)
+      },
+    }),
+    operation({
+      ...common,
+      method: 'DELETE',
+      path: '/api/admin/users/{user_id}/totp',
+      id: 'removeUserTotp',
+      summary: "Takes a user's second factor away, as they have lost it",
+      access: admins,
+      params: UserPath,
+      success: [204, null],
+      refusals: [404],
+      handle: ({ caller, path }) => secondFactor.removeFor(caller, path.user_id),
+    }),
+  ]
+}

@@ -1,0 +1,47 @@
+/** The SQL of the tokens that go out by mail. */
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { TokenPurpose } from '../accounts.table.ts'
+import '../accounts.table.ts'
+
+export interface NewAccountToken {
+  tenant_id: number
+  user_id: number
+  purpose: TokenPurpose
+  token_hash: Buffer
+  email: string
+  expires_at: string
+}
+
+/** Puts a token in place of the user's older one of the same purpose. */
+export async function replaceToken(tx: TenantTx, token: NewAccountToken): Promise<void> {
+  const { token_hash, email, expires_at } = token
+  await tx.db
+    .insertInto('account_tokens')
+    .values(token)
+    .onConflict((conflict) =>
+      conflict.columns(['user_id', 'purpose']).doUpdateSet({ token_hash, email, expires_at }),
+    )
+    .execute()
+}
+
+/** Uses a token up: of any number at once exactly one gets the user it was for. */
+export function consumeToken(
+  tx: TenantTx,
+  purpose: TokenPurpose,
+  hash: Buffer,
+  now: string,
+): Promise<{ user_id: number; email: string } | undefined> {
+  return tx.db
+    .deleteFrom('account_tokens')
+    .where('token_hash', '=', hash)
+    .where('tenant_id', '=', tx.tenantId)
+    .where('purpose', '=', purpose)
+    .where('expires_at', '>', now)
+    .returning(['user_id', 'email'])
+    .executeTakeFirst()
+}
+
+/** Voids all tokens of a user: what they were sent for has changed. */
+export async function voidTokens(tx: TenantTx, userId: number): Promise<void> {
+  await tx.db.deleteFrom('account_tokens').where('user_id', '=', userId).execute()
+}

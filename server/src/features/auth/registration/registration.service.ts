@@ -1,0 +1,106 @@
+/** Making an account of one's own, as far as the tenant lets people (decisions §3). */
+import { Problem } from '../../../lib/problems.ts'
+import type { Origin } from '../../../platform/access/index.ts'
+import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { append, changesBetween } from '../../../platform/journal/index.ts'
+import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
+import { type KnownTenant, findOnlyTenant, findTenantBySubdomain } from '../../tenants/index.ts'
+import { insertUser, requireDepartment } from '../../users/index.ts'
+import type { Profile, Registration } from '../auth.schema.ts'
+import type { Recovery } from '../recovery/recovery.service.ts'
+import { lockAccount } from '../sign-in/accounts.store.ts'
+import { subdomainOf } from '../sign-in/locate.ts'
+
+/** Registrations from one address: enough for a clinic's first day, too few to walk a list of names. */
+const BY_ADDRESS: ThrottleRule = { name: 'register', free: 30, first: 10, longest: 900 }
+/** Those that met an account that exists: each tells that it does. */
+const TAKEN_BY_ADDRESS: ThrottleRule = { name: 'register taken', free: 5, first: 10, longest: 900 }
+
+export const OFFERED_ROLES = ['doctor', 'nurse', 'receptionist'] as const
+
+export interface RegistrationDeps {
+  db: Scopes
+  passwords: Passwords
+  throttle: Throttle
+  recovery: Recovery
+  publicHost: string
+  singleTenant: boolean
+}
+
+export interface Registrations {
+  /** @throws Problem 403 when the tenant takes none, 409 for a taken address, 429 after too many */
+  register(registration: Registration, host: string, origin: Origin): Promise<Profile>
+}
+
+export function registrationService(deps: RegistrationDeps): Registrations {
+  const { db, throttle } = deps
+
+  function findTenant(tx: TenantTx, subdomain: string | undefined): Promise<KnownTenant | undefined> {
+    if (subdomain) return findTenantBySubdomain(tx, subdomain.toLowerCase())
+    return deps.singleTenant ? findOnlyTenant(tx) : Promise.resolve(undefined)
+  }
+
+  async function requireTenant(subdomain: string | undefined): Promise<KnownTenant> {
+    const tenant = await db.acrossTenants((tx) => findTenant(tx, subdomain), 'read')
+    if (!tenant) throw new Problem('not_found', { detail: 'There is no tenant of this subdomain' })
+    if (!tenant.is_active) throw new Problem('tenant_inactive')
+    if (modeOf(tenant) === 'closed') throw new Problem('registration_closed')
+    return tenant
+  }
+
+  async function create(
+    tenant: KnownTenant,
+    registration: Registration,
+    password_hash: string,
+    origin: Origin,
+  ): Promise<Profile> {
+    const { email, full_name, role, department_id = null } = registration
+    return db.inTenant(tenant.id, async (tx) => {
+      const department = await requireDepartment(tx, tenant.id, department_id)
+      const created = await insertUser(tx, {
+        tenant_id: tenant.id,
+        email,
+        full_name,
+        role,
+        department_id,
+        can_see_all_patients: false,
+        password_hash,
+        email_verified_at: null,
+        is_active: modeOf(tenant) === 'open',
+      })
+      await append(tx, { user_id: created.id, user_email: email, origin }, {
+        action: 'user.registered',
+        tenant_id: tenant.id,
+        resource_type: 'user',
+        resource_id: created.id,
+        changes: changesBetween<typeof created>(null, created, ['email', 'full_name', 'role', 'department_id', 'is_active']),
+      })
+      const account = await lockAccount(tx, created.id)
+      if (account) await deps.recovery.sendVerification(tx, account, origin)
+      return { ...created, department_name: department?.name ?? null }
+    })
+  }
+
+  return {
+    async register(registration, host, origin) {
+      if (!OFFERED_ROLES.some((role) => role === registration.role))
+        throw new Problem('role_not_offered')
+      refuseWeakPassword(registration.password, registration.email, ['body', 'password'])
+      await throttle.count({ rule: BY_ADDRESS, of: origin.ip })
+      const tenant = await requireTenant(registration.subdomain || subdomainOf(host, deps.publicHost))
+      return throttle.unlessTaken({ rule: TAKEN_BY_ADDRESS, of: origin.ip }, async () => {
+        const hash = await deps.passwords.hash(registration.password)
+        return create(tenant, registration, hash, origin)
+      })
+    },
+  }
+}
+
+/** The tenant's `registration` setting; demo clinics are open to everyone. */
+function modeOf(tenant: KnownTenant): 'open' | 'approval' | 'closed' {
+  if (tenant.is_platform) return 'closed'
+  if (tenant.is_demo) return 'open'
+  const { registration } = tenant.settings
+  return registration === 'open' || registration === 'closed' ? registration : 'approval'
+}

@@ -1,0 +1,50 @@
+/** Destroys deleted tenants for good once their time is over, in small batches. */
+import { type Clock, DAY } from '../../lib/clock.ts'
+import type { Scopes } from '../../platform/db/index.ts'
+import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
+import { append, SYSTEM } from '../../platform/journal/index.ts'
+import * as store from './tenants.store.ts'
+
+const PURGE = jobKind<Record<string, never>>('purge-tenants', {
+  retries: 2,
+  retryDelaySeconds: 60,
+  retryBackoff: true,
+  expireInSeconds: 3600,
+})
+const BATCH = 1000
+
+/** @param keepDays days from the deletion to the purge (`TENANT_PURGE_DAYS`) */
+export function purgeDeletedTenants(
+  { db, clock, jobs }: { db: Scopes; clock: Clock; jobs: Jobs },
+  keepDays: number,
+): void {
+  jobs.schedule(PURGE, '17 3 * * *')
+  jobs.work(PURGE, (_data, { signal }) => purge(db, clock, keepDays, signal))
+}
+
+/** Exported for the job's test. Stops between two batches when `signal` says so; the next run goes on. */
+export async function purge(
+  db: Scopes,
+  clock: Clock,
+  keepDays: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const before = new Date(clock.now() - keepDays * DAY).toISOString()
+  const ids = await db.acrossTenants((tx) => store.startPurges(tx, before))
+  for (const id of ids) {
+    let more = true
+    while (more && !signal.aborted)
+      more = await db.acrossTenants((tx) => store.purgeRows(tx, id, BATCH))
+    if (signal.aborted) return
+    await db.acrossTenants(async (tx) => {
+      if (!(await store.purgeTenant(tx, id))) return
+      tx.stale(`tenant:${id}`)
+      await append(tx, SYSTEM, {
+        action: 'tenant.purged',
+        tenant_id: id,
+        resource_type: 'tenant',
+        resource_id: id,
+      })
+    })
+  }
+}

@@ -1,0 +1,58 @@
+/** The SQL of counting failed guesses. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../db/index.ts'
+import './throttle.table.ts'
+
+/** When the keys are free again, the latest of them; undefined when none is known. */
+export async function findFreeAt(tx: TenantTx, keys: Buffer[]): Promise<string | undefined> {
+  const row = await tx.db
+    .selectFrom('throttles')
+    .select('free_at')
+    .where('key', 'in', keys)
+    .orderBy('free_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.free_at
+}
+
+export interface Failure {
+  key: Buffer
+  now: string
+  forget_at: string
+  /** Failures that cost nothing; from the last of them on each doubles the delay. */
+  free: number
+  /** Seconds of the first delay and of the longest. */
+  first: number
+  longest: number
+}
+
+/** Counts a failure, atomically: any number at once counts as that many. */
+export async function countFailure(tx: TenantTx, failure: Failure): Promise<void> {
+  const { key, now, forget_at, free, first, longest } = failure
+  const delay = (failures: string) => sql`${now}::timestamptz + make_interval(secs => case
+    when ${sql.raw(failures)} < ${free} then 0
+    else least(${longest}::float8, ${first}::float8 * power(2, least(${sql.raw(failures)} - ${free}, 30))) end)`
+  const failures = `(case when throttles.forget_at <= excluded.free_at then 1 else throttles.failures + 1 end)`
+  await sql`
+    insert into throttles (key, failures, free_at, forget_at)
+    values (${key}, 1, ${now}, ${forget_at})
+    on conflict (key) do update set
+      failures = ${sql.raw(failures)},
+      free_at = ${delay(failures)},
+      forget_at = excluded.forget_at`.execute(tx.db)
+}
+
+export async function forget(tx: TenantTx, key: Buffer): Promise<void> {
+  await tx.db.deleteFrom('throttles').where('key', '=', key).execute()
+}
+
+/** Deletes up to `limit` counts that are over. Answers how many. */
+export async function purgeThrottles(tx: TenantTx, now: string, limit: number): Promise<number> {
+  const result = await tx.db
+    .deleteFrom('throttles')
+    .where('key', 'in', (eb) =>
+      eb.selectFrom('throttles').select('key').where('forget_at', '<', now).limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
