@@ -54,3 +54,21 @@ export function openPool(address: DatabaseAddress, size: number): pg.Pool {
     ].join(' '),
   } as pg.PoolConfig)
 }
+
+/** The small pool of background work, across tenants. Its rows keep the driver's own types. */
+export function openWorkerPool(address: DatabaseAddress, size: number): pg.Pool {
+  const { types: _, ...rest } = base(address)
+  return new pg.Pool({
+    ...rest,
+    max: size,
+    idleTimeoutMillis: 60_000,
+    options: [
+      `-c role=${PLATFORM_ROLE}`,
+      '-c timezone=UTC',
+      '-c statement_timeout=30s',
+      '-c lock_timeout=10s',
+      '-c idle_in_transaction_session_timeout=60s',
+      '-c jit=off',
+    ].join(' '),
+  })
+}
