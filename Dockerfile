@@ -1,5 +1,6 @@
 # syntax=docker/dockerfile:1
-# The service without its tools; data (embedded database, keys, backups) lives in the volume.
+# The service without its tools. In production it needs ENCRYPTION_KEY_FILE (or ENCRYPTION_KEY) and should
+# be told its PUBLIC_URL; without DATABASE_URL an embedded database lives in the volume.
 FROM node:24-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./

@@ -71,8 +71,10 @@ export async function migrateOrExplain(
   try {
     return await migrate(address, log)
   } catch (error) {
+    // A fault of our own code keeps its stack; what the driver or the server says is a sentence.
+    const isOurs = error instanceof StartupFault || error instanceof TypeError
+    if (!config.DATABASE_URL || isOurs) throw error
     const { code } = error as NodeJS.ErrnoException
-    if (!config.DATABASE_URL || error instanceof StartupFault || !code) throw error
     throw new StartupFault(
       `DATABASE_URL: the database refuses (${(error as Error).message || code}); check that it runs and that the user may create tables and roles.`,
     )
@@ -80,10 +82,10 @@ export async function migrateOrExplain(
 }
 
 function listenFault(error: unknown, config: Config): unknown {
-  const { code } = error as NodeJS.ErrnoException
+  const { code, port } = error as NodeJS.ErrnoException & { port?: number }
   if (code === 'EADDRINUSE')
     return new StartupFault(
-      `PORT: ${config.PORT} is taken on ${config.HOST}; choose another or stop what listens there.`,
+      `${port === config.METRICS_PORT ? 'METRICS_PORT' : 'PORT'}: ${port} is taken on ${config.HOST}; choose another or stop what listens there.`,
     )
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
     return new StartupFault(`HOST, PORT: cannot listen on ${config.HOST}:${config.PORT} (${code}).`)

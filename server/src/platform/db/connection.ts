@@ -43,6 +43,8 @@ export function openPool(address: DatabaseAddress, size: number): pg.Pool {
     max: size,
     idleTimeoutMillis: 60_000,
     pipeline: true,
+    // Above the server's own limit: only a connection that has gone silent runs into it.
+    query_timeout: 32_000,
     options: [
       `-c role=${APP_ROLE}`,
       '-c timezone=UTC',

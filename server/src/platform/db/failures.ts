@@ -13,7 +13,7 @@ const FOREIGN_KEY = '23503'
 const AWAY =
   /^(08...|57P0[1-5]|53300|ECONN.*|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
 const AWAY_WORDS =
-  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Connection ended|Client was closed/
+  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Connection ended|Client was closed|Query read timeout/
 
 /** Whether the error says that the database could not be reached or went away in the middle. */
 function isDatabaseAway(error: unknown): boolean {

@@ -41,6 +41,8 @@ export interface Scopes {
 }
 
 const TRIES = 3
+/** A database that is silent for this long is away, for the probes that ask. */
+const PING_MS = 3_000
 
 export function openScopes(
   address: DatabaseAddress,
@@ -48,6 +50,8 @@ export function openScopes(
 ): Scopes {
   const pool = openPool(address, options.size)
   pool.on('error', options.onLost)
+  // While a transaction has it, the pool does not listen; its next query then says what was lost.
+  pool.on('connect', (client) => void client.on('error', () => undefined))
 
   async function once<T>(
     tenantId: number | null,
@@ -111,7 +115,7 @@ export function openScopes(
     acrossTenants: (work, mode = 'write') => run(null, mode, work),
     async ping() {
       const start = performance.now()
-      await pool.query('select 1')
+      await pool.query({ text: 'select 1', query_timeout: PING_MS } as pg.QueryConfig)
       return performance.now() - start
     },
     close: () => pool.end(),

@@ -92,7 +92,13 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
       },
       'request',
     )
+    // A connection whose request outlived the start of the stop would be kept for another.
+    if (isClosing) setImmediate(() => app.server.closeIdleConnections())
     done()
+  })
+  let isClosing = false
+  app.addHook('preClose', async () => {
+    isClosing = true
   })
   requireOperations(app)
   return app

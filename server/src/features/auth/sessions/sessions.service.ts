@@ -165,14 +165,14 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
 
     authenticate(token) {
       const claims = access.verify(token)
-      if (!(claims instanceof Promise)) {
-        const state = states.get(claims.tenantId, claims.jti)
-        if (!(state instanceof Promise)) return identityOf(claims, state)
+      const check = (known: AccessClaims) => {
+        const state = states.get(known.tenantId, known.jti)
+        // A promise is asked for once and always waited for: when it fails, its request does.
+        return state instanceof Promise
+          ? state.then((found) => identityOf(known, found))
+          : identityOf(known, state)
       }
-      return (async () => {
-        const known = await claims
-        return identityOf(known, await states.get(known.tenantId, known.jti))
-      })()
+      return claims instanceof Promise ? claims.then(check) : check(claims)
     },
 
     profile(caller) {

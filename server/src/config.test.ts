@@ -1,0 +1,154 @@
+/** The configuration: its defaults, each variable's faults, and all of them at once. */
+import { describe, expect, test } from 'vitest'
+import { readConfig, VARIABLES } from './config.ts'
+import { StartupFault } from './lib/faults.ts'
+
+const KEY = Buffer.alloc(32, 9)
+
+/** The lines of the fault that the environment ends with. */
+function faultsOf(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof StartupFault) return error.lines
+    throw error
+  }
+  return []
+}
+
+describe('an empty environment', () => {
+  test('gives every variable its default', () => {
+    const { DATA_DIR, ...config } = readConfig({})
+    expect(DATA_DIR).toBe(process.getuid?.() === 0 ? '/var/lib/wardkeep' : './data')
+    expect(config).toEqual({
+      PORT: 8080,
+      HOST: '127.0.0.1',
+      NODE_ENV: 'development',
+      DATABASE_URL: undefined,
+      DATABASE_POOL_SIZE: 10,
+      ENCRYPTION_KEY: undefined,
+      ENCRYPTION_KEY_FILE: undefined,
+      BOOTSTRAP_ADMIN_EMAIL: 'admin@platform.local',
+      BOOTSTRAP_ADMIN_PASSWORD: undefined,
+      DEMO: true,
+      PUBLIC_URL: undefined,
+      TENANT_MODE: 'multi',
+      TRUSTED_PROXIES: 0,
+      CORS_ORIGINS: [],
+      RATE_LIMIT_PER_MINUTE: 6000,
+      AUTH_RATE_LIMIT_PER_MINUTE: 600,
+      PASSWORD_MEMORY_KIB: 19_456,
+      PASSWORD_PASSES: 2,
+      SIGNING_KEY_DAYS: 90,
+      METRICS_PORT: undefined,
+      LOG_LEVEL: 'info',
+    })
+  })
+
+  test('is what variables set to nothing mean as well', () => {
+    const empty = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, '']))
+    expect(readConfig(empty)).toEqual(readConfig({}))
+  })
+})
+
+describe('a variable', () => {
+  test.each([
+    ['PORT', '0', 0],
+    ['PORT', '65535', 65_535],
+    ['HOST', '::1', '::1'],
+    ['DATABASE_URL', 'postgresql://a:b@c:1/d', 'postgresql://a:b@c:1/d'],
+    ['ENCRYPTION_KEY', KEY.toString('base64'), KEY],
+    ['ENCRYPTION_KEY', KEY.toString('base64url'), KEY],
+    ['ENCRYPTION_KEY', KEY.toString('hex'), KEY],
+    ['DEMO', '0', false],
+    ['DEMO', 'true', true],
+    ['PUBLIC_URL', 'https://clinic.example/app//', 'https://clinic.example/app'],
+    ['TENANT_MODE', 'single', 'single'],
+    ['CORS_ORIGINS', ' https://a.example , http://b.example:8080,', [
+      'https://a.example',
+      'http://b.example:8080',
+    ]],
+    ['METRICS_PORT', '9100', 9100],
+    ['RATE_LIMIT_PER_MINUTE', '0', 0],
+  ])('%s may be "%s"', (name, text, value) => {
+    expect(readConfig({ [name]: text })).toMatchObject({ [name]: value })
+  })
+
+  test.each([
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '8080.5'],
+    ['PORT', '0x50'],
+    ['PORT', ' 80'],
+    ['DATABASE_URL', 'mysql://a@b/c'],
+    ['DATABASE_URL', 'localhost/db'],
+    ['DATABASE_POOL_SIZE', '0'],
+    ['DATABASE_POOL_SIZE', '501'],
+    ['ENCRYPTION_KEY', KEY.subarray(1).toString('base64')],
+    ['ENCRYPTION_KEY', `${KEY.toString('hex')}00`],
+    ['ENCRYPTION_KEY', 'a passphrase'],
+    ['BOOTSTRAP_ADMIN_EMAIL', 'root'],
+    ['BOOTSTRAP_ADMIN_EMAIL', 'two words@x'],
+    ['BOOTSTRAP_ADMIN_PASSWORD', '7letter'],
+    ['BOOTSTRAP_ADMIN_PASSWORD', 'x'.repeat(129)],
+    ['DEMO', 'yes'],
+    ['PUBLIC_URL', 'ftp://clinic.example'],
+    ['PUBLIC_URL', 'clinic.example'],
+    ['TENANT_MODE', 'Multi'],
+    ['TRUSTED_PROXIES', '11'],
+    ['CORS_ORIGINS', '*'],
+    ['CORS_ORIGINS', 'https://a.example/'],
+    ['CORS_ORIGINS', 'https://a.example,b.example'],
+    ['RATE_LIMIT_PER_MINUTE', '10000001'],
+    ['AUTH_RATE_LIMIT_PER_MINUTE', 'none'],
+    ['PASSWORD_MEMORY_KIB', '19455'],
+    ['PASSWORD_PASSES', '1'],
+    ['SIGNING_KEY_DAYS', '0'],
+    ['METRICS_PORT', 'on'],
+    ['LOG_LEVEL', 'trace'],
+  ])('%s must not be "%s"', (name, text) => {
+    expect(faultsOf({ [name]: text })).toEqual([expect.stringMatching(`^${name}: .+\\.$`)])
+  })
+
+  test('says its meaning and its default, for the documentation', () => {
+    for (const { meaning, default: fallback } of Object.values(VARIABLES)) {
+      expect(meaning).not.toBe('')
+      expect(fallback).not.toBe('')
+    }
+  })
+})
+
+describe('production', () => {
+  const production = { NODE_ENV: 'production' }
+
+  test('asks for a key, in a variable or in a file', () => {
+    expect(faultsOf(production)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY: is needed/)])
+    expect(faultsOf({ ...production, ENCRYPTION_KEY_FILE: '/key' })).toEqual([])
+    expect(faultsOf({ ...production, ENCRYPTION_KEY: KEY.toString('hex') })).toEqual([])
+  })
+
+  test('makes no demo, and refuses one that is asked for', () => {
+    const keyed = { ...production, ENCRYPTION_KEY: KEY.toString('hex') }
+    expect(readConfig(keyed).DEMO).toBe(false)
+    expect(readConfig({ ...keyed, DEMO: 'false' }).DEMO).toBe(false)
+    expect(faultsOf({ ...keyed, DEMO: 'true' })).toEqual([expect.stringMatching(/^DEMO: /)])
+  })
+})
+
+test('a key and a key file at once are refused', () => {
+  const both = { ENCRYPTION_KEY: KEY.toString('hex'), ENCRYPTION_KEY_FILE: '/key' }
+  expect(faultsOf(both)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY_FILE: .*keep one/)])
+})
+
+test('the faults of all variables are said at once, none with its value where that is a secret', () => {
+  const env = {
+    PORT: 'x',
+    ENCRYPTION_KEY: 'my-secret-key',
+    DEMO: 'x',
+    BOOTSTRAP_ADMIN_PASSWORD: 'hunter2',
+    DATABASE_URL: 'db:hunter3@host',
+  }
+  const lines = faultsOf(env)
+  expect(lines.map((line) => line.split(':')[0]).sort()).toEqual(Object.keys(env).sort())
+  expect(lines.join()).not.toMatch(/my-secret-key|hunter/)
+})

@@ -1,0 +1,83 @@
+/** What the driver's errors mean for the caller. */
+import { describe, expect, test } from 'vitest'
+import { PROBLEMS } from '../../lib/problems.ts'
+import { isRetryable, problemOf } from './failures.ts'
+
+const thrown = (fields: object, message = 'x') => Object.assign(new Error(message), fields)
+
+describe('a broken constraint', () => {
+  test.each([
+    ['23505', 'users__email', 'email_taken'],
+    ['23505', 'tenants__subdomain', 'subdomain_taken'],
+    ['23505', 'departments__name', 'department_name_taken'],
+    ['23505', 'one_of_tomorrow', 'conflict'],
+    ['23503', 'users__department', 'conflict'],
+    ['23505', undefined, 'conflict'],
+  ])('%s of %s is the conflict %s', (code, constraint, problem) => {
+    const error = thrown({ code, constraint })
+    expect(problemOf(error)).toMatchObject({ code: problem, status: 409, cause: error })
+  })
+})
+
+describe('a database that is away', () => {
+  test.each([
+    '08000',
+    '08006',
+    '08P01',
+    '57P01',
+    '57P02',
+    '57P03',
+    '53300',
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'EPIPE',
+    'ENOENT',
+    'ETIMEDOUT',
+    'EHOSTUNREACH',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+  ])('by the code %s is a 503 with Retry-After', (code) => {
+    expect(problemOf(thrown({ code }))).toMatchObject({ code: 'database_away', retryAfter: 2 })
+  })
+
+  test.each([
+    'Connection terminated unexpectedly',
+    'Connection terminated due to connection timeout',
+    'Client has encountered a connection error and is not queryable',
+    'timeout exceeded when trying to connect',
+    'Query read timeout',
+  ])('by the words "%s" is a 503 with Retry-After', (message) => {
+    expect(problemOf(thrown({}, message))).toMatchObject({ status: 503, retryAfter: 2 })
+  })
+})
+
+describe('a lost race', () => {
+  test.each(['40P01', '40001'])('%s may be run again, and is a conflict when it may no more', (code) => {
+    expect(isRetryable(thrown({ code }))).toBe(true)
+    expect(problemOf(thrown({ code }))).toMatchObject({ code: 'conflict' })
+  })
+
+  test('for a lock is a conflict, and is not run again', () => {
+    expect(isRetryable(thrown({ code: '55P03' }))).toBe(false)
+    expect(problemOf(thrown({ code: '55P03' }))).toMatchObject({ code: 'conflict' })
+  })
+})
+
+test.each([
+  thrown({ code: '42P01' }),
+  thrown({ code: '42501' }),
+  thrown({ code: '23502', constraint: 'x' }),
+  thrown({ code: '57014' }),
+  thrown({ code: '108006' }),
+  new TypeError('Cannot read properties of undefined'),
+])('a bug of ours stays one: %s', (error) => {
+  expect(problemOf(error)).toBeUndefined()
+})
+
+test('what the caller is told holds nothing of the driver', () => {
+  const error = thrown(
+    { code: '23505', constraint: 'users__email', detail: 'Key (email)=(a@b.c) already exists.' },
+    'duplicate key value violates unique constraint "users__email"',
+  )
+  expect(problemOf(error)?.message).toBe(PROBLEMS.email_taken[1])
+})

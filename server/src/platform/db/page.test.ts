@@ -1,0 +1,132 @@
+/** A page of a list and its total: ties, pages beyond the end, many rows, and text with wildcards. */
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { EXACT_TOTAL } from '../../lib/page.ts'
+import { containing, readPage } from './page.ts'
+import { openScopes, type Scopes, type TenantTx } from './scope.ts'
+
+interface Things {
+  things: { id: number; kind: string; label: string }
+}
+
+let database: TestDatabase
+let db: Scopes
+const MANY = EXACT_TOTAL + 2_500
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  await database.sql(`create table things (id bigint primary key, kind text not null, label text not null);
+    grant select on things to wardkeep_app, wardkeep_platform`)
+  // All of a kind share their label: ties everywhere.
+  await database.sql(`insert into things
+    select n, case when n <= 45 then 'few' else 'many' end, 'same' from generate_series(1, ${45 + MANY}) n`)
+  await database.sql('analyze things')
+  const nothing = () => undefined
+  db = openScopes(database.address, {
+    size: 2,
+    onLost: nothing,
+    changes: { emit: nothing, subscribe: nothing, trusted: () => true, stop: async () => nothing() },
+  })
+  afterAll(() => db.close())
+})
+
+/** A page of the things of a kind, and how many statements it took. */
+function pageOf(kind: string, page: number, limit = 20, sort_order: 'asc' | 'desc' = 'asc') {
+  return db.acrossTenants(async (tx) => {
+    let statements = 0
+    const counted = tx.db.withPlugin({
+      transformQuery({ node }) {
+        statements += 1
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    }) as unknown as Kysely<Things>
+    const filtered = counted.selectFrom('things').select(['id', 'label']).where('kind', '=', kind)
+    const found = await readPage(
+      { ...tx, db: counted } as unknown as TenantTx,
+      filtered,
+      { page, limit, sort_by: 'label', sort_order },
+      { column: 'label', id: 'id' },
+    )
+    return { ...found, statements }
+  }, 'read')
+}
+
+describe('the pages of a list', () => {
+  test('hold every row once, although all sort the same', async () => {
+    for (const order of ['asc', 'desc'] as const) {
+      const pages = await Promise.all([1, 2, 3].map((page) => pageOf('few', page, 20, order)))
+      expect(pages.map(({ items }) => items.length)).toEqual([20, 20, 5])
+      const ids = pages.flatMap(({ items }) => items.map(({ id }) => id))
+      const inOrder = Array.from({ length: 45 }, (_, index) => index + 1)
+      expect(ids).toEqual(order === 'asc' ? inOrder : inOrder.reverse())
+    }
+  })
+
+  test('answer the columns asked for and nothing of the counting', async () => {
+    const { items } = await pageOf('few', 1, 1)
+    expect(items).toEqual([{ id: 1, label: 'same' }])
+  })
+
+  test.each([4, 1_000_000_000])('beyond the end, as page %i, are empty and still know the total', async (page) => {
+    expect(await pageOf('few', page)).toEqual({
+      items: [],
+      total: 45,
+      estimated: false,
+      statements: 1,
+    })
+  })
+
+  test('of an empty list are empty', async () => {
+    expect(await pageOf('none', 1)).toMatchObject({ items: [], total: 0, estimated: false })
+  })
+})
+
+describe('the total', () => {
+  test('is exact in one statement up to the bound', async () => {
+    expect(await pageOf('few', 1)).toMatchObject({ total: 45, estimated: false, statements: 1 })
+    await database.sql(`insert into things
+      select -n, 'bound', 'same' from generate_series(1, ${EXACT_TOTAL}) n`)
+    expect(await pageOf('bound', 1)).toMatchObject({
+      total: EXACT_TOTAL,
+      estimated: false,
+      statements: 1,
+    })
+  })
+
+  test('is an estimate beyond it, in two statements, and never below what was counted', async () => {
+    const found = await pageOf('many', 2)
+    expect(found).toMatchObject({ estimated: true, statements: 2 })
+    expect(found.total).toBeGreaterThan(EXACT_TOTAL)
+    expect(found.total).toBeLessThan(2 * MANY)
+    expect(found.items).toHaveLength(20)
+    // A planner that knows nothing of the rows must not make fewer of them than were seen.
+    await database.sql(`insert into things
+      select ${2 * MANY} + n, 'unseen', 'same' from generate_series(1, ${EXACT_TOTAL + 1}) n`)
+    expect((await pageOf('unseen', 1)).total).toBeGreaterThan(EXACT_TOTAL)
+  })
+})
+
+describe('a search for text', () => {
+  test.each([
+    ['100%', 'at 100% now', 'at 1000 now'],
+    ['a_b', 'x a_b x', 'x acb x'],
+    ['back\\slash', 'a back\\slash', 'a backslash'],
+    ['\\', 'one \\ more', 'none'],
+    ['Müller', 'Frau MÜLLER-Lüdenscheidt', 'Frau Muller'],
+    ['', 'anything', null],
+  ])('"%s" finds what contains it, whatever the case, and nothing else', async (search, hit, miss) => {
+    const matches = async (text: string | null) => {
+      const found = await db.acrossTenants(
+        (tx) =>
+          sql<{ hit: boolean | null }>`
+            select lower(${text}::text) like ${containing(search)} as hit`.execute(tx.db),
+        'read',
+      )
+      return found.rows[0]?.hit ?? false
+    }
+    expect(await matches(hit)).toBe(true)
+    expect(await matches(miss)).toBe(false)
+  })
+})

@@ -1,0 +1,206 @@
+/** The scope of a transaction: what it sees, what it may, and what becomes of it when it fails. */
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { openPool } from './connection.ts'
+import { forCaller, openScopes, type Scopes, type TenantTx } from './scope.ts'
+
+let database: TestDatabase
+let db: Scopes
+let emitted: string[][]
+const [NORTH, SOUTH] = [101, 102]
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  await database.sql(`insert into tenants (id, name, subdomain) values
+    (${NORTH}, 'North', 'north'), (${SOUTH}, 'South', 'south')`)
+  db = openScopes(database.address, {
+    size: 4,
+    onLost: () => undefined,
+    changes: {
+      emit: (topics) => void emitted.push([...topics]),
+      subscribe: () => undefined,
+      trusted: () => true,
+      stop: async () => undefined,
+    },
+  })
+  // Before the database goes: hooks run in the opposite order of their making.
+  afterAll(() => db.close())
+})
+
+beforeEach(async () => {
+  emitted = []
+  await database.sql(`delete from departments`)
+  await database.sql(`insert into departments (id, tenant_id, name) overriding system value
+    values (1, ${NORTH}, 'one'), (2, ${NORTH}, 'two'), (3, ${SOUTH}, 'three')`)
+})
+
+const ids = async (tx: TenantTx) =>
+  (await sql<{ id: number }>`select id from departments order by id`.execute(tx.db)).rows.map(
+    ({ id }) => id,
+  )
+const rename = (tx: TenantTx, id: number, name: string) =>
+  sql`update departments set name = ${name} where id = ${id}`.execute(tx.db)
+const nameOf = async (id: number) =>
+  (await database.sql('select name from departments where id = $1', [id]))[0]?.name
+
+describe('what is seen', () => {
+  test('in a tenant is its rows alone, although the query says nothing of it', async () => {
+    expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
+    expect(await db.inTenant(SOUTH, ids, 'read')).toEqual([3])
+    expect(await db.inTenant(999, ids)).toEqual([])
+  })
+
+  test('across tenants is all rows', async () => {
+    expect(await db.acrossTenants(ids)).toEqual([1, 2, 3])
+  })
+
+  test('by a caller is what their role allows', async () => {
+    const as = (role: 'admin' | 'superadmin') =>
+      forCaller(db, { role, tenant_id: SOUTH }, ids, 'read')
+    expect(await as('admin')).toEqual([3])
+    expect(await as('superadmin')).toEqual([1, 2, 3])
+  })
+
+  test('by a query without a transaction of ours is nothing, before and after one had the connection', async () => {
+    const pool = openPool(database.address, 1)
+    try {
+      const bare = async () => (await pool.query('select id from departments')).rows
+      expect(await bare()).toEqual([])
+      const client = await pool.connect()
+      await client.query(`begin; set local wardkeep.tenant_id = '${NORTH}'`)
+      expect((await client.query('select id from departments')).rows).toHaveLength(2)
+      await client.query('commit')
+      client.release()
+      expect(await bare()).toEqual([])
+    } finally {
+      await pool.end()
+    }
+  })
+
+  test('of another tenant can be neither changed nor made', async () => {
+    const changed = await db.inTenant(SOUTH, (tx) => rename(tx, 1, 'stolen'))
+    expect(changed.numAffectedRows).toBe(0n)
+    await expect(
+      db.inTenant(SOUTH, (tx) =>
+        sql`insert into departments (tenant_id, name) values (${NORTH}, 'planted')`.execute(tx.db),
+      ),
+    ).rejects.toThrow('row-level security')
+    expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
+  })
+
+  test.each([1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, "1'; reset role; --", undefined])(
+    'is nothing for the tenant id %s, which is refused, and no connection is lost',
+    async (id) => {
+      for (let times = 0; times < 6; times++)
+        await expect(db.inTenant(id as number, ids)).rejects.toThrow('a tenant id is an integer')
+      expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
+    },
+  )
+})
+
+describe('a transaction', () => {
+  test('to read cannot write', async () => {
+    await expect(db.inTenant(NORTH, (tx) => rename(tx, 1, 'x'), 'read')).rejects.toMatchObject({
+      code: '25006',
+    })
+    await expect(db.acrossTenants((tx) => rename(tx, 1, 'x'), 'read')).rejects.toMatchObject({
+      code: '25006',
+    })
+    expect(await nameOf(1)).toBe('one')
+  })
+
+  test('that fails leaves nothing, tells nobody, and its connection goes on', async () => {
+    const followed: string[] = []
+    for (let times = 0; times < 6; times++)
+      await expect(
+        db.inTenant(NORTH, async (tx) => {
+          tx.stale('department:1')
+          tx.afterCommit(() => void followed.push('followed'))
+          await rename(tx, 1, 'gone')
+          throw new Error('changed my mind')
+        }),
+      ).rejects.toThrow('changed my mind')
+    expect(await nameOf(1)).toBe('one')
+    expect([emitted, followed]).toEqual([[], []])
+    expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
+  })
+
+  test('whose failed query was swallowed is not taken for a success', async () => {
+    await expect(
+      db.inTenant(NORTH, async (tx) => {
+        await rename(tx, 1, 'half')
+        await sql`select 1/0`.execute(tx.db).catch(() => undefined)
+      }),
+    ).rejects.toThrow('the transaction was rolled back')
+    expect(await nameOf(1)).toBe('one')
+    expect(emitted).toEqual([])
+  })
+
+  test('says what it made stale once it has committed, to this node and to the others', async () => {
+    const heard: string[] = []
+    const seen: Promise<unknown>[] = []
+    const other = openPool(database.address, 1)
+    const listener = await other.connect()
+    listener.on('notification', ({ payload }) => void heard.push(payload ?? ''))
+    await listener.query('listen wardkeep_changes')
+    await db.inTenant(NORTH, async (tx) => {
+      tx.stale('department:1', "user:'5")
+      tx.stale('department:1')
+      tx.afterCommit(() => void seen.push(nameOf(1)))
+      await rename(tx, 1, 'new')
+      await listener.query('select 1')
+      expect([emitted, heard, seen]).toEqual([[], [], []])
+    })
+    expect(emitted).toEqual([['department:1', "user:'5"]])
+    await listener.query('select 1')
+    expect(heard).toEqual(["department:1 user:'5"])
+    expect(await Promise.all(seen)).toEqual(['new'])
+    listener.release()
+    await other.end()
+  })
+
+  test('that lost a deadlock runs again, and both come to their end', async () => {
+    let runs = 0
+    let waiting = 0
+    let meet = () => undefined as void
+    const met = new Promise<void>((resolve) => {
+      meet = resolve
+    })
+    const cross = (first: number, second: number) =>
+      db.inTenant(NORTH, async (tx) => {
+        runs += 1
+        await rename(tx, first, `first ${first}`)
+        // Each has its first row before either asks for the other's.
+        waiting += 1
+        if (waiting === 2) meet()
+        await met
+        await rename(tx, second, `second after ${first}`)
+        tx.stale(`department:${first}`)
+      })
+    await Promise.all([cross(1, 2), cross(2, 1)])
+    expect(runs).toBe(3)
+    // The run that was lost has said nothing.
+    expect(emitted.flat().sort()).toEqual(['department:1', 'department:2'])
+  })
+
+  test('that loses every time gives up after three runs', async () => {
+    let runs = 0
+    await expect(
+      db.inTenant(NORTH, async (tx) => {
+        runs += 1
+        await sql`do $$ begin raise exception 'lost' using errcode = '40001'; end $$`.execute(tx.db)
+      }),
+    ).rejects.toMatchObject({ code: '40001' })
+    expect(runs).toBe(3)
+  })
+
+  test('waits for a connection when all are taken, and every one comes back', async () => {
+    const all = Array.from({ length: 40 }, () => db.inTenant(NORTH, ids))
+    for (const found of await Promise.all(all)) expect(found).toEqual([1, 2])
+  })
+})
+
+test('a ping tells how long a round trip takes', async () => {
+  expect(await db.ping()).toBeGreaterThan(0)
+})

@@ -1,0 +1,41 @@
+/** docs/access.md says who may call what, as the operations themselves declare it. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ROLES } from '../../src/lib/roles.ts'
+import { openService, type Service } from '../support/service.ts'
+import { named, tableOf } from './documents.ts'
+
+let service: Service
+
+beforeAll(async () => {
+  service = await openService()
+})
+
+describe('docs/access.md', () => {
+  test('has every operation once, with who may call it, and no other', () => {
+    const declared = service.app.operations.map(
+      (op) => `${op.method} ${op.path}: ${op.access.name}`,
+    )
+    const told = tableOf('docs/access.md', 'Operation').map(
+      ([operation, access]) => `${named(operation)}: ${access}`,
+    )
+    expect(told.sort()).toEqual(declared.sort())
+  })
+
+  test('has the roles of every kind of access, and no other kind', () => {
+    const declared = new Map(
+      service.app.operations.map(({ access }) => [access.name, access.roles?.join(', ')]),
+    )
+    const told = tableOf('docs/access.md', 'Access').map(([name = '', roles = '']) => [
+      name,
+      roles === 'no token needed' ? undefined : roles,
+    ])
+    expect(told.sort()).toEqual([...declared].sort())
+  })
+
+  test('names roles that there are', () => {
+    const named = tableOf('docs/access.md', 'Access')
+      .filter(([name]) => name !== 'anyone')
+      .flatMap(([, roles = '']) => roles.split(', '))
+    expect([...new Set(named)].sort()).toEqual([...ROLES].sort())
+  })
+})

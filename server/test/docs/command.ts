@@ -1,0 +1,33 @@
+/** Runs the `wardkeep` command as an operator does: a process of its own, on a test's database. */
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import type { TestDatabase } from '../support/database.ts'
+import { ROOT_KEY } from '../support/service.ts'
+import { ROOT } from './documents.ts'
+
+export interface Ended {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+/** Runs it to its end on the database, with the root key of the tests unless another is given. */
+export function wardkeep(
+  database: Pick<TestDatabase, 'url'>,
+  args: readonly string[],
+  rootKey: Buffer = ROOT_KEY,
+): Promise<Ended> {
+  const env = {
+    PATH: process.env.PATH,
+    DATABASE_URL: database.url,
+    ENCRYPTION_KEY: rootKey.toString('base64'),
+    // Nothing but a key would be written there, and that one is given.
+    DATA_DIR: path.join(ROOT, 'nowhere'),
+  }
+  const command = [path.join(ROOT, 'server/src/main.ts'), ...args]
+  return new Promise((resolve) => {
+    execFile(process.execPath, command, { env, timeout: 60_000 }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr }),
+    )
+  })
+}

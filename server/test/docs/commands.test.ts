@@ -1,0 +1,88 @@
+/** The commands of the runbooks, beside a service that runs on the same database. */
+import { randomBytes } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { wardkeep } from './command.ts'
+import { textOf } from './documents.ts'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+})
+
+const run = (...args: string[]) => wardkeep(service.database, args)
+
+/** A sentence for the operator, without a stack. */
+const fault = (text: string) => ({ code: 1, stdout: '', stderr: `${text}\n` })
+
+describe('wardkeep restore-tenant', () => {
+  test('puts a deleted tenant back, whose users sign in as before', async () => {
+    await service.call('DELETE', `/api/admin/tenants/${clinic.id}`, { token: root.token })
+    const body = { email: 'admin@north.test', password: PASSWORD, subdomain: 'north' }
+    expect(await service.call('POST', '/api/auth/login', { body })).toMatchObject({ status: 401 })
+
+    const ended = await run('restore-tenant', String(clinic.id))
+    expect(ended).toEqual({ code: 0, stdout: `Tenant ${clinic.id} (north) is back.\n`, stderr: '' })
+    expect(await service.call('POST', '/api/auth/login', { body })).toMatchObject({ status: 200 })
+    const entries = await service.call('GET', '/api/admin/audit', {
+      token: root.token,
+      query: { action: 'tenant.restored' },
+    })
+    expect(entries.body.items).toMatchObject([{ tenant_id: clinic.id, user_id: null }])
+  })
+
+  test('says when there is nothing to put back', async () => {
+    expect(await run('restore-tenant', String(clinic.id))).toEqual(
+      fault(`No deleted tenant has the id ${clinic.id}.`),
+    )
+  })
+
+  test('wants a number', async () => {
+    expect(await run('restore-tenant', 'north')).toEqual(
+      fault('Give the id of the tenant, a number.'),
+    )
+  })
+})
+
+describe('wardkeep rotate-signing-key', () => {
+  test('makes a key that the running service signs with; nobody is signed out', async () => {
+    const ended = await run('rotate-signing-key')
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    const [, kid] = /signed by key (\S+)\.\n$/.exec(ended.stdout) ?? []
+    await expect
+      .poll(async () => (await service.call('GET', '/.well-known/jwks.json')).body.keys, {
+        timeout: 10_000,
+      })
+      .toContainEqual(expect.objectContaining({ kid }))
+    const me = await service.call('GET', '/api/users/me', { token: root.token })
+    expect(me.status).toBe(200)
+  })
+
+  test('refuses another root key, in the words of the runbook', async () => {
+    const ended = await wardkeep(service.database, ['rotate-signing-key'], randomBytes(32))
+    expect(ended).toMatchObject({ code: 1, stdout: '' })
+    const [sentence] = /ENCRYPTION_KEY: [^`]+/.exec(textOf('docs/runbooks/root-key.md')) ?? ['none']
+    expect(ended.stderr).toContain(sentence)
+    expect(ended.stderr.trim()).not.toContain('\n')
+  })
+})
+
+describe('wardkeep migrate', () => {
+  test('has nothing to do on a migrated database', async () => {
+    const ended = await run('migrate')
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    expect(ended.stdout).toMatch(/^The database has schema \d+\.\n$/)
+  })
+
+  test('says which variable is wrong when there is no database', async () => {
+    const ended = await wardkeep({ url: 'postgres://nobody@127.0.0.1:1/none' }, ['migrate'])
+    expect(ended).toMatchObject({ code: 1, stdout: '' })
+    expect(ended.stderr).toMatch(/^DATABASE_URL: .+\n$/)
+  })
+})

@@ -1,0 +1,32 @@
+/** The README's curls do what the README says, as they are written, on a fresh demo clinic. */
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { openService } from '../support/service.ts'
+import { blocksOf, textOf } from './documents.ts'
+
+const WRITTEN = 'http://127.0.0.1:8080'
+
+test('the three curls sign in, list the users and block the nurse', async () => {
+  const service = await openService({ config: { DEMO: true } })
+  const address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
+  const [block = ''] = blocksOf(textOf('README.md'), 'sh').filter((text) => text.includes('curl'))
+  expect(block.match(/curl /g)).toHaveLength(3)
+  expect(block).toContain(WRITTEN)
+
+  // An empty line in the block becomes one in the output, so that the answers can be told apart.
+  const script = block.replaceAll(WRITTEN, address).replaceAll('\n\n', '\necho\n')
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
+    env: { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` },
+  })
+  const [users, nurse] = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+  expect(users.total).toBe(6)
+  const listed = users.items.find((user: { role: string }) => user.role === 'nurse')
+  expect(listed).toMatchObject({ email: 'nurse@demo.local', is_active: true })
+  expect(nurse).toEqual({ ...listed, is_active: false })
+})
