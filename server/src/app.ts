@@ -1,5 +1,6 @@
 /** The composition root: the only file that knows every feature and puts them together. */
 import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { auditOperations, auditService } from './features/audit/index.ts'
@@ -56,11 +57,12 @@ export interface AppDeps {
   rootKey: Uint8Array
   log: Logger
   clock?: Clock
-  /** Whether this process answers requests, does the background work, or both. */
-  role: 'api' | 'worker' | 'all'
-  /** Folder for mails when there is no SMTP. */
-  outbox: string
+  /** Both by default. */
+  role?: Role
 }
+
+/** What a process does: answer requests, do the background work, or both. */
+export type Role = 'api' | 'worker' | 'all'
 
 export type App = Awaited<ReturnType<typeof openApp>>
 
@@ -151,7 +153,8 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     if (topic === 'keys') access.forget()
   })
   const jobs = openJobs({ address, log, works: deps.role !== 'api' })
-  const transport = config.SMTP_URL ? smtpTransport(config.SMTP_URL) : outboxTransport(deps.outbox)
+  const outbox = join(resolve(config.DATA_DIR), 'outbox')
+  const transport = config.SMTP_URL ? smtpTransport(config.SMTP_URL) : outboxTransport(outbox)
   const publicHost = new URL(deps.publicUrl).hostname
   const from = config.MAIL_FROM ?? `Wardkeep <no-reply@${publicHost}>`
   const mailer = openMailer({ jobs, sealer, transport, from, log, clock })

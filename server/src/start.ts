@@ -45,17 +45,19 @@ export async function start(role: string): Promise<void> {
     const { openApp } = await loading
     const local = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
     const publicUrl = config.PUBLIC_URL ?? local
-    const app = await openApp({ config, address: database.address, publicUrl, rootKey, log })
+    const { address } = database
+    const app = await openApp({ config, address, publicUrl, rootKey, log, role })
     undo.unshift(app.close)
     const announce = await app.setUp()
     if (config.METRICS_PORT !== undefined) {
       const metrics = await app.metrics.serve(config.HOST, config.METRICS_PORT)
       undo.unshift(async () => metrics.close())
     }
-    const address = await app.server.listen({ host: config.HOST, port: config.PORT })
     stopOnSignal(undo, log)
-    process.stdout.write(`${announce(address)}\n`)
-    log.info({ address }, 'listening')
+    if (role === 'worker') return void log.info({}, 'doing background work')
+    const listening = await app.server.listen({ host: config.HOST, port: config.PORT })
+    process.stdout.write(`${announce(listening)}\n`)
+    log.info({ address: listening }, 'listening')
   } catch (error) {
     for (const step of undo) await step()
     throw listenFault(error, config)

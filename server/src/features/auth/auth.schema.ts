@@ -10,7 +10,6 @@ import {
   OneOf,
   Timestamp,
 } from '../../lib/shapes.ts'
-import { Profile } from '../users/index.ts'
 
 const Password = Type.String({ minLength: 1, maxLength: 1000 })
 const Email = Type.String({ minLength: 1, maxLength: 254, trim: true })
@@ -33,7 +32,6 @@ export const Registration = Type.Object({
   department_id: Type.Optional(Nullable(Id)),
 })
 export type Registration = Static<typeof Registration>
-export type Profile = Static<typeof Profile>
 
 export const LinkRequest = Type.Object({
   email: Email,
