@@ -31,6 +31,7 @@ import {
   type AnyOperation,
   addDocs,
   addOperations,
+  addPages,
   openApiDocument,
   openapiOperation,
   openServer,
@@ -100,6 +101,7 @@ export async function openApp(deps: AppDeps) {
     },
     log,
   })
+  await addPages(server)
   await addDocs(server, openApiDocument(operations, VERSION))
   await ensurePartitions(db)
   const stopWork = startWork(opened, deps)

@@ -2,6 +2,7 @@
 export { addDocs } from './docs.ts'
 export { openApiDocument, openapiOperation } from './openapi.ts'
 export { type AnyOperation, operation } from './operation.ts'
+export { addPages } from './pages.ts'
 export { rateLimit } from './rate-limit.ts'
 export { addOperations, type Gate } from './routes.ts'
 export { openServer } from './server.ts'

@@ -16,6 +16,8 @@ declare module 'fastify' {
     /** The operation behind the route; a route without one stops the boot. */
     operation?: AnyOperation
     takesBody?: boolean
+    /** A static page for everyone. */
+    isPage?: boolean
   }
   interface FastifyRequest {
     caller: Caller | null
@@ -51,8 +53,8 @@ export function addOperations(
 /** @throws Error at boot when a route was registered that declares no operation */
 export function requireOperations(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
-    const isDocs = route.url.startsWith(DOCS_PATH)
-    if (!route.config?.operation && !isDocs)
+    const isPage = route.config?.isPage || route.url.startsWith(DOCS_PATH)
+    if (!route.config?.operation && !isPage)
       throw new Error(
         `the route ${route.method} ${route.url} declares no operation and so no access`,
       )

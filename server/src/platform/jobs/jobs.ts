@@ -1,0 +1,146 @@
+/**
+ * Background work: enqueued on the transaction that causes it, done by any process that works,
+ * tried again until it succeeds or is given up, and never by two at once.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { CompiledQuery } from 'kysely'
+import type { DatabaseAddress, TenantTx } from '../db/index.ts'
+import { canFail } from '../observe/can-fail.ts'
+import type { Logger } from '../observe/log.ts'
+import { openBoss, type Statements } from './boss.ts'
+import { type JobKind, limitsOf } from './kind.ts'
+import { type Handler, startWorker, type Work, type Worker } from './worker.ts'
+
+export interface SendOptions {
+  startAfterSeconds?: number
+  /** While a job with this key waits for its first attempt, another one is not added. */
+  singletonKey?: string
+  /** The job's id, for a sender who needs to know it before; otherwise one is made. */
+  id?: string
+}
+
+export interface Jobs {
+  /** Enqueues on the caller's transaction: it commits with its cause or not at all. */
+  send<T extends object>(
+    tx: TenantTx,
+    kind: JobKind<T>,
+    data: T,
+    options?: SendOptions,
+  ): Promise<void>
+  /**
+   * Says who does the work. Every process calls it, before `start`, as it also makes the kind known
+   * for sending; the handler runs only where jobs are worked off.
+   */
+  work<T extends object>(
+    kind: JobKind<T>,
+    handler: Handler<T>,
+    options?: { atOnce?: number; pollSeconds?: number },
+  ): void
+  /**
+   * A cron schedule (UTC), kept once for all nodes. When nobody ran at the time, it is caught up
+   * on once. The kind needs a `work` as well.
+   */
+  schedule(kind: JobKind<Record<string, never>>, cron: string): void
+  start(): Promise<void>
+  /** Ends within 8 s: what runs is waited for, what does not finish is given back. */
+  stop(): Promise<void>
+}
+
+export interface JobsOptions {
+  address: DatabaseAddress
+  log: Logger
+  /** Whether this process works jobs off; otherwise it only enqueues. */
+  works: boolean
+  /** How often leases and schedules are looked at. 30 unless a test cannot wait. */
+  upkeepSeconds?: number
+}
+
+const FINISH_MS = 6_000
+/** For letting go of the connections, twice: pg-boss' own work and the pool. */
+const LET_GO_MS = 900
+
+export function openJobs({ address, log, works, upkeepSeconds = 30 }: JobsOptions): Jobs {
+  const boss = openBoss(address, { log, works, pace: { upkeepSeconds } })
+  const registered = new Map<string, Work<object>>()
+  const schedules = new Map<string, string>()
+  const workers = new Map<string, Worker>()
+  let state: 'new' | 'started' | 'stopped' = 'new'
+
+  /** Makes the queues of this release's kinds, and brings their limits up to date. */
+  async function ensureQueues(): Promise<void> {
+    const names = [...registered.keys()]
+    if (names.length === 0) return
+    const known = new Map((await boss.jobs.getQueues(names)).map((queue) => [queue.name, queue]))
+    for (const { kind } of registered.values()) {
+      const limits = limitsOf(kind)
+      const queue = known.get(kind.name) as Record<string, unknown> | undefined
+      // 'short': at most one job waits under one key. Jobs without a key are given one of their own.
+      if (!queue) await boss.jobs.createQueue(kind.name, { ...limits, policy: 'short' })
+      else if (Object.entries(limits).some(([name, value]) => queue[name] !== value))
+        await boss.jobs.updateQueue(kind.name, limits)
+    }
+  }
+
+  return {
+    async send(tx, kind, data, options = {}) {
+      if (!registered.has(kind.name)) throw new Error(`nobody has said who does ${kind.name}`)
+      const { startAfterSeconds, singletonKey, id = randomUUID() } = options
+      await boss.jobs.send(kind.name, data, {
+        ...limitsOf(kind),
+        id,
+        singletonKey: singletonKey ?? id,
+        ...(startAfterSeconds === undefined ? {} : { startAfter: startAfterSeconds }),
+        db: statementsOn(tx),
+      })
+      if (!startAfterSeconds) tx.afterCommit(() => workers.get(kind.name)?.wake())
+    },
+
+    work(kind, handler, { atOnce = 1, pollSeconds = 5 } = {}) {
+      if (state !== 'new') throw new Error(`${kind.name} must be registered before the start`)
+      if (registered.has(kind.name)) throw new Error(`${kind.name} is registered twice`)
+      registered.set(kind.name, { kind, handler: handler as Handler<object>, atOnce, pollSeconds })
+    },
+
+    schedule(kind, cron) {
+      schedules.set(kind.name, cron)
+    },
+
+    async start() {
+      state = 'started'
+      if (works) await boss.jobs.start()
+      await ensureQueues()
+      if (!works) return
+      for (const [name, cron] of schedules)
+        await boss.jobs.schedule(name, cron, {}, { tz: 'UTC', missed: 'once' })
+      for (const work of registered.values())
+        workers.set(work.kind.name, startWorker(boss, work, log))
+    },
+
+    async stop() {
+      if (state === 'stopped') return
+      state = 'stopped'
+      await Promise.all([...workers.values()].map((worker) => worker.stop(FINISH_MS)))
+      await atMost(LET_GO_MS, boss.jobs.stop({ graceful: false, close: false }), 'jobs', log)
+      await atMost(LET_GO_MS, boss.close(), 'their connections', log)
+    },
+  }
+}
+
+/** pg-boss' statements, run inside the caller's transaction and with the caller's rights. */
+function statementsOn(tx: TenantTx): Statements {
+  return {
+    async executeSql(text, values = []) {
+      const { rows } = await tx.db.executeQuery(CompiledQuery.raw(text, values))
+      return { rows }
+    },
+  }
+}
+
+async function atMost(ms: number, work: Promise<unknown>, what: string, log: Logger) {
+  const timer = new AbortController()
+  const late = delay(ms, undefined, { signal: timer.signal })
+  await Promise.race([canFail(work, `stopping ${what}`, log), late])
+  timer.abort()
+  await late.catch(() => undefined)
+}

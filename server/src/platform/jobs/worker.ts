@@ -1,0 +1,211 @@
+/**
+ * Works off one kind of job: claims what is due, runs it, settles it, and gives back at the stop
+ * what has not finished. A claim is fenced by its attempt, so a worker whose lease ran out cannot
+ * settle what another has taken over.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { JobWithMetadata } from 'pg-boss'
+import { canFail } from '../observe/can-fail.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Boss } from './boss.ts'
+import type { JobKind } from './kind.ts'
+
+export interface JobContext {
+  /** Aborts when the process stops or the lease ends. */
+  signal: AbortSignal
+  /** The job's id, the same at every attempt. */
+  id: string
+  /** 1 at the first. */
+  attempt: number
+}
+
+export type Handler<T extends object> = (data: T, context: JobContext) => Promise<void>
+
+export interface Work<T extends object> {
+  kind: JobKind<T>
+  handler: Handler<T>
+  /** How many run side by side in this process. */
+  atOnce: number
+  /** How often to ask for what others have enqueued, or what has come due. */
+  pollSeconds: number
+}
+
+export interface Worker {
+  /** There is something to do: asks now. */
+  wake(): void
+  /** Takes no more, waits up to `patience` ms for what runs, and gives the rest back. */
+  stop(patience: number): Promise<void>
+}
+
+/** How long to wait before telling the database again what it could not hear. */
+const SETTLE_AGAIN_MS = 500
+
+interface Running {
+  job: JobWithMetadata<object>
+  abort: AbortController
+  done: Promise<void>
+  isGivenBack: boolean
+}
+
+export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker {
+  const { kind, handler, atOnce } = work
+  const running = new Map<string, Running>()
+  const alarm = openAlarm()
+  let isStopping = false
+  let isOver = false
+  /** Whether the last look found as much as there was room for, so that there may be more. */
+  let foundAll = true
+
+  async function look(): Promise<void> {
+    const room = atOnce - running.size
+    if (room <= 0) return
+    try {
+      const jobs = await boss.jobs.fetch<object>(kind.name, {
+        batchSize: room,
+        includeMetadata: true,
+      })
+      foundAll = jobs.length < room
+      for (const job of jobs) begin(job)
+    } catch (error) {
+      foundAll = true
+      if (!boss.isAway(error)) log.warn({ err: error, job: kind.name }, 'asking for jobs failed')
+    }
+  }
+
+  function begin(job: JobWithMetadata<object>): void {
+    const entry: Running = {
+      job,
+      abort: new AbortController(),
+      done: Promise.resolve(),
+      isGivenBack: false,
+    }
+    running.set(job.id, entry)
+    entry.done = run(entry).finally(() => {
+      running.delete(job.id)
+      if (!foundAll) alarm.ring()
+    })
+  }
+
+  async function run(entry: Running): Promise<void> {
+    const { job, abort } = entry
+    if (isStopping) return giveBack(entry)
+    const lease = setTimeout(
+      () => abort.abort(new Error(`not done within ${kind.expireInSeconds} s`)),
+      job.expireInSeconds * 1000,
+    )
+    try {
+      const context = { signal: abort.signal, id: job.id, attempt: job.retryCount + 1 }
+      await Promise.race([handler(job.data, context), endOf(abort.signal, () => !isStopping)])
+    } catch (error) {
+      if (entry.isGivenBack) return
+      return isStopping && isAbort(error, abort.signal) ? giveBack(entry) : fail(entry, error)
+    } finally {
+      clearTimeout(lease)
+    }
+    // Done is done even when it took too long to be given back: only the fence can object.
+    await settle(entry, 'deleting a job that is done', () =>
+      boss.jobs.deleteJob(kind.name, { id: job.id, retryCount: job.retryCount }),
+    )
+  }
+
+  async function fail(entry: Running, error: unknown): Promise<void> {
+    const { job } = entry
+    const attempt = job.retryCount + 1
+    const fields = { job: kind.name, id: job.id, attempt, err: error }
+    const isLast = job.retryCount >= job.retryLimit
+    if (isLast) log.error(fields, `gave up job ${kind.name} after ${attempt} attempts`)
+    else log.warn(fields, `job ${kind.name} failed and will be tried again`)
+    // The log may know what went wrong, the table need not: messages quote what they were about.
+    const { name, code } = error as Error & { code?: string }
+    await settle(entry, 'noting that a job failed', () =>
+      boss.jobs.fail(kind.name, { id: job.id, retryCount: job.retryCount }, { name, code }),
+    )
+  }
+
+  /** Makes the job claimable again, at once and without counting the attempt. */
+  async function giveBack(entry: Running): Promise<void> {
+    entry.isGivenBack = true
+    await canFail(boss.giveBack(kind.name, entry.job), `giving back job ${kind.name}`, log)
+  }
+
+  /**
+   * Tells the database how a job ended, for as long as it takes: were it forgotten, the work would
+   * be done a second time once the lease is over.
+   */
+  async function settle(entry: Running, what: string, tell: () => Promise<unknown>): Promise<void> {
+    while (!isOver && !entry.isGivenBack) {
+      try {
+        await tell()
+        return
+      } catch (error) {
+        if (!boss.isAway(error))
+          return log.error({ err: error, job: kind.name, id: entry.job.id }, `${what} failed`)
+        await delay(SETTLE_AGAIN_MS)
+      }
+    }
+  }
+
+  async function loop(): Promise<void> {
+    while (!isStopping) {
+      alarm.reset()
+      await look()
+      // Scattered, so that nodes do not ask all at the same moment.
+      await alarm.sleep(work.pollSeconds * 1000 * (0.8 + 0.4 * Math.random()))
+    }
+  }
+
+  const looping = loop()
+  return {
+    wake: alarm.ring,
+    async stop(patience) {
+      isStopping = true
+      for (const { abort } of running.values()) abort.abort(new Error('the process stops'))
+      alarm.ring()
+      const finished = looping.then(() =>
+        Promise.allSettled([...running.values()].map(({ done }) => done)),
+      )
+      const deadline = new AbortController()
+      await Promise.race([finished, delay(patience, undefined, { signal: deadline.signal })])
+      deadline.abort()
+      await Promise.all([...running.values()].map(giveBack))
+      isOver = true
+    },
+  }
+}
+
+/** Rejects when the signal aborts while `counts`; otherwise never ends. */
+function endOf(signal: AbortSignal, counts: () => boolean): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => counts() && reject(signal.reason), { once: true })
+  })
+}
+
+function isAbort(error: unknown, signal: AbortSignal): boolean {
+  return error === signal.reason || (error as Error)?.name === 'AbortError'
+}
+
+/** A sleep that `ring` ends, also when it rang just before. */
+function openAlarm() {
+  let rang = false
+  let wake: (() => void) | undefined
+  return {
+    ring() {
+      rang = true
+      wake?.()
+    },
+    reset() {
+      rang = false
+    },
+    async sleep(ms: number): Promise<void> {
+      if (rang) return
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+      wake = undefined
+    },
+  }
+}
