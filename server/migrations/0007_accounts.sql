@@ -88,3 +88,6 @@ drop index sessions__expired;
 
 -- From here on a deleted tenant can no longer be put back.
 alter table tenants add column purge_started_at timestamptz(3);
+
+-- For the deletion of a user, and for the question from where they have signed in.
+create index sessions__by_user on sessions (tenant_id, user_id, ip, created_at);

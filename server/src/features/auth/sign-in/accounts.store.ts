@@ -79,18 +79,18 @@ export function lockAccount(tx: TenantTx, userId: number): Promise<Account | und
     .executeTakeFirst()
 }
 
-/** Whether the user has signed in from this address since `since`. */
+/** Whether the account has signed in from this address since `since`; none has not. */
 export async function isKnownAddress(
   tx: TenantTx,
-  userId: number,
+  account: Account | undefined,
   ip: string,
   since: string,
 ): Promise<boolean> {
   const row = await tx.db
     .selectFrom('sessions')
     .select('id')
-    .where('tenant_id', '=', tx.tenantId)
-    .where('user_id', '=', userId)
+    .where('tenant_id', '=', account?.tenant_id ?? 0)
+    .where('user_id', '=', account?.id ?? 0)
     .where('ip', '=', ip)
     .where('created_at', '>', since)
     .limit(1)
