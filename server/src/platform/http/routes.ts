@@ -83,8 +83,8 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate): void 
 
 /** Calls back at once where there is nothing to wait for. */
 function whenDone(work: Promise<void> | undefined, done: (error?: Error) => void): void {
-  if (work) work.then(() => done(), done)
-  else done()
+  if (work === undefined) done()
+  else work.then(() => done(), done)
 }
 
 /**
