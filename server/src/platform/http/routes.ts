@@ -69,11 +69,7 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate): void 
     config: { operation: op, takesBody: op.body !== undefined },
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
-    onRequest: (request, reply, done) => {
-      const entering = enter(op, gate, request, reply)
-      if (entering) entering.then(() => done(), done)
-      else done()
-    },
+    onRequest: (request, reply, done) => whenDone(enter(op, gate, request, reply), done),
     handler: handlerOf(op),
     onSend: (request, reply, payload, done) => {
       if (statuses.has(reply.statusCode)) return done(null, payload)
@@ -85,6 +81,12 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate): void 
       done(null, JSON.stringify({ detail: PROBLEMS.internal[1], code: 'internal' }))
     },
   })
+}
+
+/** Calls back at once where there is nothing to wait for. */
+function whenDone(work: Promise<void> | undefined, done: (error?: Error) => void): void {
+  if (work === undefined) done()
+  else work.then(() => done(), done)
 }
 
 /**

@@ -1,0 +1,94 @@
+/** Compares the contract's rows with the service's operations and routes, both ways. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service } from '../support/service.ts'
+import { ADDED, BUILT, nameOf, PENDING, SPECIFIED } from './operations.ts'
+import { servedRoutes } from './routes.ts'
+
+let service: Service
+let routes: string[]
+
+beforeAll(async () => {
+  service = await openService()
+  routes = servedRoutes(service.app)
+})
+
+describe('the rows', () => {
+  test('hold the 63 operations of the specification, each once', () => {
+    expect(new Set(SPECIFIED.map(nameOf)).size).toBe(63)
+    expect(SPECIFIED).toHaveLength(63)
+  })
+
+  test('name nothing twice among the added operations', () => {
+    const names = [...SPECIFIED, ...ADDED].map(nameOf)
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  test('that are pending are operations of the specification, and are told', () => {
+    const specified = SPECIFIED.map(nameOf)
+    expect(PENDING.filter((name) => !specified.includes(name))).toEqual([])
+    expect(new Set(PENDING).size).toBe(PENDING.length)
+    if (PENDING.length > 0)
+      console.info(`${PENDING.length} operations are planned:\n  ${PENDING.join('\n  ')}`)
+  })
+})
+
+describe('the routes', () => {
+  test('are exactly the rows that are built, and HEAD wherever there is GET', () => {
+    const heads = BUILT.filter((row) => row.method === 'GET').map((row) => `HEAD ${row.path}`)
+    expect(routes.toSorted()).toEqual([...BUILT.map(nameOf), ...heads].sort())
+  })
+
+  test('hold nothing that is still pending', () => {
+    expect(PENDING.filter((name) => routes.includes(name))).toEqual([])
+  })
+})
+
+describe('the operations', () => {
+  test('are exactly the rows that are built', () => {
+    expect(service.app.operations.map(nameOf).toSorted()).toEqual(BUILT.map(nameOf).sort())
+  })
+
+  test.each(BUILT)(
+    '$method $path declares the status, the token and the input of its row',
+    (row) => {
+      const found = service.app.operations.find((op) => nameOf(op) === nameOf(row))
+      expect({
+        success: found?.success[0],
+        auth: found?.access.roles ? 'bearer' : 'none',
+        input: Boolean(found?.params ?? found?.query ?? found?.body),
+      }).toEqual({ success: row.success, auth: row.auth, input: row.input })
+    },
+  )
+
+  test('have an operationId of their own each', () => {
+    const ids = service.app.operations.map((op) => op.id)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})
+
+describe('a call without a token', () => {
+  const protectedRows = BUILT.filter((row) => row.auth === 'bearer')
+
+  test.each(protectedRows)('$method $path is answered 401 with a challenge', async (row) => {
+    const answer = await service.call(row.method, row.path.replaceAll(/\{\w+\}/g, '1'))
+    expect(answer).toMatchObject({
+      status: 401,
+      headers: { 'www-authenticate': 'Bearer' },
+      body: { detail: 'Not authenticated' },
+    })
+  })
+
+  test.each(protectedRows)('$method $path names a token that is none as invalid', async (row) => {
+    const path = row.path.replaceAll(/\{\w+\}/g, '1')
+    const answer = await service.call(row.method, path, { token: 'not.a.token' })
+    expect(answer.status).toBe(401)
+    expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
+  })
+
+  test('is taken by the operations that need none', async () => {
+    for (const row of BUILT.filter((open) => open.auth === 'none')) {
+      const answer = await service.call(row.method, row.path)
+      expect([nameOf(row), answer.status]).toEqual([nameOf(row), row.input ? 422 : row.success])
+    }
+  })
+})

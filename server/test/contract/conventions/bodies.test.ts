@@ -1,0 +1,244 @@
+/** Request bodies: JSON, strict in its types, judged as a whole, and never believed beyond it. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
+import { type Answer, openService, type Service } from '../../support/service.ts'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'bodies')
+})
+
+const post = (path: string, body: unknown) =>
+  service.call('POST', path, { token: root.token, body })
+const send = (payload: string | Buffer, headers: Record<string, string> = {}) =>
+  service.call('PUT', '/api/preferences/theme', { token: root.token, payload, headers })
+
+/** The faults as `place: type`. */
+const faultsOf = (answer: Answer) =>
+  answer.body.detail.map(
+    (fault: { loc: string[]; type: string }) => `${fault.loc.join('.')}: ${fault.type}`,
+  )
+
+const user = (fields: object) => ({
+  email: 'someone@bodies.test',
+  password: 'a-Fine-Secret-3',
+  full_name: 'Someone',
+  role: 'nurse',
+  tenant_id: clinic.id,
+  ...fields,
+})
+
+describe('every fault of a body', () => {
+  test('is told at once, each with its place, a sentence and a type', async () => {
+    const answer = await post('/api/admin/users', {
+      email: 'no address',
+      password: 'short',
+      full_name: '   ',
+      role: 'wizard',
+      tenant_id: '1',
+      department_id: 0,
+      can_see_all_patients: 'yes',
+    })
+    expect(answer.status).toBe(422)
+    expect(faultsOf(answer).sort()).toEqual([
+      'body.can_see_all_patients: bool_type',
+      'body.department_id: greater_than_equal',
+      'body.email: value_error',
+      'body.full_name: string_too_short',
+      'body.password: string_too_short',
+      'body.role: enum',
+      'body.tenant_id: int_type',
+    ])
+    for (const fault of answer.body.detail) {
+      expect(Object.keys(fault).toSorted()).toEqual(['loc', 'msg', 'type'])
+      expect(fault.msg).toMatch(/\w/)
+    }
+  })
+
+  test('is told for fields that are missing too', async () => {
+    expect(faultsOf(await post('/api/admin/users', {})).sort()).toEqual([
+      'body.email: missing',
+      'body.full_name: missing',
+      'body.password: missing',
+      'body.role: missing',
+    ])
+  })
+
+  test.each([
+    ['a number for a text', { full_name: 7 }, 'body.full_name: string_type'],
+    ['null where nothing may be cleared', { full_name: null }, 'body.full_name: string_type'],
+    ['a text too long', { full_name: 'x'.repeat(201) }, 'body.full_name: string_too_long'],
+    ['a number in quotes', { tenant_id: '1' }, 'body.tenant_id: int_type'],
+    ['a fraction', { tenant_id: 1.5 }, 'body.tenant_id: int_type'],
+    ['true for a number', { tenant_id: true }, 'body.tenant_id: int_type'],
+    ['an id below one', { tenant_id: 0 }, 'body.tenant_id: greater_than_equal'],
+    ['an id past 2^53-1', { tenant_id: 2 ** 53 }, 'body.tenant_id: less_than_equal'],
+    ['one for true', { can_see_all_patients: 1 }, 'body.can_see_all_patients: bool_type'],
+    ['a list for a text', { role: ['nurse'] }, 'body.role: string_type'],
+    ['a role that is none', { role: 'Nurse' }, 'body.role: enum'],
+    ['an address that is none', { email: 'a@b@c' }, 'body.email: value_error'],
+    ['a common password', { password: 'password123' }, 'body.password: value_error'],
+    ['a password with the name', { password: 'someone-2026' }, 'body.password: value_error'],
+  ])('has the words of the vocabulary: %s', async (_what, wrong, fault) => {
+    const answer = await post('/api/admin/users', user(wrong))
+    expect(answer.status).toBe(422)
+    expect(faultsOf(answer)).toContain(fault)
+  })
+
+  test.each([
+    ['a pattern', { subdomain: 'Not One' }, 'body.subdomain: string_pattern_mismatch'],
+    ['an object', { subdomain: 'fine', settings: [] }, 'body.settings: dict_type'],
+    [
+      'settings that the service reads',
+      { settings: { listed: 'no' } },
+      'body.settings.listed: bool_type',
+    ],
+  ])('has the words of the vocabulary for tenants: %s', async (_what, wrong, fault) => {
+    const answer = await post('/api/admin/tenants', { name: 'Fine', ...wrong })
+    expect(answer.status).toBe(422)
+    expect(faultsOf(answer)).toContain(fault)
+  })
+})
+
+describe('a body that is not what it should be', () => {
+  test.each([
+    ['cut off', '{"theme":'],
+    ['two values', '{"theme":"dark"} {}'],
+    ['single quotes', "{'theme': 'dark'}"],
+    ['a trailing comma', '{"theme":"dark",}'],
+    ['not a number', '{"theme":NaN}'],
+    ['form fields', 'theme=dark'],
+    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
+  ])('is answered 422 json_invalid: %s', async (_what, payload) => {
+    const answer = await send(payload)
+    expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: json_invalid']])
+  })
+
+  test.each(['text/plain', 'multipart/form-data', 'application/xml', 'nonsense', ';;;', ''])(
+    'is answered 422 json_invalid when it comes as "%s"',
+    async (type) => {
+      const answer = await send('{"theme":"dark"}', { 'content-type': type })
+      expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: json_invalid']])
+    },
+  )
+
+  test.each(['application/json', 'application/json; charset=utf-8', 'application/problem+json'])(
+    'is taken as "%s"',
+    async (type) => {
+      expect(await send('{"theme":"dark"}', { 'content-type': type })).toMatchObject({
+        status: 200,
+      })
+    },
+  )
+
+  test('is answered 422 missing when there is none', async () => {
+    const answer = await service.call('PUT', '/api/preferences/theme', { token: root.token })
+    expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: missing']])
+  })
+
+  test('may be left out where every field may', async () => {
+    const { nurse } = clinic.people
+    expect(await service.call('POST', '/api/auth/logout', { token: nurse.token })).toMatchObject({
+      status: 200,
+    })
+  })
+
+  test.each(['[]', 'null', '7', '"text"', 'true'])(
+    'is answered 422 dict_type: %s',
+    async (payload) => {
+      const answer = await send(payload)
+      expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: dict_type']])
+    },
+  )
+
+  test('is not looked at where none is taken', async () => {
+    const path = `/api/admin/users/${clinic.people.doctor.id}/unblock`
+    const answer = await service.call('POST', path, { token: root.token, payload: '{"broken' })
+    expect(answer.status).toBe(200)
+  })
+})
+
+describe('a body over 1 MiB', () => {
+  const payload = JSON.stringify({ theme: 'dark', filler: 'x'.repeat(1024 * 1024) })
+
+  test('is answered 413', async () => {
+    expect(await send(payload)).toMatchObject({ status: 413, body: { code: 'body_too_large' } })
+  })
+
+  test('is answered 413 also where no body is taken', async () => {
+    const { id } = clinic.people.doctor
+    for (const [method, path] of [
+      ['POST', `/api/admin/users/${id}/unblock`],
+      ['DELETE', '/api/admin/users/999999'],
+    ] as const)
+      expect(await service.call(method, path, { token: root.token, payload })).toMatchObject({
+        status: 413,
+      })
+  })
+
+  test('is what is refused, not one of exactly that size', async () => {
+    const room = 1024 * 1024 - JSON.stringify({ theme: 'dark', filler: '' }).length
+    const fitting = JSON.stringify({ theme: 'dark', filler: 'x'.repeat(room) })
+    expect(await send(fitting)).toMatchObject({ status: 200 })
+    expect(await send(`${fitting} `)).toMatchObject({ status: 413 })
+  })
+})
+
+describe('fields that an operation does not know', () => {
+  test('are ignored, alone or beside known ones', async () => {
+    const path = `/api/admin/departments/${clinic.departmentId}`
+    const before = await service.call('PUT', path, { token: root.token, body: { colour: 'red' } })
+    expect(before).toMatchObject({ status: 200, body: { name: 'Surgery' } })
+    const made = await post('/api/admin/users', user({ colour: 'red', id: 1, shoe: { size: 43 } }))
+    expect(made.status).toBe(201)
+    expect(made.body.id).not.toBe(1)
+  })
+
+  test('never reach the record, though it has a column of the name', async () => {
+    const { admin, nurse } = clinic.people
+    const hidden = {
+      role: 'superadmin',
+      tenant_id: root.tenant_id,
+      email: 'root@bodies.test',
+      is_active: false,
+      password_hash: 'x',
+      totp_enabled_at: '2026-01-01',
+    }
+    const changed = await service.call('PUT', `/api/admin/users/${nurse.id}`, {
+      token: admin.token,
+      body: { full_name: 'Changed', ...hidden },
+    })
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { full_name: 'Changed', role: 'nurse', tenant_id: clinic.id, email: nurse.email },
+    })
+    expect(changed.body).toMatchObject({ is_active: true, totp_enabled: false })
+    const tenant = await service.call('PUT', `/api/admin/tenants/${clinic.id}`, {
+      token: admin.token,
+      body: { subdomain: 'other', is_platform: true, is_demo: true, deleted_at: '2026-01-01' },
+    })
+    expect(tenant).toMatchObject({ status: 200, body: { subdomain: 'bodies' } })
+    const [row] = await service.database.sql(
+      'select is_platform, is_demo, deleted_at from tenants where id = $1',
+      [clinic.id],
+    )
+    expect(row).toEqual({ is_platform: false, is_demo: false, deleted_at: null })
+  })
+
+  test("that would reach an object's prototype do nothing", async () => {
+    const answer = await service.call('PUT', '/api/preferences', {
+      token: root.token,
+      payload:
+        '{"settings":{"kept":1,"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}},"__proto__":{"theme":"light"}}',
+    })
+    expect(answer).toMatchObject({ status: 200, body: { settings: { kept: 1 } } })
+    expect(answer.body.theme).not.toBe('light')
+    expect(answer.body.settings).not.toHaveProperty('polluted')
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  })
+})

@@ -1,0 +1,68 @@
+/** Calls from browsers of other origins: only from those that are configured. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service } from '../../support/service.ts'
+
+const CONSOLE = 'https://console.clinic.test'
+
+const preflight = (service: Service, origin: string, method: string) =>
+  service.call('OPTIONS', '/api/admin/users/1', {
+    headers: {
+      origin,
+      'access-control-request-method': method,
+      'access-control-request-headers': 'authorization,content-type',
+    },
+  })
+
+describe('with configured origins', () => {
+  let service: Service
+  beforeAll(async () => {
+    service = await openService({ config: { CORS_ORIGINS: [CONSOLE, 'https://two.test'] } })
+  })
+
+  test('those may call, and read the headers that tell them how to go on', async () => {
+    const answer = await service.call('GET', '/healthz', { headers: { origin: CONSOLE } })
+    expect(answer.headers['access-control-allow-origin']).toBe(CONSOLE)
+    expect(answer.headers.vary).toContain('Origin')
+    const exposed = String(answer.headers['access-control-expose-headers'])
+    for (const name of ['x-request-id', 'retry-after', 'ratelimit', 'www-authenticate'])
+      expect(exposed).toContain(name)
+  })
+
+  test('those may read refusals as well', async () => {
+    const answer = await service.call('GET', '/api/users/me', { headers: { origin: CONSOLE } })
+    expect(answer.status).toBe(401)
+    expect(answer.headers['access-control-allow-origin']).toBe(CONSOLE)
+  })
+
+  test.each(['GET', 'POST', 'PUT', 'DELETE'])('those may ask first, for %s', async (method) => {
+    const answer = await preflight(service, CONSOLE, method)
+    expect(answer.status).toBe(204)
+    expect(answer.headers['access-control-allow-origin']).toBe(CONSOLE)
+    expect(String(answer.headers['access-control-allow-methods']).split(/, ?/)).toContain(method)
+    expect(answer.headers['access-control-allow-headers']).toBe('authorization,content-type')
+  })
+
+  test.each(['https://evil.test', `${CONSOLE}.evil.test`, 'http://console.clinic.test', 'null'])(
+    'no other may: %s',
+    async (origin) => {
+      const asked = await preflight(service, origin, 'PUT')
+      const called = await service.call('GET', '/healthz', { headers: { origin } })
+      for (const answer of [asked, called])
+        expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
+    },
+  )
+
+  test('nobody may send cookies', async () => {
+    const answer = await preflight(service, CONSOLE, 'PUT')
+    expect(answer.headers).not.toHaveProperty('access-control-allow-credentials')
+  })
+})
+
+describe('without configured origins', () => {
+  test('nobody may, and nothing is said of it', async () => {
+    const service = await openService()
+    const answer = await service.call('GET', '/healthz', { headers: { origin: CONSOLE } })
+    expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
+    expect((await preflight(service, CONSOLE, 'PUT')).status).toBe(404)
+  })
+})

@@ -1,0 +1,179 @@
+/** Pages of lists: their frame, their order, their filters, and their totals. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, superadmin } from '../../support/clinics.ts'
+import { openService, type Service } from '../../support/service.ts'
+
+const NAMES = ['alpha', 'bravo', 'charlie', 'delta', 'echo', 'foxtrot', 'golf']
+
+let service: Service
+let clinic: Clinic
+let large: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  const root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'lists')
+  large = await makeClinic(service, root, 'large')
+  for (const name of ['delta', 'alpha', 'golf', 'charlie', 'foxtrot', 'bravo', 'echo'])
+    await service.call('POST', '/api/admin/departments', {
+      token: clinic.people.admin.token,
+      body: { name },
+    })
+})
+
+const list = (kind: string, query = {}, of = clinic) =>
+  service.call('GET', `/api/admin/${kind}`, { token: of.people.admin.token, query })
+const namesOf = (answer: { body: { items: { name: string }[] } }) =>
+  answer.body.items.map((item) => item.name)
+
+describe('a page', () => {
+  test('is the first, of 20, ordered by id, unless told otherwise', async () => {
+    const answer = await list('departments')
+    expect(answer.body).toMatchObject({ total: 8, page: 1, limit: 20, pages: 1 })
+    const ids = answer.body.items.map((item: { id: number }) => item.id)
+    expect(ids).toEqual(ids.toSorted((a: number, b: number) => a - b))
+    expect(answer.body).not.toHaveProperty('total_estimated')
+  })
+
+  test('holds as many as its limit, and the pages together hold each once', async () => {
+    const seen: string[] = []
+    for (const [page, count] of [3, 3, 2].entries()) {
+      const answer = await list('departments', { page: page + 1, limit: 3, sort_by: 'name' })
+      expect(answer.body).toMatchObject({ total: 8, page: page + 1, limit: 3, pages: 3 })
+      expect(answer.body.items).toHaveLength(count)
+      seen.push(...namesOf(answer))
+    }
+    expect(seen.toSorted()).toEqual(['Surgery', ...NAMES])
+  })
+
+  test('beyond the end is empty, with the same total', async () => {
+    for (const page of [4, 1_000_000_000])
+      expect((await list('departments', { page, limit: 3 })).body).toEqual({
+        items: [],
+        total: 8,
+        page,
+        limit: 3,
+        pages: 3,
+      })
+  })
+
+  test('of nothing has no pages', async () => {
+    expect((await list('departments', { search: 'nowhere' })).body).toEqual({
+      items: [],
+      total: 0,
+      page: 1,
+      limit: 20,
+      pages: 0,
+    })
+  })
+
+  test('may be of 1 and of 100', async () => {
+    expect((await list('departments', { limit: 1 })).body).toMatchObject({ limit: 1, pages: 8 })
+    expect((await list('departments', { limit: 100 })).body).toMatchObject({ limit: 100, pages: 1 })
+  })
+})
+
+describe('the order', () => {
+  test('goes up and down by a field', async () => {
+    const up = await list('departments', { sort_by: 'name', search: 'a' })
+    const down = await list('departments', { sort_by: 'name', search: 'a', sort_order: 'desc' })
+    expect(namesOf(up)).toEqual(['alpha', 'bravo', 'charlie', 'delta'])
+    expect(namesOf(down)).toEqual(['delta', 'charlie', 'bravo', 'alpha'])
+  })
+
+  test('breaks ties by id, so that pages never overlap', async () => {
+    const { sql } = service.database
+    await sql('update departments set created_at = now() where tenant_id = $1', [clinic.id])
+    const ids: number[] = []
+    for (const page of [1, 2, 3, 4]) {
+      const answer = await list('departments', { sort_by: 'created_at', limit: 2, page })
+      ids.push(...answer.body.items.map((item: { id: number }) => item.id))
+    }
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b))
+    expect(new Set(ids).size).toBe(8)
+  })
+
+  test.each([
+    ['departments', ['id', 'name', 'created_at']],
+    ['users', ['id', 'email', 'full_name', 'role', 'created_at']],
+    ['audit', ['id', 'created_at', 'action', 'user_id']],
+  ])('of %s may be by each sortable field', async (kind, fields) => {
+    for (const sort_by of fields)
+      for (const sort_order of ['asc', 'desc']) {
+        const answer = await list(kind, { sort_by, sort_order, limit: 100 })
+        expect([sort_by, answer.status]).toEqual([sort_by, 200])
+        const values = answer.body.items.map(
+          (item: Record<string, number | string>) => item[sort_by],
+        )
+        const sorted = values.toSorted((a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0))
+        // Text is ordered as people read it, which is not by code point; there it may differ.
+        if (sort_by !== 'name' && sort_by !== 'action')
+          expect([sort_by, values]).toEqual([
+            sort_by,
+            sort_order === 'asc' ? sorted : sorted.reverse(),
+          ])
+      }
+  })
+
+  test.each([
+    ['departments', 'tenant_id'],
+    ['users', 'password_hash'],
+    ['users', 'last_login_at'],
+    ['audit', 'changes'],
+    ['audit', 'id; drop table users'],
+  ])('of %s is never by %s', async (kind, sort_by) => {
+    const answer = await list(kind, { sort_by })
+    expect(answer.status).toBe(422)
+    expect(answer.body.detail).toMatchObject([{ loc: ['query', 'sort_by'], type: 'enum' }])
+  })
+
+  test('of the audit log is the latest first', async () => {
+    const { items } = (await list('audit', { limit: 100 })).body
+    const times = items.map((item: { created_at: string }) => item.created_at)
+    expect(times).toEqual(times.toSorted().reverse())
+  })
+})
+
+describe('the filters', () => {
+  test('of users narrow each other', async () => {
+    expect((await list('users', { role: 'doctor', is_active: true })).body.total).toBe(1)
+    expect((await list('users', { role: 'doctor', is_active: false })).body.total).toBe(0)
+    expect((await list('users', { search: 'NURSE@lists' })).body.items).toMatchObject([
+      { role: 'nurse' },
+    ])
+    expect((await list('users', { search: 'nurse of', role: 'doctor' })).body.total).toBe(0)
+  })
+
+  test('of the audit log narrow each other', async () => {
+    const user_id = clinic.people.admin.id
+    const entries = await list('audit', { user_id, action: 'department.created' })
+    expect(entries.body.total).toBe(7)
+    expect((await list('audit', { action: 'department' })).body.total).toBe(0)
+    expect((await list('audit', { action: 'department.created', user_id: 1 })).body.total).toBe(1)
+  })
+})
+
+describe('the total', () => {
+  const fill = (count: number) =>
+    service.database.sql(
+      `insert into departments (tenant_id, name)
+       select $1, 'dept ' || n from generate_series(1, $2::int) n`,
+      [large.id, count],
+    )
+
+  test('is exact up to 10,000, and then may be an estimate that says so', async () => {
+    await fill(9_999)
+    const exact = (await list('departments', {}, large)).body
+    expect(exact).toMatchObject({ total: 10_000, pages: 500 })
+    expect(exact).not.toHaveProperty('total_estimated')
+    await service.database.sql(
+      "insert into departments (tenant_id, name) values ($1, 'one more')",
+      [large.id],
+    )
+    const estimated = (await list('departments', { limit: 100 }, large)).body
+    expect(estimated.total_estimated).toBe(true)
+    expect(estimated.total).toBeGreaterThan(10_000)
+    expect(estimated.pages).toBe(Math.ceil(estimated.total / 100))
+    expect(estimated.items).toHaveLength(100)
+  })
+})

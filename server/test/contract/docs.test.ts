@@ -1,0 +1,105 @@
+/** Compares the table of docs/api.md with the operations that are built and with the contract. */
+import { readFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { describeApi } from '../../src/app.ts'
+import { type AnyOperation, statusesOf } from '../../src/platform/http/operation.ts'
+import { openService } from '../support/service.ts'
+import { ADDED, BUILT, nameOf, PENDING, SPECIFIED } from './operations.ts'
+
+interface Told {
+  name: string
+  who: string
+  input: string[]
+  success: number
+  others: number[]
+  does: string
+}
+
+/** The access rules in the words of the page. */
+const WHO: Record<string, string> = {
+  anyone: 'anyone',
+  'signed in': 'signed in',
+  'admin or auditor': 'lists',
+  admin: 'admins',
+  superadmin: 'superadmin',
+}
+/** Statuses that every operation can answer; the page says so once. */
+const COMMON = [429, 500, 503]
+
+let told: Told[]
+let operations: readonly AnyOperation[]
+
+beforeAll(async () => {
+  const page = await readFile(new URL('../../../docs/api.md', import.meta.url), 'utf8')
+  told = page.split('\n').flatMap((line) => {
+    const cells = line.split('|').map((cell) => cell.trim())
+    if (!/^(GET|POST|PUT|DELETE)$/.test(cells[1] ?? '')) return []
+    const [, method = '', path = '', who = '', input = '', success, others = '', does = ''] = cells
+    return {
+      name: nameOf({ method, path: path.replaceAll('`', '') }),
+      who,
+      input: input === 'none' ? [] : input.split(', ').map((name) => name.replaceAll('`', '')),
+      success: Number(success),
+      others: others === '' ? [] : others.split(', ').map(Number),
+      does,
+    }
+  })
+  operations = (await openService()).app.operations
+})
+
+const rowOf = (name: string) => told.find((row) => row.name === name)
+
+/** What the operation takes, as the page writes it: the query in italics, `?` for what may be left out. */
+function inputOf(op: AnyOperation): string[] {
+  const names = (part: 'query' | 'body', mark: string) => {
+    const { properties = {}, required = [] } = op[part] ?? {}
+    return Object.entries<object>(properties).map(([name, schema]) => {
+      const isNeeded = required.includes(name) && !('default' in schema)
+      return `${mark}${name}${isNeeded ? '' : '?'}${mark}`
+    })
+  }
+  return [...names('query', '*'), ...names('body', '')]
+}
+
+describe('the table of docs/api.md', () => {
+  test('has the 63 specified operations and the added ones, each once', () => {
+    expect(told.map((row) => row.name).toSorted()).toEqual(
+      [...SPECIFIED, ...ADDED].map(nameOf).sort(),
+    )
+  })
+
+  test('marks as planned what is pending, and nothing else', () => {
+    const planned = told.filter((row) => row.does.startsWith('planned: ')).map((row) => row.name)
+    expect(planned.sort()).toEqual([...PENDING].sort())
+  })
+
+  test.each([...SPECIFIED, ...ADDED].map((row) => ({ ...row, name: nameOf(row) })))(
+    '$name: its success and whether it takes a token',
+    (row) => {
+      const found = rowOf(row.name)
+      expect(found?.success).toBe(row.success)
+      expect(found?.who === 'anyone' ? 'none' : 'bearer').toBe(row.auth)
+      expect(found?.does).toMatch(/\w/)
+    },
+  )
+
+  test.each(BUILT.map(nameOf))('%s: who may call, its input and its statuses', (name) => {
+    const op = operations.find((op) => nameOf(op) === name) as AnyOperation
+    const { who, input, others } = rowOf(name) ?? {}
+    expect({ who, input, others }).toEqual({
+      who: WHO[op.access.name],
+      input: inputOf(op),
+      others: statusesOf(op).filter(
+        (status) => status !== op.success[0] && !COMMON.includes(status),
+      ),
+    })
+  })
+
+  test('tells of operations as they are described without a running service, too', () => {
+    const { paths } = describeApi() as { paths: Record<string, object> }
+    const described = Object.entries(paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => nameOf({ method: method.toUpperCase(), path })),
+    )
+    expect(described.sort()).toEqual(BUILT.map(nameOf).sort())
+  })
+})

@@ -1,0 +1,199 @@
+/** The fields of each answer: those of the specification with the decided additions, no others. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service } from '../support/service.ts'
+import { type Step, walk } from './walk.ts'
+
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
+
+/** What a field holds; a list of words where it may be one of several. */
+type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'object' | 'array' | 'time' | 'null'
+type Fields = Record<string, Kind | readonly Kind[]>
+
+const TENANT: Fields = {
+  id: 'integer',
+  name: 'string',
+  subdomain: 'string',
+  settings: 'object',
+  is_active: 'boolean',
+  created_at: 'time',
+}
+const DEPARTMENT: Fields = {
+  id: 'integer',
+  tenant_id: 'integer',
+  name: 'string',
+  head_doctor_id: ['integer', 'null'],
+  created_at: 'time',
+}
+const USER: Fields = {
+  id: 'integer',
+  email: 'string',
+  full_name: 'string',
+  role: 'string',
+  tenant_id: 'integer',
+  department_id: ['integer', 'null'],
+  can_see_all_patients: 'boolean',
+  is_active: 'boolean',
+  email_verified: 'boolean',
+  totp_enabled: 'boolean',
+  created_at: 'time',
+  last_login_at: ['time', 'null'],
+}
+const PROFILE: Fields = { ...USER, department_name: ['string', 'null'] }
+const SESSION: Fields = {
+  jti: 'string',
+  created_at: 'integer',
+  ip: 'string',
+  user_agent: 'string',
+  last_used_at: 'time',
+  current: 'boolean',
+}
+const TOKENS: Fields = {
+  access_token: 'string',
+  refresh_token: 'string',
+  token_type: 'string',
+  expires_in: 'integer',
+  tenant_id: 'integer',
+  role: 'string',
+  user_id: 'integer',
+  full_name: 'string',
+  demo_mode: 'boolean',
+}
+const MESSAGE: Fields = { detail: 'string', email_verified: ['boolean', 'null'] }
+const CAPABILITIES: Fields = {
+  password_reset_available: 'boolean',
+  fhir_enabled: 'boolean',
+  siem_export_enabled: 'boolean',
+  messenger_bot_enabled: 'boolean',
+  registration_available: 'boolean',
+  totp_available: 'boolean',
+  tenant_mode: 'boolean',
+  demo_mode: 'boolean',
+}
+const HEALTH: Fields = {
+  status: 'string',
+  tenant_mode: 'boolean',
+  encryption_enabled: 'boolean',
+  tenants_count: 'integer',
+  users_count: 'integer',
+  patients_count: 'integer',
+  version: 'string',
+  uptime_seconds: 'integer',
+  database: 'object',
+  checks: 'object',
+}
+const PREFERENCES: Fields = { theme: 'string', settings: 'object', updated_at: ['time', 'null'] }
+const ENTRY: Fields = {
+  id: 'integer',
+  tenant_id: ['integer', 'null'],
+  user_id: ['integer', 'null'],
+  user_email: ['string', 'null'],
+  action: 'string',
+  resource_type: 'string',
+  resource_id: ['string', 'null'],
+  changes: ['object', 'null'],
+  ip: ['string', 'null'],
+  user_agent: ['string', 'null'],
+  request_id: ['string', 'null'],
+  created_at: 'time',
+}
+const LIST: Fields = {
+  items: 'array',
+  total: 'integer',
+  page: 'integer',
+  limit: 'integer',
+  pages: 'integer',
+}
+
+const RECORDS: [name: string, fields: Fields][] = [
+  ['POST /api/admin/tenants', TENANT],
+  ['GET /api/admin/tenants/{tenant_id}', TENANT],
+  ['PUT /api/admin/tenants/{tenant_id}', TENANT],
+  ['POST /api/admin/departments', DEPARTMENT],
+  ['PUT /api/admin/departments/{dept_id}', DEPARTMENT],
+  ['POST /api/admin/users', USER],
+  ['GET /api/admin/users/{user_id}', USER],
+  ['PUT /api/admin/users/{user_id}', USER],
+  ['POST /api/admin/users/{user_id}/block', USER],
+  ['POST /api/admin/users/{user_id}/unblock', USER],
+  ['PUT /api/admin/users/{user_id}/role', USER],
+  ['GET /api/auth/me', PROFILE],
+  ['GET /api/users/me', PROFILE],
+  ['POST /api/auth/login', TOKENS],
+  ['POST /api/auth/refresh', TOKENS],
+  ['POST /api/auth/logout', MESSAGE],
+  ['DELETE /api/auth/sessions/{jti}', MESSAGE],
+  ['GET /api/auth/capabilities', CAPABILITIES],
+  ['GET /api/admin/health', HEALTH],
+  ['GET /api/preferences', PREFERENCES],
+  ['PUT /api/preferences', PREFERENCES],
+  ['PUT /api/preferences/theme', PREFERENCES],
+]
+const ARRAYS: [name: string, fields: Fields][] = [
+  ['GET /api/admin/tenants', TENANT],
+  ['GET /api/auth/sessions', SESSION],
+  ['GET /api/auth/tenants', { id: 'integer', name: 'string', subdomain: 'string' }],
+  ['GET /api/auth/departments', { id: 'integer', name: 'string' }],
+]
+const PAGES: [name: string, fields: Fields][] = [
+  ['GET /api/admin/departments', DEPARTMENT],
+  ['GET /api/admin/users', USER],
+  ['GET /api/admin/audit', ENTRY],
+]
+
+function kindOf(value: unknown): Kind {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  if (Number.isInteger(value)) return 'integer'
+  if (typeof value === 'string' && TIMESTAMP.test(value)) return 'time'
+  return typeof value as Kind
+}
+
+/** The record's fields by what they hold, with the expected kind wherever it is allowed. */
+function kindsOf(record: Record<string, unknown>, fields: Fields): Fields {
+  const told = Object.entries(record).map(([name, value]) => {
+    const [kind, allowed] = [kindOf(value), fields[name]]
+    return [name, [allowed].flat().includes(kind) ? allowed : kind]
+  })
+  return Object.fromEntries(told)
+}
+
+let service: Service
+let steps: Step[]
+
+beforeAll(async () => {
+  service = await openService()
+  steps = await walk(service)
+})
+
+const bodyOf = (name: string) => steps.find((step) => step.name === name)?.answer.body
+
+describe('an answer has its fields and no others', () => {
+  test.each(RECORDS)('%s', (name, fields) => {
+    expect(kindsOf(bodyOf(name), fields)).toEqual(fields)
+  })
+
+  test.each(ARRAYS)('%s, in each element', (name, fields) => {
+    const list: Record<string, unknown>[] = bodyOf(name)
+    expect(list.length).toBeGreaterThan(0)
+    for (const record of list) expect(kindsOf(record, fields)).toEqual(fields)
+  })
+
+  test.each(PAGES)('%s, as a page and in each item', (name, fields) => {
+    const page = bodyOf(name)
+    expect(kindsOf(page, LIST)).toEqual(LIST)
+    expect(page.items.length).toBeGreaterThan(0)
+    for (const record of page.items) expect(kindsOf(record, fields)).toEqual(fields)
+  })
+})
+
+describe('an answer never holds', () => {
+  test('a password, its hash or a token, but for the token response', () => {
+    for (const { name, answer } of steps) {
+      const text = JSON.stringify(answer.body ?? null)
+      if (name === 'GET /openapi.json') continue
+      expect([name, /argon2|password_hash|Secret-|Horse-/.test(text)]).toEqual([name, false])
+      const hasTokens = name === 'POST /api/auth/login' || name === 'POST /api/auth/refresh'
+      expect([name, /"(access|refresh)_token"/.test(text)]).toEqual([name, hasTokens])
+    }
+  })
+})

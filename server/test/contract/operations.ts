@@ -1,0 +1,152 @@
+/** The contract as data: every operation of the specification, and those that were added to it. */
+
+/** Whether the operation takes a bearer token. */
+export type Auth = 'none' | 'bearer'
+
+export interface Row {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  path: string
+  auth: Auth
+  success: number
+  /** Whether it takes path, query or body parameters, and so answers 422. */
+  input: boolean
+}
+
+const row =
+  (auth: Auth) =>
+  (method: Row['method'], path: string, success: number, input: 'input' | 'plain'): Row => ({
+    method,
+    path,
+    auth,
+    success,
+    input: input === 'input',
+  })
+
+const open = row('none')
+const bearer = row('bearer')
+
+/** The 63 operations of the specification, in its order. */
+export const SPECIFIED: readonly Row[] = [
+  bearer('GET', '/api/admin/audit', 200, 'input'),
+  bearer('POST', '/api/admin/backup/create', 200, 'input'),
+  bearer('GET', '/api/admin/backup/download/{backup_id}', 200, 'input'),
+  bearer('GET', '/api/admin/backup/list', 200, 'plain'),
+  bearer('POST', '/api/admin/backup/restore', 200, 'input'),
+  bearer('GET', '/api/admin/backup/status/{job_id}', 200, 'input'),
+  bearer('DELETE', '/api/admin/backup/{backup_id}', 200, 'input'),
+  bearer('POST', '/api/admin/cache/cleanup', 200, 'plain'),
+  bearer('POST', '/api/admin/cache/invalidate', 200, 'input'),
+  bearer('GET', '/api/admin/cache/stats', 200, 'plain'),
+  bearer('POST', '/api/admin/cache/warmup', 200, 'input'),
+  bearer('GET', '/api/admin/departments', 200, 'input'),
+  bearer('POST', '/api/admin/departments', 201, 'input'),
+  bearer('PUT', '/api/admin/departments/{dept_id}', 200, 'input'),
+  bearer('DELETE', '/api/admin/departments/{dept_id}', 204, 'input'),
+  bearer('POST', '/api/admin/encryption/rotate', 200, 'input'),
+  bearer('GET', '/api/admin/health', 200, 'plain'),
+  bearer('POST', '/api/admin/self-healing/confirm/{fix_id}', 200, 'input'),
+  bearer('GET', '/api/admin/self-healing/fixes', 200, 'plain'),
+  bearer('DELETE', '/api/admin/self-healing/fixes/{fix_id}', 204, 'input'),
+  bearer('POST', '/api/admin/self-healing/seed-fixes', 200, 'input'),
+  bearer('GET', '/api/admin/self-healing/stats', 200, 'plain'),
+  bearer('GET', '/api/admin/tenants', 200, 'plain'),
+  bearer('POST', '/api/admin/tenants', 201, 'input'),
+  bearer('GET', '/api/admin/tenants/{tenant_id}', 200, 'input'),
+  bearer('PUT', '/api/admin/tenants/{tenant_id}', 200, 'input'),
+  bearer('DELETE', '/api/admin/tenants/{tenant_id}', 204, 'input'),
+  bearer('GET', '/api/admin/users', 200, 'input'),
+  bearer('POST', '/api/admin/users', 201, 'input'),
+  bearer('DELETE', '/api/admin/users/{user_id}', 204, 'input'),
+  bearer('POST', '/api/admin/users/{user_id}/block', 200, 'input'),
+  bearer('POST', '/api/admin/users/{user_id}/unblock', 200, 'input'),
+  bearer('PUT', '/api/admin/users/{user_id}/password', 200, 'input'),
+  bearer('PUT', '/api/admin/users/{user_id}/role', 200, 'input'),
+
+  bearer('POST', '/api/messenger/link', 200, 'input'),
+  bearer('DELETE', '/api/messenger/link', 200, 'plain'),
+  bearer('GET', '/api/messenger/status', 200, 'plain'),
+  bearer('POST', '/api/messenger/subscribe', 200, 'input'),
+  bearer('GET', '/api/users/me', 200, 'plain'),
+
+  open('GET', '/api/auth/capabilities', 200, 'plain'),
+  open('GET', '/api/auth/departments', 200, 'input'),
+  open('POST', '/api/auth/login', 200, 'input'),
+  bearer('POST', '/api/auth/logout', 200, 'input'),
+  bearer('GET', '/api/auth/me', 200, 'plain'),
+  open('POST', '/api/auth/refresh', 200, 'input'),
+  open('POST', '/api/auth/register', 201, 'input'),
+  open('POST', '/api/auth/request-reset', 202, 'input'),
+  open('POST', '/api/auth/resend-verification', 202, 'input'),
+  open('POST', '/api/auth/reset-password', 200, 'input'),
+  bearer('GET', '/api/auth/sessions', 200, 'plain'),
+  bearer('DELETE', '/api/auth/sessions/{jti}', 200, 'input'),
+  open('GET', '/api/auth/tenants', 200, 'plain'),
+  open('POST', '/api/auth/verify-email', 200, 'input'),
+  bearer('GET', '/api/preferences', 200, 'plain'),
+  bearer('PUT', '/api/preferences', 200, 'input'),
+  bearer('PUT', '/api/preferences/theme', 200, 'input'),
+
+  bearer('GET', '/api/webhooks', 200, 'plain'),
+  bearer('POST', '/api/webhooks/register', 201, 'input'),
+  bearer('PUT', '/api/webhooks/{webhook_id}', 200, 'input'),
+  bearer('DELETE', '/api/webhooks/{webhook_id}', 204, 'input'),
+  bearer('POST', '/api/webhooks/{webhook_id}/test', 200, 'input'),
+
+  open('POST', '/webhooks/cardnet', 200, 'input'),
+  open('POST', '/webhooks/paygate', 200, 'plain'),
+]
+
+/** Operations that the service has beside the specified ones. */
+export const ADDED: readonly Row[] = [
+  bearer('GET', '/api/admin/users/{user_id}', 200, 'input'),
+  bearer('PUT', '/api/admin/users/{user_id}', 200, 'input'),
+  bearer('PUT', '/api/users/me/password', 200, 'input'),
+  open('GET', '/.well-known/jwks.json', 200, 'plain'),
+  open('GET', '/healthz', 200, 'plain'),
+  open('GET', '/readyz', 200, 'plain'),
+  open('GET', '/openapi.json', 200, 'plain'),
+]
+
+/** What of the specification is still to be built. An operation leaves this list when it is. */
+export const PENDING: readonly string[] = [
+  'POST /api/admin/backup/create',
+  'GET /api/admin/backup/download/{backup_id}',
+  'GET /api/admin/backup/list',
+  'POST /api/admin/backup/restore',
+  'GET /api/admin/backup/status/{job_id}',
+  'DELETE /api/admin/backup/{backup_id}',
+  'POST /api/admin/cache/cleanup',
+  'POST /api/admin/cache/invalidate',
+  'GET /api/admin/cache/stats',
+  'POST /api/admin/cache/warmup',
+  'POST /api/admin/encryption/rotate',
+  'POST /api/admin/self-healing/confirm/{fix_id}',
+  'GET /api/admin/self-healing/fixes',
+  'DELETE /api/admin/self-healing/fixes/{fix_id}',
+  'POST /api/admin/self-healing/seed-fixes',
+  'GET /api/admin/self-healing/stats',
+  'POST /api/messenger/link',
+  'DELETE /api/messenger/link',
+  'GET /api/messenger/status',
+  'POST /api/messenger/subscribe',
+  'POST /api/auth/register',
+  'POST /api/auth/request-reset',
+  'POST /api/auth/resend-verification',
+  'POST /api/auth/reset-password',
+  'POST /api/auth/verify-email',
+  'GET /api/webhooks',
+  'POST /api/webhooks/register',
+  'PUT /api/webhooks/{webhook_id}',
+  'DELETE /api/webhooks/{webhook_id}',
+  'POST /api/webhooks/{webhook_id}/test',
+  'POST /webhooks/cardnet',
+  'POST /webhooks/paygate',
+]
+
+/** `METHOD path`, by which rows, routes and operations are compared. */
+export const nameOf = (op: { method: string; path: string }): string => `${op.method} ${op.path}`
+
+/** The rows that are built now. */
+export const BUILT: readonly Row[] = [...SPECIFIED, ...ADDED].filter(
+  (row) => !PENDING.includes(nameOf(row)),
+)

@@ -1,0 +1,20 @@
+/** Lists what Fastify really serves, from its own drawing of the routes. */
+import type { App } from '../../src/app.ts'
+
+const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+) \(([A-Z, ]+)\)$/
+
+/** `METHOD path` of every route, with `{name}` for parameters; the documentation's pages left out. */
+export function servedRoutes(app: App): string[] {
+  const branch: string[] = []
+  const routes: string[] = []
+  for (const line of app.server.printRoutes({ commonPrefix: false }).trimEnd().split('\n')) {
+    const [, indent = '', part = '', methods = ''] = LINE.exec(line) ?? []
+    if (part === '') throw new Error(`a line that cannot be read: ${line}`)
+    const depth = indent.length / 4
+    branch.splice(depth, branch.length, part)
+    const path = branch.join('').replaceAll(/:(\w+)/g, '{$1}')
+    if (path.startsWith('/docs')) continue
+    routes.push(...methods.split(', ').map((method) => `${method} ${path}`))
+  }
+  return routes
+}

@@ -1,0 +1,122 @@
+/** Calls every operation that is built once, successfully, as a platform's first day would. */
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import type { Answer, CallOptions, Service } from '../support/service.ts'
+
+export interface Step {
+  /** `METHOD path`, as the contract's rows have it. */
+  name: string
+  answer: Answer
+}
+
+interface Scene {
+  service: Service
+  root: Person
+  clinic: Clinic
+  /** Calls an operation with its path parameters filled in, and keeps the answer. */
+  take(
+    name: string,
+    options?: CallOptions & { path?: Record<string, number | string> },
+  ): Promise<Answer>
+}
+
+/** Walks, and answers each operation's answer. A refusal on the way is kept like a success. */
+export async function walk(service: Service): Promise<Step[]> {
+  const root = await superadmin(service)
+  const clinic = await makeClinic(service, root, 'walked')
+  const steps: Step[] = []
+  const take: Scene['take'] = async (name, { path: values = {}, ...options } = {}) => {
+    const [method = '', template = ''] = name.split(' ')
+    const path = template.replaceAll(/\{(\w+)\}/g, (_, key) => String(values[key]))
+    const answer = await service.call(method, path, options)
+    steps.push({ name, answer })
+    return answer
+  }
+  const scene = { service, root, clinic, take }
+  await walkOpen(scene)
+  await walkPlatform(scene)
+  await walkClinic(scene)
+  await walkOwn(scene)
+  return steps
+}
+
+async function walkOpen({ clinic, take }: Scene): Promise<void> {
+  await take('GET /healthz')
+  await take('GET /readyz')
+  await take('GET /openapi.json')
+  await take('GET /.well-known/jwks.json')
+  await take('GET /api/auth/capabilities')
+  await take('GET /api/auth/tenants')
+  await take('GET /api/auth/departments', { query: { subdomain: clinic.subdomain } })
+}
+
+async function walkPlatform({ root: { token }, take }: Scene): Promise<void> {
+  const body = { name: 'Brief', subdomain: 'brief', settings: { listed: false } }
+  const tenant = await take('POST /api/admin/tenants', { token, body })
+  const path = { tenant_id: tenant.body.id }
+  await take('GET /api/admin/tenants', { token })
+  await take('GET /api/admin/tenants/{tenant_id}', { token, path })
+  await take('PUT /api/admin/tenants/{tenant_id}', { token, path, body: { name: 'Briefer' } })
+  await take('DELETE /api/admin/tenants/{tenant_id}', { token, path })
+  await take('GET /api/admin/health', { token })
+}
+
+async function walkClinic({ clinic, take }: Scene): Promise<void> {
+  const { token } = clinic.people.admin
+  const head = { head_doctor_id: clinic.people.doctor.id }
+  const made = await take('POST /api/admin/departments', {
+    token,
+    body: { name: 'Cardiology', ...head },
+  })
+  const department = { dept_id: made.body.id }
+  await take('PUT /api/admin/departments/{dept_id}', {
+    token,
+    path: department,
+    body: { name: 'Heart' },
+  })
+  await take('GET /api/admin/departments', { token })
+  const user = {
+    email: 'passing@walked.test',
+    password: 'a-Fine-Secret-3',
+    full_name: 'Passing',
+    role: 'nurse',
+    department_id: made.body.id,
+    can_see_all_patients: true,
+  }
+  const created = await take('POST /api/admin/users', { token, body: user })
+  const path = { user_id: created.body.id }
+  await take('GET /api/admin/users', { token })
+  await take('GET /api/admin/users/{user_id}', { token, path })
+  await take('PUT /api/admin/users/{user_id}', { token, path, body: { full_name: 'Passing By' } })
+  await take('POST /api/admin/users/{user_id}/block', { token, path })
+  await take('POST /api/admin/users/{user_id}/unblock', { token, path })
+  await take('PUT /api/admin/users/{user_id}/role', { token, path, body: { role: 'doctor' } })
+  const password = { password: 'another-Fine-Secret-4' }
+  await take('PUT /api/admin/users/{user_id}/password', { token, path, body: password })
+  await take('DELETE /api/admin/users/{user_id}', { token, path })
+  await take('DELETE /api/admin/departments/{dept_id}', { token, path: department })
+  await take('GET /api/admin/audit', { token, query: { limit: 100 } })
+}
+
+async function walkOwn({ clinic, take }: Scene): Promise<void> {
+  const { doctor, nurse } = clinic.people
+  const { email, password } = doctor
+  await take('GET /api/auth/me', { token: doctor.token })
+  await take('GET /api/users/me', { token: doctor.token })
+  await take('PUT /api/preferences', {
+    token: doctor.token,
+    body: { theme: 'light', settings: { rows: 50 } },
+  })
+  await take('PUT /api/preferences/theme', { token: doctor.token, body: { theme: 'dark' } })
+  await take('GET /api/preferences', { token: doctor.token })
+  const login = await take('POST /api/auth/login', {
+    body: { email, password, subdomain: clinic.subdomain },
+  })
+  const { refresh_token } = login.body
+  await take('POST /api/auth/refresh', { body: { refresh_token } })
+  const sessions = await take('GET /api/auth/sessions', { token: doctor.token })
+  const other = sessions.body.find((session: { current: boolean }) => !session.current)
+  await take('DELETE /api/auth/sessions/{jti}', { token: doctor.token, path: { jti: other.jti } })
+  await take('POST /api/auth/logout', { token: doctor.token, body: {} })
+  const change = { current_password: nurse.password, new_password: 'yet-Another-Secret-5' }
+  await take('PUT /api/users/me/password', { token: nurse.token, body: change })
+}

@@ -1,0 +1,185 @@
+/** What the database's catalogue says of tables, policies and roles, for every table there is. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { listenerClient } from '../../src/platform/db/connection.ts'
+import { openService, type Service } from '../support/service.ts'
+import { tenantTables } from './scene.ts'
+
+const SERVICE_ROLES = ['wardkeep_app', 'wardkeep_platform']
+const NOT_ALLOWED = '42501'
+
+let service: Service
+let sql: Service['database']['sql']
+
+beforeAll(async () => {
+  service = await openService()
+  sql = service.database.sql
+  await sql("insert into journal (action, resource_type) values ('user.updated', 'user')")
+})
+
+/** Every table and partition that holds rows of tenants. */
+const isolated = `
+  select c.oid, c.relname as name, c.relispartition as is_partition,
+    c.relrowsecurity as enabled, c.relforcerowsecurity as forced
+  from pg_class c
+  where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+    and (c.relname = 'tenants' or exists (
+      select from pg_attribute a
+      where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped))`
+
+describe('row-level security', () => {
+  test('is on and forced for every table of tenants, partitions included', async () => {
+    const tables = await sql<{ name: string; enabled: boolean; forced: boolean }>(isolated)
+    expect(tables.map((table) => table.name)).toEqual(
+      expect.arrayContaining(['tenants', 'users', 'sessions', 'patients', 'journal']),
+    )
+    expect(tables.some((table) => table.name.startsWith('journal_2'))).toBe(true)
+    expect(tables.filter((table) => !table.enabled || !table.forced)).toEqual([])
+  })
+
+  test('lets the application see one tenant, by a policy on every table', async () => {
+    const policies = await sql<{ name: string; policy: string; checks: string | null }>(
+      `select t.name, pg_get_expr(p.polqual, p.polrelid) as policy,
+         pg_get_expr(p.polwithcheck, p.polrelid) as checks
+       from (${isolated}) t
+       left join pg_policy p on p.polrelid = t.oid
+         and 'wardkeep_app'::regrole = any (p.polroles)
+       where not t.is_partition`,
+    )
+    for (const { name, policy, checks } of policies) {
+      const column = name === 'tenants' ? 'id' : 'tenant_id'
+      const expected = `(${column} = current_tenant())`
+      expect([name, policy, checks]).toEqual([name, expected, expected])
+    }
+  })
+
+  test('lets nobody but the two service roles through, by any policy', async () => {
+    const others = await sql(
+      `select c.relname, p.polname from pg_policy p join pg_class c on c.oid = p.polrelid
+       where not p.polroles <@ array['wardkeep_app'::regrole::oid, 'wardkeep_platform'::regrole::oid]`,
+    )
+    expect(others).toEqual([])
+  })
+
+  test('of partitions has no way around: the service roles have no rights on them', async () => {
+    const reachable = await sql(
+      `select t.name, r.role from (${isolated}) t, unnest($1::text[]) r (role)
+       where t.is_partition and has_table_privilege(r.role, t.oid, 'select, insert, update, delete')`,
+      [SERVICE_ROLES],
+    )
+    expect(reachable).toEqual([])
+  })
+
+  test('is on for partitions that are made later, too', async () => {
+    const [made] = await sql<{ made: number }>('select ensure_journal_partitions(5) as made')
+    expect(made?.made).toBeGreaterThan(0)
+    const open = await sql(`select * from (${isolated}) t where not (enabled and forced)`)
+    expect(open).toEqual([])
+  })
+
+  test('covers every table that the application may read', async () => {
+    const readable = await sql<{ name: string }>(
+      `select relname as name from pg_class
+       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm')
+         and has_table_privilege('wardkeep_app', oid, 'select') order by 1`,
+    )
+    expect(readable.map((table) => table.name)).toEqual(
+      ['tenants', ...(await tenantTables(service))].sort(),
+    )
+  })
+})
+
+describe('the service roles', () => {
+  test('can neither log in nor bypass, create nor replicate anything', async () => {
+    const roles = await sql(
+      `select rolname from pg_roles where rolname = any ($1)
+         and not (rolsuper or rolbypassrls or rolcreatedb or rolcreaterole or rolreplication or rolcanlogin)
+       order by 1`,
+      [SERVICE_ROLES],
+    )
+    expect(roles.map((role) => role.rolname)).toEqual(SERVICE_ROLES)
+  })
+
+  test('own nothing', async () => {
+    const owned = await sql(
+      `select refobjid::regrole::text as role, classid::regclass::text as kind
+       from pg_shdepend where deptype = 'o' and refclassid = 'pg_authid'::regclass
+         and refobjid in ('wardkeep_app'::regrole, 'wardkeep_platform'::regrole)`,
+    )
+    expect(owned).toEqual([])
+  })
+
+  test('are members of no other role, nor of each other', async () => {
+    const memberships = await sql(
+      `select roleid::regrole::text from pg_auth_members
+       where member in ('wardkeep_app'::regrole, 'wardkeep_platform'::regrole)`,
+    )
+    expect(memberships).toEqual([])
+  })
+
+  test('may make nothing in the schema', async () => {
+    for (const role of SERVICE_ROLES)
+      expect(
+        await sql("select has_schema_privilege($1, 'public', 'create') as may", [role]),
+      ).toEqual([{ may: false }])
+  })
+})
+
+describe('the application role', () => {
+  const asApp = async (text: string) => {
+    const client = listenerClient(service.database.address)
+    await client.connect()
+    try {
+      return await client.query(text)
+    } finally {
+      await client.end()
+    }
+  }
+
+  test.each([
+    "update journal set action = 'x'",
+    'delete from journal',
+    'truncate journal',
+    'drop table journal',
+    'alter table journal disable trigger all',
+    'alter table users disable row level security',
+    'drop policy tenant on users',
+    'truncate users cascade',
+    'delete from tenants',
+    'select * from signing_keys',
+    'select * from journal_readers',
+    "call isolate('users')",
+    'select ensure_journal_partitions(12)',
+    'create table mine (id int)',
+  ])('may not: %s', async (text) => {
+    await expect(asApp(text)).rejects.toMatchObject({ code: NOT_ALLOWED })
+  })
+})
+
+describe('the journal', () => {
+  test.each(["update journal set action = 'x'", 'delete from journal', 'truncate journal'])(
+    'refuses its owner as well: %s',
+    async (text) => {
+      const before = await sql('select * from journal order by id')
+      await expect(sql(text)).rejects.toMatchObject({
+        code: NOT_ALLOWED,
+        message: 'the journal is append-only',
+      })
+      expect(await sql('select * from journal order by id')).toEqual(before)
+    },
+  )
+
+  test('refuses it on each partition, and on those made later', async () => {
+    await sql('select ensure_journal_partitions(6)')
+    const partitions = await sql<{ name: string }>(
+      "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'journal'::regclass",
+    )
+    expect(partitions.length).toBeGreaterThanOrEqual(7)
+    for (const { name } of partitions)
+      await expect(sql(`truncate ${name}`)).rejects.toMatchObject({ code: NOT_ALLOWED })
+    const [full] = await sql<{ name: string }>(
+      'select tableoid::regclass::text as name from journal limit 1',
+    )
+    for (const text of [`update ${full?.name} set action = 'x'`, `delete from ${full?.name}`])
+      await expect(sql(text)).rejects.toMatchObject({ code: NOT_ALLOWED })
+  })
+})

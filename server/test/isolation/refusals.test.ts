@@ -1,0 +1,162 @@
+/** Who is refused: blocked users at sign-in, auditors beyond the lists; and that it is journaled. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+let other: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'refusing')
+  other = await makeClinic(service, root, 'elsewhere')
+})
+
+const login = (email: string, password: string, headers = {}) =>
+  service.call('POST', '/api/auth/login', {
+    body: { email, password, subdomain: clinic.subdomain },
+    headers,
+  })
+const entriesOf = (requestId: string) =>
+  service.database.sql(
+    `select action, tenant_id, user_id, user_email, resource_type, resource_id, changes
+     from journal where request_id = $1`,
+    [requestId],
+  )
+
+describe('a blocked user', () => {
+  test('is told so only with the correct password, and signed out at once', async () => {
+    const { nurse, admin } = clinic.people
+    const path = `/api/admin/users/${nurse.id}`
+    const blocked = await service.call('POST', `${path}/block`, { token: admin.token })
+    expect(blocked).toMatchObject({ status: 200, body: { is_active: false } })
+    expect(await service.call('GET', '/api/users/me', { token: nurse.token })).toMatchObject({
+      status: 401,
+    })
+    const wrong = await login(nurse.email, 'wrong')
+    expect(wrong).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } })
+    expect(wrong.body).toEqual((await login('unknown@refusing.test', 'wrong')).body)
+    expect(await login(nurse.email, nurse.password)).toMatchObject({
+      status: 403,
+      body: { code: 'account_blocked' },
+    })
+    await service.call('POST', `${path}/unblock`, { token: admin.token })
+    expect(await login(nurse.email, nurse.password)).toMatchObject({ status: 200 })
+  })
+})
+
+describe('an auditor', () => {
+  const LISTS = ['listAuditEntries', 'listDepartments', 'listTenants', 'listUsers']
+
+  test('reads the lists and calls no other operation of the administration', async () => {
+    const { token } = clinic.people.auditor
+    for (const op of service.app.operations.filter((op) => op.path.startsWith('/api/admin/'))) {
+      const path = op.path.replaceAll(/\{\w+\}/g, String(clinic.id))
+      const { status } = await service.call(op.method, path, { token })
+      expect([op.id, status]).toEqual([op.id, LISTS.includes(op.id) ? 200 : 403])
+    }
+  })
+
+  test('reads of their own tenant alone', async () => {
+    const { token } = clinic.people.auditor
+    for (const kind of ['users', 'departments', 'audit']) {
+      const { items } = (await service.call('GET', `/api/admin/${kind}?limit=100`, { token })).body
+      expect(new Set(items.map((item: { tenant_id: number }) => item.tenant_id))).toEqual(
+        new Set([clinic.id]),
+      )
+    }
+  })
+})
+
+describe('a refused call', () => {
+  test.each([
+    ['for the role', 'doctor', 'GET', '/api/admin/users', undefined, 'listUsers', 'role_required'],
+    [
+      'for the tenant',
+      'admin',
+      'GET',
+      '/api/admin/users?tenant_id=1',
+      undefined,
+      'listUsers',
+      'other_tenant',
+    ],
+    [
+      'for what is asked',
+      'admin',
+      'POST',
+      '/api/admin/users',
+      { email: 'x@x.test', password: 'a-Fine-Secret-3', full_name: 'X', role: 'superadmin' },
+      'createUser',
+      'superadmin_required',
+    ],
+  ] as const)('is journaled: %s', async (_why, role, method, path, body, operation, code) => {
+    const person = clinic.people[role]
+    const id = `refused-${operation}-${code}`
+    const answer = await service.call(method, path, {
+      token: person.token,
+      body,
+      headers: { 'x-request-id': id },
+    })
+    expect(answer).toMatchObject({ status: 403, body: { code } })
+    expect(await entriesOf(id)).toEqual([
+      {
+        action: 'access.refused',
+        tenant_id: clinic.id,
+        user_id: person.id,
+        user_email: person.email,
+        resource_type: 'operation',
+        resource_id: operation,
+        changes: { code },
+      },
+    ])
+  })
+
+  test("is found in the caller's tenant's audit log, not in the one that was meant", async () => {
+    const { admin } = clinic.people
+    await service.call('GET', `/api/admin/users?tenant_id=${other.id}`, { token: admin.token })
+    const totalFor = async (token: string) => {
+      const query = { action: 'access.refused', user_id: admin.id }
+      return (await service.call('GET', '/api/admin/audit', { token, query })).body.total
+    }
+    expect(await totalFor(clinic.people.auditor.token)).toBeGreaterThan(0)
+    expect(await totalFor(other.people.auditor.token)).toBe(0)
+  })
+})
+
+describe('a failed sign-in', () => {
+  test('is journaled with the account when there is one, and never with the password', async () => {
+    const { doctor } = clinic.people
+    await login(doctor.email, 'not-the-Password-1', { 'x-request-id': 'failed-1' })
+    await login('unknown@refusing.test', 'not-the-Password-1', { 'x-request-id': 'failed-2' })
+    const common = {
+      action: 'auth.login_failed',
+      tenant_id: clinic.id,
+      resource_type: 'session',
+      resource_id: null,
+      changes: { reason: 'invalid_credentials' },
+    }
+    expect(await entriesOf('failed-1')).toEqual([
+      { ...common, user_id: doctor.id, user_email: doctor.email },
+    ])
+    expect(await entriesOf('failed-2')).toEqual([
+      { ...common, user_id: null, user_email: 'unknown@refusing.test' },
+    ])
+    const [kept] = await service.database.sql<{ count: number }>(
+      "select count(*) from journal j where j::text like '%not-the-Password%'",
+    )
+    expect(kept?.count).toBe(0)
+  })
+
+  test('to nowhere is journaled without a tenant, for superadmins to see', async () => {
+    await service.call('POST', '/api/auth/login', {
+      body: { email: 'a@b.test', password: 'wrong', subdomain: 'nowhere' },
+      headers: { 'x-request-id': 'failed-3' },
+    })
+    expect(await entriesOf('failed-3')).toMatchObject([
+      { action: 'auth.login_failed', tenant_id: null, user_email: 'a@b.test' },
+    ])
+  })
+})

@@ -1,0 +1,155 @@
+/** Three clinics to cross between: the callers' own, one never to be touched, one for superadmins. */
+import type { Role } from '../../src/lib/roles.ts'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import type { Service } from '../support/service.ts'
+
+/** In every text of the clinic that must stay untouched, and nowhere else. */
+export const MARK = 'zanzibar'
+
+export const CALLERS = [
+  'superadmin',
+  'admin',
+  'doctor',
+  'nurse',
+  'receptionist',
+  'auditor',
+  'nobody',
+] as const
+export type CallerKind = (typeof CALLERS)[number]
+
+/** Records of one tenant that a call can be aimed at. */
+export interface Target {
+  tenantId: number
+  subdomain: string
+  userId: number
+  doctorId: number
+  departmentId: number
+  /** A session of the tenant's own people. */
+  sessionId: string
+  refresh: string
+  /** A tenant that may be deleted. */
+  spareTenantId: number
+}
+
+export interface Scene {
+  service: Service
+  root: Person
+  own: Clinic
+  foreign: Clinic
+  third: Clinic
+  /** A token of a new session, so that calls may end it; undefined for nobody. */
+  tokenOf(kind: CallerKind): Promise<string | undefined>
+  /** New records of a clinic. */
+  freshTarget(clinic: Clinic): Promise<Target>
+  /** The foreign clinic's records as they stand. */
+  foreignTarget: Target
+  /** Every row of the foreign clinic, as text. */
+  snapshot(): Promise<Record<string, string[]>>
+}
+
+export async function openScene(service: Service): Promise<Scene> {
+  const root = await superadmin(service)
+  const own = await makeClinic(service, root, 'own')
+  const foreign = await makeClinic(service, root, MARK)
+  const third = await makeClinic(service, root, 'third')
+  const { sql } = service.database
+  await furnish(service, root, foreign)
+  return {
+    service,
+    root,
+    own,
+    foreign,
+    third,
+    async tokenOf(kind) {
+      if (kind === 'nobody') return undefined
+      const person = kind === 'superadmin' ? root : own.people[kind]
+      const { email, password } = person
+      const subdomain = kind === 'superadmin' ? 'platform' : own.subdomain
+      return (await signIn(service, { email, password, subdomain })).access_token
+    },
+    async freshTarget(clinic) {
+      const insert = async (text: string, values: unknown[]) =>
+        (await sql<{ id: number }>(`${text} returning id`, values))[0]?.id as number
+      const tag = crypto.randomUUID()
+      const user = (role: Role) =>
+        insert(
+          `insert into users (tenant_id, email, full_name, role, password_hash, email_verified_at)
+           values ($1, $2, 'Fresh', $3, 'none', now())`,
+          [clinic.id, `${role}-${tag}@fresh.test`, role],
+        )
+      return {
+        tenantId: clinic.id,
+        subdomain: clinic.subdomain,
+        userId: await user('nurse'),
+        doctorId: await user('doctor'),
+        departmentId: await insert('insert into departments (tenant_id, name) values ($1, $2)', [
+          clinic.id,
+          tag,
+        ]),
+        sessionId: jtiOf(clinic.people.doctor.token),
+        refresh: clinic.people.doctor.refresh,
+        spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
+          'Spare',
+          tag,
+        ]),
+      }
+    },
+    foreignTarget: {
+      tenantId: foreign.id,
+      subdomain: foreign.subdomain,
+      userId: foreign.people.nurse.id,
+      doctorId: foreign.people.doctor.id,
+      departmentId: foreign.departmentId,
+      sessionId: jtiOf(foreign.people.doctor.token),
+      refresh: foreign.people.doctor.refresh,
+      spareTenantId: foreign.id,
+    },
+    snapshot: () => snapshotOf(service, foreign.id),
+  }
+}
+
+/** The session that an access token is of. */
+export function jtiOf(token: string): string {
+  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).jti
+}
+
+/** Puts something of the clinic into every table, and keeps it off the public list. */
+async function furnish(service: Service, root: Person, clinic: Clinic): Promise<void> {
+  const { admin, doctor } = clinic.people
+  const put = (path: string, token: string, body: object) =>
+    service.call('PUT', path, { token, body })
+  await put(`/api/admin/tenants/${clinic.id}`, root.token, { settings: { listed: false } })
+  await put('/api/preferences', doctor.token, { theme: 'dark', settings: { note: MARK } })
+  await put(`/api/admin/departments/${clinic.departmentId}`, admin.token, {
+    name: `Surgery of ${MARK}`,
+    head_doctor_id: doctor.id,
+  })
+  await service.database.sql(
+    'insert into patients (tenant_id, department_id, attending_doctor_id) values ($1, $2, $3)',
+    [clinic.id, clinic.departmentId, doctor.id],
+  )
+}
+
+/** The tables whose rows belong to a tenant, partitions aside. */
+export async function tenantTables(service: Service): Promise<string[]> {
+  const rows = await service.database.sql<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       and not c.relispartition and a.attname = 'tenant_id' and not a.attisdropped
+     order by 1`,
+  )
+  return rows.map((row) => row.name)
+}
+
+async function snapshotOf(service: Service, tenantId: number): Promise<Record<string, string[]>> {
+  const rowsOf = async (table: string, column: string) => {
+    const rows = await service.database.sql<{ row: string }>(
+      `select t::text as row from ${table} t where ${column} = $1 order by 1`,
+      [tenantId],
+    )
+    return rows.map(({ row }) => row)
+  }
+  const shot: Record<string, string[]> = { tenants: await rowsOf('tenants', 'id') }
+  for (const table of await tenantTables(service)) shot[table] = await rowsOf(table, 'tenant_id')
+  return shot
+}

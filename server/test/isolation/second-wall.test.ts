@@ -1,0 +1,184 @@
+/** The second wall alone: what the application's role sees and may do with bare SQL. */
+import type pg from 'pg'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { listenerClient } from '../../src/platform/db/connection.ts'
+import { openService, type Service } from '../support/service.ts'
+import { openScene, type Scene, tenantTables } from './scene.ts'
+
+const REFUSED_BY_POLICY = '42501'
+
+let service: Service
+let scene: Scene
+let tables: string[]
+
+beforeAll(async () => {
+  service = await openService()
+  scene = await openScene(service)
+  await service.call('PUT', '/api/preferences/theme', {
+    token: scene.own.people.nurse.token,
+    body: { theme: 'dark' },
+  })
+  await service.database.sql('insert into patients (tenant_id) values ($1)', [scene.own.id])
+  tables = await tenantTables(service)
+})
+
+/** Runs `work` on a connection as the application's role. */
+async function asApp<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = listenerClient(service.database.address)
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Runs `work` as the application's role in a transaction of the tenant. */
+function inTenant<T>(tenantId: number, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return asApp(async (client) => {
+    await client.query('begin')
+    await client.query(`set local wardkeep.tenant_id = '${tenantId}'`)
+    const result = await work(client)
+    await client.query('commit')
+    return result
+  })
+}
+
+const countOf = async (client: pg.Client, table: string): Promise<number> =>
+  (await client.query(`select count(*)::int as rows from ${table}`)).rows[0].rows
+
+describe('a bare select', () => {
+  test('without a tenant sees no row of any tenant table, though there are some', async () => {
+    for (const table of ['tenants', ...tables]) {
+      const [all] = await service.database.sql<{ rows: number }>(
+        `select count(*)::int as rows from ${table}`,
+      )
+      expect([table, (all?.rows ?? 0) > 0]).toEqual([table, true])
+      expect([table, await asApp((client) => countOf(client, table))]).toEqual([table, 0])
+    }
+  })
+
+  test("sees the set tenant's rows alone", async () => {
+    for (const table of tables) {
+      const [own] = await service.database.sql<{ rows: number }>(
+        `select count(*)::int as rows from ${table} where tenant_id = $1`,
+        [scene.own.id],
+      )
+      expect([table, (own?.rows ?? 0) > 0]).toEqual([table, true])
+      const seen = await inTenant(scene.own.id, (client) => countOf(client, table))
+      expect([table, seen]).toEqual([table, own?.rows])
+      const foreign = await inTenant(scene.own.id, async (client) => {
+        const sql = `select count(*)::int as rows from ${table} where tenant_id <> $1`
+        return (await client.query(sql, [scene.own.id])).rows[0].rows
+      })
+      expect([table, foreign]).toEqual([table, 0])
+    }
+    const tenants = await inTenant(scene.own.id, (client) => client.query('select id from tenants'))
+    expect(tenants.rows.map((row) => Number(row.id))).toEqual([scene.own.id])
+  })
+
+  test('sees nothing with a tenant that there is not, and fails with one that is none', async () => {
+    expect(await inTenant(999_999, (client) => countOf(client, 'users'))).toBe(0)
+    await expect(
+      asApp(async (client) => {
+        await client.query("set wardkeep.tenant_id = 'x'")
+        return countOf(client, 'users')
+      }),
+    ).rejects.toMatchObject({ code: '22P02' })
+  })
+})
+
+describe('a write for another tenant', () => {
+  const { own, foreign } = {
+    own: () => scene.own.id,
+    foreign: () => scene.foreign.id,
+  }
+
+  test.each([
+    ['a department', "insert into departments (tenant_id, name) values ($1, 'planted')"],
+    [
+      'a user',
+      "insert into users (tenant_id, email, full_name, role, password_hash) values ($1, 'p@p.test', 'p', 'admin', 'x')",
+    ],
+    ['a patient', 'insert into patients (tenant_id) values ($1)'],
+    [
+      'a journal entry',
+      "insert into journal (tenant_id, action, resource_type) values ($1, 'user.updated', 'user')",
+    ],
+    ['a tenant', "insert into tenants (id, name, subdomain) values ($1 + 100000, 'p', 'planted')"],
+    ['its own row handed over', 'update users set tenant_id = $1 where department_id is null'],
+    ['its own department handed over', 'update departments set tenant_id = $1'],
+  ])('is refused: %s', async (_what, sql) => {
+    if (sql.startsWith('update users'))
+      await service.database.sql('update users set department_id = null where tenant_id = $1', [
+        own(),
+      ])
+    await expect(inTenant(own(), (client) => client.query(sql, [foreign()]))).rejects.toMatchObject(
+      { code: REFUSED_BY_POLICY },
+    )
+  })
+
+  test('finds nothing to change or delete', async () => {
+    const before = await scene.snapshot()
+    for (const sql of [
+      'update users set is_active = false where tenant_id = $1',
+      'update sessions set ended_at = now() where tenant_id = $1',
+      'update tenants set name = name || name where id = $1',
+      'delete from departments where tenant_id = $1',
+      'delete from refresh_tokens where tenant_id = $1',
+      'delete from preferences where tenant_id = $1',
+    ]) {
+      const { rowCount } = await inTenant(own(), (client) => client.query(sql, [foreign()]))
+      expect([sql, rowCount]).toEqual([sql, 0])
+    }
+    expect(await scene.snapshot()).toEqual(before)
+  })
+
+  test('is refused by the references too: no row belongs to a record of another tenant', async () => {
+    await expect(
+      service.database.sql('update users set department_id = $1 where id = $2', [
+        scene.foreign.departmentId,
+        scene.own.people.nurse.id,
+      ]),
+    ).rejects.toMatchObject({ constraint: 'users__department' })
+    await expect(
+      service.database.sql('update departments set head_doctor_id = $1 where id = $2', [
+        scene.foreign.people.doctor.id,
+        scene.own.departmentId,
+      ]),
+    ).rejects.toMatchObject({ constraint: 'departments__head_doctor' })
+  })
+})
+
+describe('the tenant setting', () => {
+  test('is gone after the transaction, on the same connection', async () => {
+    await asApp(async (client) => {
+      for (const end of ['commit', 'rollback']) {
+        await client.query('begin')
+        await client.query(`set local wardkeep.tenant_id = '${scene.own.id}'`)
+        expect(await countOf(client, 'users')).toBeGreaterThan(0)
+        await client.query(end)
+        const { rows } = await client.query('select current_tenant() as tenant')
+        expect([end, rows[0].tenant]).toEqual([end, null])
+        expect([end, await countOf(client, 'users')]).toEqual([end, 0])
+      }
+    })
+  })
+
+  test('of one call is never met by the next, though they share few connections', async () => {
+    const few = await openService({
+      database: service.database,
+      config: { DATABASE_POOL_SIZE: 1 },
+    })
+    const calls = Array.from({ length: 24 }, (_, turn) => [scene.own, scene.third][turn % 2])
+    const answers = await Promise.all(
+      calls.map(async (clinic) => {
+        const { token } = clinic?.people.admin ?? {}
+        const answer = await few.call('GET', '/api/admin/users', { token, query: { limit: 100 } })
+        return answer.body.items.map((user: { tenant_id: number }) => user.tenant_id)
+      }),
+    )
+    for (const [turn, tenants] of answers.entries())
+      expect(new Set(tenants)).toEqual(new Set([calls[turn]?.id]))
+  })
+})

@@ -1,0 +1,281 @@
+/** Who gets what: every operation, for every role, on their own tenant and on another (decisions §2). */
+import type { CallOptions } from '../support/service.ts'
+import { CALLERS, type CallerKind, jtiOf, type Target } from './scene.ts'
+
+export interface Aimed extends CallOptions {
+  /** Values of the path's parameters. */
+  path?: Record<string, number | string>
+}
+
+export interface Line {
+  /** `METHOD path`, as the contract's rows have it. */
+  name: string
+  /** What is special about the call, where an operation has several lines. */
+  what?: string
+  /** Aims the call at records; `token` is the caller's. */
+  aim: (target: Target, token: string | undefined) => Aimed
+  own: Statuses
+  /** On the records of another tenant; left out where the operation is aimed at none. */
+  foreign?: Statuses
+}
+
+export type Statuses = Record<CallerKind, number>
+
+/** The statuses of the roles that may call; every other is answered 403, and nobody 401. */
+function only(statuses: Partial<Statuses>): Statuses {
+  const of = (kind: CallerKind) => statuses[kind] ?? (kind === 'nobody' ? 401 : 403)
+  return Object.fromEntries(CALLERS.map((kind) => [kind, of(kind)])) as Statuses
+}
+
+const everyone = (status: number): Statuses =>
+  Object.fromEntries(CALLERS.map((kind) => [kind, status])) as Statuses
+const signedIn = (status: number): Statuses => ({ ...everyone(status), nobody: 401 })
+const operators = (status: number) => only({ superadmin: status })
+const admins = (superadmin: number, admin = superadmin) => only({ superadmin, admin })
+const readers = (superadmin: number, others = superadmin) =>
+  only({ superadmin, admin: others, auditor: others })
+
+const nothing = () => ({})
+const ofTenant = ({ tenantId }: Target): Aimed => ({ query: { tenant_id: tenantId } })
+const atTenant = ({ tenantId }: Target) => ({ path: { tenant_id: tenantId } })
+const atUser = ({ userId }: Target) => ({ path: { user_id: userId } })
+const atDepartment = ({ departmentId }: Target) => ({ path: { dept_id: departmentId } })
+
+const newUser = (fields: object): Aimed => ({
+  body: {
+    email: `${crypto.randomUUID()}@new.test`,
+    password: 'correct-Horse-9',
+    full_name: 'New',
+    role: 'nurse',
+    ...fields,
+  },
+})
+const named = (fields: object = {}) => ({ name: crypto.randomUUID(), ...fields })
+
+export const TABLE: readonly Line[] = [
+  { name: 'GET /healthz', aim: nothing, own: everyone(200) },
+  { name: 'GET /readyz', aim: nothing, own: everyone(200) },
+  { name: 'GET /openapi.json', aim: nothing, own: everyone(200) },
+  { name: 'GET /.well-known/jwks.json', aim: nothing, own: everyone(200) },
+  { name: 'GET /api/auth/capabilities', aim: nothing, own: everyone(200) },
+  { name: 'GET /api/auth/tenants', aim: nothing, own: everyone(200) },
+  {
+    name: 'GET /api/auth/departments',
+    aim: ({ subdomain }) => ({ query: { subdomain } }),
+    own: everyone(200),
+  },
+  {
+    name: 'POST /api/auth/login',
+    aim: () => ({ body: { email: 'nobody@own.test', password: 'wrong', subdomain: 'own' } }),
+    own: everyone(401),
+  },
+  {
+    name: 'POST /api/auth/refresh',
+    aim: () => ({ body: { refresh_token: 'none' } }),
+    own: everyone(401),
+  },
+
+  { name: 'GET /api/auth/me', aim: nothing, own: signedIn(200) },
+  { name: 'GET /api/users/me', aim: nothing, own: signedIn(200) },
+  { name: 'GET /api/auth/sessions', aim: nothing, own: signedIn(200) },
+  {
+    name: 'DELETE /api/auth/sessions/{jti}',
+    aim: (_target, token) => ({ path: { jti: token ? jtiOf(token) : 'none' } }),
+    own: signedIn(200),
+  },
+  {
+    name: 'DELETE /api/auth/sessions/{jti}',
+    what: "another's",
+    aim: ({ sessionId }) => ({ path: { jti: sessionId } }),
+    // The own tenant's session at hand is its doctor's.
+    own: { ...signedIn(404), doctor: 200 },
+    foreign: signedIn(404),
+  },
+  {
+    name: 'POST /api/auth/logout',
+    aim: ({ refresh }) => ({ body: { refresh_token: refresh, all_devices: false } }),
+    own: signedIn(200),
+    foreign: signedIn(200),
+  },
+  { name: 'GET /api/preferences', aim: nothing, own: signedIn(200) },
+  {
+    name: 'PUT /api/preferences',
+    aim: ({ tenantId, userId }) => ({
+      body: { theme: 'light', tenant_id: tenantId, user_id: userId },
+    }),
+    own: signedIn(200),
+    foreign: signedIn(200),
+  },
+  {
+    name: 'PUT /api/preferences/theme',
+    aim: () => ({ body: { theme: 'dark' } }),
+    own: signedIn(200),
+  },
+  {
+    name: 'PUT /api/users/me/password',
+    what: 'not knowing the current one',
+    aim: () => ({ body: { current_password: 'wrong', new_password: 'correct-Horse-9' } }),
+    own: signedIn(403),
+  },
+
+  { name: 'GET /api/admin/health', aim: nothing, own: admins(200) },
+  { name: 'GET /api/admin/audit', aim: ofTenant, own: readers(200), foreign: readers(200, 403) },
+  {
+    name: 'GET /api/admin/audit',
+    what: 'of a user',
+    aim: ({ userId }) => ({ query: { user_id: userId } }),
+    own: readers(200),
+    foreign: readers(200),
+  },
+
+  { name: 'GET /api/admin/tenants', aim: nothing, own: readers(200) },
+  {
+    name: 'POST /api/admin/tenants',
+    aim: () => ({ body: { name: 'New', subdomain: crypto.randomUUID() } }),
+    own: operators(201),
+  },
+  {
+    name: 'GET /api/admin/tenants/{tenant_id}',
+    aim: atTenant,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'PUT /api/admin/tenants/{tenant_id}',
+    aim: (target) => ({ ...atTenant(target), body: { name: 'Renamed' } }),
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'PUT /api/admin/tenants/{tenant_id}',
+    what: 'to deactivate it',
+    aim: ({ spareTenantId, tenantId }, token) => ({
+      // A superadmin's call succeeds, and would end the tenant's sessions.
+      path: { tenant_id: token && roleOf(token) === 'superadmin' ? spareTenantId : tenantId },
+      body: { is_active: false },
+    }),
+    own: admins(200, 403),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'DELETE /api/admin/tenants/{tenant_id}',
+    aim: ({ spareTenantId }) => ({ path: { tenant_id: spareTenantId } }),
+    own: operators(204),
+    foreign: operators(204),
+  },
+
+  {
+    name: 'GET /api/admin/departments',
+    aim: ofTenant,
+    own: readers(200),
+    foreign: readers(200, 403),
+  },
+  {
+    name: 'POST /api/admin/departments',
+    aim: ({ tenantId }) => ({ body: named({ tenant_id: tenantId }) }),
+    own: admins(201),
+    foreign: admins(201, 403),
+  },
+  {
+    name: 'POST /api/admin/departments',
+    what: 'headed by',
+    aim: ({ doctorId }) => ({ body: named({ head_doctor_id: doctorId }) }),
+    // The superadmin's own tenant is the platform's, which has no such doctor either.
+    own: admins(422, 201),
+    foreign: admins(422),
+  },
+  {
+    name: 'PUT /api/admin/departments/{dept_id}',
+    aim: (target) => ({ ...atDepartment(target), body: named() }),
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'DELETE /api/admin/departments/{dept_id}',
+    aim: atDepartment,
+    own: admins(204),
+    foreign: admins(204, 404),
+  },
+
+  { name: 'GET /api/admin/users', aim: ofTenant, own: readers(200), foreign: readers(200, 403) },
+  {
+    name: 'GET /api/admin/users',
+    what: 'by a search',
+    aim: () => ({ query: { search: 'a', limit: 100 } }),
+    own: readers(200),
+    foreign: readers(200),
+  },
+  {
+    name: 'POST /api/admin/users',
+    aim: ({ tenantId }) => newUser({ tenant_id: tenantId }),
+    own: admins(201),
+    foreign: admins(201, 403),
+  },
+  {
+    name: 'POST /api/admin/users',
+    what: 'into a department',
+    aim: ({ departmentId }) => newUser({ department_id: departmentId }),
+    own: admins(422, 201),
+    foreign: admins(422),
+  },
+  {
+    name: 'POST /api/admin/users',
+    what: 'as a superadmin',
+    aim: ({ tenantId }) => newUser({ tenant_id: tenantId, role: 'superadmin' }),
+    own: admins(201, 403),
+    foreign: admins(201, 403),
+  },
+  {
+    name: 'GET /api/admin/users/{user_id}',
+    aim: atUser,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'PUT /api/admin/users/{user_id}',
+    aim: (target) => ({ ...atUser(target), body: { full_name: 'Renamed' } }),
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'DELETE /api/admin/users/{user_id}',
+    aim: atUser,
+    own: admins(204),
+    foreign: admins(204, 404),
+  },
+  {
+    name: 'POST /api/admin/users/{user_id}/block',
+    aim: atUser,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'POST /api/admin/users/{user_id}/unblock',
+    aim: atUser,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'PUT /api/admin/users/{user_id}/password',
+    aim: (target) => ({ ...atUser(target), body: { password: 'a-Fine-Secret-3' } }),
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'PUT /api/admin/users/{user_id}/role',
+    aim: (target) => ({ ...atUser(target), body: { role: 'doctor' } }),
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'PUT /api/admin/users/{user_id}/role',
+    what: 'to superadmin',
+    aim: (target) => ({ ...atUser(target), body: { role: 'superadmin' } }),
+    own: admins(200, 403),
+    foreign: admins(200, 404),
+  },
+]
+
+function roleOf(token: string): string {
+  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).role
+}

@@ -1,0 +1,240 @@
+/** The rules of tenants: their subdomains, their public list, their end and their return. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let root: Person
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+})
+
+const create = (body: object) =>
+  service.call('POST', '/api/admin/tenants', { token: root.token, body })
+const change = (id: number, body: object, token = root.token) =>
+  service.call('PUT', `/api/admin/tenants/${id}`, { token, body })
+const remove = (id: number) =>
+  service.call('DELETE', `/api/admin/tenants/${id}`, { token: root.token })
+const listed = async () => {
+  const answer = await service.call('GET', '/api/auth/tenants')
+  return answer.body.map((tenant: { subdomain: string }) => tenant.subdomain)
+}
+
+describe('a subdomain', () => {
+  test.each(['a', '7', 'a-b', 'a--b', '0a', `${'x'.repeat(63)}`])(
+    'may be "%s"',
+    async (subdomain) => {
+      expect(await create({ name: 'Fine', subdomain })).toMatchObject({
+        status: 201,
+        body: { subdomain, is_active: true, settings: {} },
+      })
+    },
+  )
+
+  test.each([
+    '',
+    'Upper',
+    '-a',
+    'a-',
+    'a_b',
+    'a.b',
+    'a b',
+    'münchen',
+    'x'.repeat(64),
+    'a\n',
+    'www',
+    'api',
+    'admin',
+    'app',
+    'static',
+  ])('may not be "%s"', async (subdomain) => {
+    const answer = await create({ name: 'Fine', subdomain })
+    expect(answer.status).toBe(422)
+    expect(answer.body.detail[0].loc).toEqual(['body', 'subdomain'])
+  })
+
+  test('that is taken is a conflict that names it, and a deleted tenant keeps its own', async () => {
+    const first = await create({ name: 'First', subdomain: 'taken' })
+    const again = await create({ name: 'Second', subdomain: 'taken' })
+    expect(again).toMatchObject({ status: 409, body: { code: 'subdomain_taken' } })
+    expect(again.body.detail).toContain('subdomain')
+    await remove(first.body.id)
+    expect(await create({ name: 'Third', subdomain: 'taken' })).toMatchObject({ status: 409 })
+    expect(await create({ name: 'Platform', subdomain: 'platform' })).toMatchObject({ status: 409 })
+  })
+})
+
+describe('a name', () => {
+  test('is trimmed and has 1 to 200 characters', async () => {
+    expect(await create({ name: '  Trimmed \t', subdomain: 'trimmed' })).toMatchObject({
+      status: 201,
+      body: { name: 'Trimmed' },
+    })
+    const longest = '👩🏽'.repeat(100)
+    expect(await create({ name: longest, subdomain: 'longest' })).toMatchObject({
+      status: 201,
+      body: { name: longest },
+    })
+    for (const name of ['', ' \n ', 'x'.repeat(201)])
+      expect([name, (await create({ name, subdomain: 'nameless' })).status]).toEqual([name, 422])
+  })
+})
+
+describe('the public lists', () => {
+  test('hold active tenants that do not hide, and never the platform', async () => {
+    await create({ name: 'Shown', subdomain: 'shown' })
+    await create({ name: 'Hidden', subdomain: 'hidden', settings: { listed: false } })
+    const asleep = await create({ name: 'Asleep', subdomain: 'asleep' })
+    await change(asleep.body.id, { is_active: false })
+    const gone = await create({ name: 'Gone', subdomain: 'gone' })
+    await remove(gone.body.id)
+    const subdomains = await listed()
+    expect(subdomains).toContain('shown')
+    for (const hidden of ['hidden', 'asleep', 'gone', 'platform'])
+      expect(subdomains).not.toContain(hidden)
+  })
+
+  test('hold the departments of those tenants alone', async () => {
+    const departments = (subdomain: string) =>
+      service.call('GET', '/api/auth/departments', { query: { subdomain } })
+    const { departmentId } = await makeClinic(service, root, 'open')
+    expect(await departments('open')).toMatchObject({
+      status: 200,
+      body: [{ id: departmentId, name: 'Surgery' }],
+    })
+    expect(await departments('OPEN')).toMatchObject({ status: 200 })
+    for (const closed of ['hidden', 'asleep', 'gone', 'platform', 'nowhere'])
+      expect([closed, (await departments(closed)).status]).toEqual([closed, 404])
+  })
+})
+
+describe('the list of tenants', () => {
+  test('is all of them for a superadmin, and the own one for its admin and auditor', async () => {
+    const clinic = await makeClinic(service, root, 'lister')
+    const list = async (token: string) =>
+      (await service.call('GET', '/api/admin/tenants', { token })).body.map(
+        (tenant: { id: number }) => tenant.id,
+      )
+    expect(await list(root.token)).toEqual(expect.arrayContaining([root.tenant_id, clinic.id]))
+    expect(await list(clinic.people.admin.token)).toEqual([clinic.id])
+    expect(await list(clinic.people.auditor.token)).toEqual([clinic.id])
+  })
+})
+
+describe('a tenant that is deactivated', () => {
+  let clinic: Clinic
+  beforeAll(async () => {
+    clinic = await makeClinic(service, root, 'dormant')
+  })
+
+  test('is so by a superadmin alone, and ends its sessions at once', async () => {
+    const { admin, nurse } = clinic.people
+    expect(await change(clinic.id, { is_active: false }, admin.token)).toMatchObject({
+      status: 403,
+      body: { code: 'superadmin_required' },
+    })
+    expect(await change(clinic.id, { is_active: false })).toMatchObject({
+      status: 200,
+      body: { is_active: false },
+    })
+    for (const { token } of [admin, nurse])
+      expect(await service.call('GET', '/api/users/me', { token })).toMatchObject({ status: 401 })
+    const body = { refresh_token: nurse.refresh }
+    expect(await service.call('POST', '/api/auth/refresh', { body })).toMatchObject({ status: 401 })
+  })
+
+  test('is told at sign-in only after a correct password, until it is active again', async () => {
+    const { email, password } = clinic.people.nurse
+    const login = (given: string) =>
+      service.call('POST', '/api/auth/login', {
+        body: { email, password: given, subdomain: 'dormant' },
+      })
+    expect(await login('wrong')).toMatchObject({
+      status: 401,
+      body: { code: 'invalid_credentials' },
+    })
+    expect(await login(password)).toMatchObject({ status: 403, body: { code: 'tenant_inactive' } })
+    await change(clinic.id, { is_active: true })
+    expect(await login(password)).toMatchObject({ status: 200 })
+  })
+})
+
+describe('a tenant that is deleted', () => {
+  test('is gone from the API, its people are signed out, and it can be put back', async () => {
+    const clinic = await makeClinic(service, root, 'leaving')
+    const { admin, nurse } = clinic.people
+    expect(await remove(clinic.id)).toMatchObject({ status: 204 })
+    expect(await remove(clinic.id)).toMatchObject({ status: 404 })
+
+    const get = (path: string, token?: string) => service.call('GET', path, { token })
+    expect(await get('/api/users/me', admin.token)).toMatchObject({ status: 401 })
+    expect(await get(`/api/admin/tenants/${clinic.id}`, root.token)).toMatchObject({ status: 404 })
+    expect(await get(`/api/admin/users/${nurse.id}`, root.token)).toMatchObject({ status: 404 })
+    for (const kind of ['users', 'departments'])
+      expect(await get(`/api/admin/${kind}?tenant_id=${clinic.id}`, root.token)).toMatchObject({
+        status: 200,
+        body: { total: 0 },
+      })
+    const credentials = { email: nurse.email, password: nurse.password, subdomain: 'leaving' }
+    expect(await service.call('POST', '/api/auth/login', { body: credentials })).toMatchObject({
+      status: 401,
+      body: { code: 'invalid_credentials' },
+    })
+    expect(await change(clinic.id, { name: 'Back' })).toMatchObject({ status: 404 })
+    const department = { name: 'New', tenant_id: clinic.id }
+    expect(
+      await service.call('POST', '/api/admin/departments', { token: root.token, body: department }),
+    ).toMatchObject({ status: 404 })
+
+    const restored = await service.app.services.tenants.restore(clinic.id)
+    expect(restored).toMatchObject({ id: clinic.id, subdomain: 'leaving' })
+    const again = await signIn(service, credentials)
+    expect(await get('/api/users/me', again.access_token)).toMatchObject({
+      status: 200,
+      body: { id: nurse.id },
+    })
+    // The sessions from before stay ended.
+    expect(await get('/api/users/me', admin.token)).toMatchObject({ status: 401 })
+    await expect(service.app.services.tenants.restore(clinic.id)).rejects.toMatchObject({
+      status: 404,
+    })
+  })
+
+  test('leaves its trail in the audit log, which a superadmin still reads', async () => {
+    const clinic = await makeClinic(service, root, 'trail')
+    await remove(clinic.id)
+    const answer = await service.call('GET', '/api/admin/audit', {
+      token: root.token,
+      query: { tenant_id: clinic.id, limit: 100 },
+    })
+    const actions = answer.body.items.map((entry: { action: string }) => entry.action)
+    expect(actions).toEqual(expect.arrayContaining(['tenant.created', 'tenant.deleted']))
+  })
+})
+
+describe('a tenant that is protected', () => {
+  test("is the platform's: it is neither deleted nor deactivated", async () => {
+    for (const refused of [
+      await remove(root.tenant_id),
+      await change(root.tenant_id, { is_active: false }),
+    ])
+      expect(refused).toMatchObject({ status: 409, body: { code: 'tenant_protected' } })
+  })
+
+  test("is the caller's own, also of a superadmin who lives in a clinic", async () => {
+    const clinic = await makeClinic(service, root, 'home')
+    const body = { email: 'second@home.test', password: 'a-Fine-Secret-3', full_name: 'Second' }
+    const made = await service.call('POST', '/api/admin/users', {
+      token: root.token,
+      body: { ...body, role: 'superadmin', tenant_id: clinic.id },
+    })
+    expect(made.status).toBe(201)
+    const second = await signIn(service, { ...body, subdomain: 'home' })
+    const answer = await service.call('DELETE', `/api/admin/tenants/${clinic.id}`, {
+      token: second.access_token,
+    })
+    expect(answer).toMatchObject({ status: 409, body: { code: 'tenant_protected' } })
+  })
+})
