@@ -1,0 +1,132 @@
+/** A job belongs to the transaction that causes it, and to nobody who may not know of it. */
+import { beforeAll, expect, it } from 'vitest'
+import { jobKind } from '../../src/platform/jobs/index.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { aTenant, openNode, rowsOf } from '../support/jobs.ts'
+
+let database: TestDatabase
+let tenantId: number
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  tenantId = await aTenant(database)
+})
+
+const done = (seen: unknown[], count: number) =>
+  until(`${count} jobs are done`, () => (seen.length >= count ? true : undefined))
+
+it('a job runs once its cause is committed, with the data it was sent with', async () => {
+  const kind = jobKind<{ note: string }>('committed')
+  const node = openNode(database)
+  const seen: unknown[] = []
+  node.jobs.work(kind, async (data, { attempt }) => void seen.push([data.note, attempt]))
+  await node.jobs.start()
+  await node.db.inTenant(tenantId, (tx) => node.jobs.send(tx, kind, { note: 'søster "2"' }))
+  await done(seen, 1)
+  expect(seen).toEqual([['søster "2"', 1]])
+  await until('what is done leaves no trace', async () =>
+    (await rowsOf(database, 'committed')).length === 0 ? true : undefined,
+  )
+})
+
+it('a job goes with its cause when that is rolled back', async () => {
+  const kind = jobKind<{ n: number }>('rolled-back')
+  const node = openNode(database)
+  const seen: number[] = []
+  node.jobs.work(kind, async ({ n }) => void seen.push(n))
+  await node.jobs.start()
+  await expect(
+    node.db.inTenant(tenantId, async (tx) => {
+      await node.jobs.send(tx, kind, { n: 1 })
+      throw new Error('changed my mind')
+    }),
+  ).rejects.toThrow('changed my mind')
+  await node.db.acrossTenants((tx) => node.jobs.send(tx, kind, { n: 2 }))
+  await done(seen, 1)
+  expect(seen).toEqual([2])
+})
+
+it('the commit wakes the worker of this process, which would ask again only much later', async () => {
+  const kind = jobKind<{ n: number }>('woken')
+  const node = openNode(database)
+  const seen: number[] = []
+  node.jobs.work(kind, async ({ n }) => void seen.push(n), { pollSeconds: 3600, atOnce: 2 })
+  await node.jobs.start()
+  for (const n of [1, 2, 3, 4, 5])
+    await node.db.inTenant(tenantId, (tx) => node.jobs.send(tx, kind, { n }))
+  await done(seen, 5)
+  expect(seen.toSorted()).toEqual([1, 2, 3, 4, 5])
+})
+
+it('a process that only enqueues leaves the work to one that works', async () => {
+  const kind = jobKind<{ n: number }>('elsewhere')
+  const api = openNode(database, { works: false })
+  const worker = openNode(database)
+  const seen: string[] = []
+  api.jobs.work(kind, async () => void seen.push('api'))
+  worker.jobs.work(kind, async () => void seen.push('worker'), { pollSeconds: 0.05 })
+  await api.jobs.start()
+  await api.db.inTenant(tenantId, (tx) => api.jobs.send(tx, kind, { n: 1 }))
+  await worker.jobs.start()
+  await done(seen, 1)
+  expect(seen).toEqual(['worker'])
+})
+
+it('while a job waits under a key no second one is added, and keys of others do not matter', async () => {
+  const kind = jobKind<{ n: number }>('keyed')
+  const api = openNode(database, { works: false })
+  api.jobs.work(kind, async () => undefined)
+  await api.jobs.start()
+  const send = (n: number, singletonKey?: string) =>
+    api.db.inTenant(tenantId, (tx) =>
+      api.jobs.send(tx, kind, { n }, singletonKey ? { singletonKey } : {}),
+    )
+  for (const [n, key] of [[1, 'a'], [2, 'a'], [3, 'b'], [4], [5]] as const) await send(n, key)
+  const rows = await rowsOf(database, 'keyed')
+  expect(rows.map(({ data }) => data.n).toSorted()).toEqual([1, 3, 4, 5])
+})
+
+it('a job can be put off', async () => {
+  const kind = jobKind<{ n: number }>('put-off')
+  const node = openNode(database)
+  const seen: number[] = []
+  node.jobs.work(kind, async ({ n }) => void seen.push(n), { pollSeconds: 0.05 })
+  await node.jobs.start()
+  await node.db.inTenant(tenantId, async (tx) => {
+    await node.jobs.send(tx, kind, { n: 1 }, { startAfterSeconds: 3600 })
+    await node.jobs.send(tx, kind, { n: 2 })
+  })
+  await done(seen, 1)
+  expect(seen).toEqual([2])
+  await database.sql(`update pgboss.job set start_after = now() where name = 'put-off'`)
+  await done(seen, 2)
+})
+
+it('two workers never run one job, however many ask at once', async () => {
+  const kind = jobKind<{ n: number }>('raced')
+  const runs: number[] = []
+  const nodes = [openNode(database), openNode(database), openNode(database)]
+  for (const { jobs } of nodes) {
+    jobs.work(kind, async ({ n }) => void runs.push(n), { atOnce: 8, pollSeconds: 0.02 })
+    await jobs.start()
+  }
+  const [first] = nodes
+  const wanted = Array.from({ length: 200 }, (_, n) => n)
+  await Promise.all(
+    wanted.map((n) => first?.db.inTenant(tenantId, (tx) => first.jobs.send(tx, kind, { n }))),
+  )
+  await until('all jobs are done and gone', async () =>
+    (await rowsOf(database, 'raced')).length === 0 ? true : undefined,
+  )
+  expect(runs.toSorted((a, b) => a - b)).toEqual(wanted)
+})
+
+it('a job that nobody would do is refused at once, not lost', async () => {
+  const node = openNode(database)
+  const stray = jobKind<{ n: number }>('stray')
+  await node.jobs.start()
+  await expect(
+    node.db.inTenant(tenantId, (tx) => node.jobs.send(tx, stray, { n: 1 })),
+  ).rejects.toThrow('nobody has said who does stray')
+})

@@ -1,0 +1,229 @@
+/** What goes wrong with jobs: handlers, processes and the database fail, and no job is lost by it. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { beforeAll, expect, it, onTestFinished } from 'vitest'
+import { jobKind } from '../../src/platform/jobs/index.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { openNode, openOutages, rowsOf } from '../support/jobs.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+})
+
+const isTrue = (holds: boolean) => (holds ? true : undefined)
+/** As if the waiting were over. */
+const makeDue = (name: string) =>
+  database.sql(`update pgboss.job set start_after = now() where name = $1`, [name])
+
+it('a failing job is tried again, each wait longer, then given up and logged by name', async () => {
+  const kind = jobKind<{ n: number }>('failing', { retries: 3, retryDelaySeconds: 100 })
+  const node = openNode(database)
+  const attempts: number[] = []
+  node.jobs.work(
+    kind,
+    async (_, { attempt }) => {
+      attempts.push(attempt)
+      throw Object.assign(new Error('cannot reach anna@clinic.test'), { code: 'EFAR' })
+    },
+    { pollSeconds: 0.05 },
+  )
+  await node.jobs.start()
+  await node.db.acrossTenants((tx) => node.jobs.send(tx, kind, { n: 1 }))
+  for (const [tried, least, most] of [
+    [1, 100, 200],
+    [2, 200, 400],
+    [3, 400, 800],
+  ] as const) {
+    const row = await until(`attempt ${tried} is noted`, async () => {
+      const [found] = await rowsOf(database, 'failing')
+      return found?.state === 'retry' && attempts.length === tried && found.waits > 0
+        ? found
+        : undefined
+    })
+    expect(row.waits).toBeGreaterThan(least - 20)
+    expect(row.waits).toBeLessThanOrEqual(most)
+    await makeDue('failing')
+  }
+  const row = await until('the job is given up', async () => {
+    const [found] = await rowsOf(database, 'failing')
+    return found?.state === 'failed' ? found : undefined
+  })
+  expect(attempts).toEqual([1, 2, 3, 4])
+  // The table keeps the kind of error only: messages quote what they were about.
+  expect(row.output).toEqual({ name: 'Error', code: 'EFAR' })
+  const errors = node.logged.filter(([level]) => level === 'error')
+  expect(errors).toHaveLength(1)
+  expect(errors[0]?.[1]).toMatchObject({ job: 'failing', id: row.id, attempt: 4 })
+  expect(errors[0]?.[2]).toContain('gave up job failing')
+})
+
+it('waits differ from job to job, so that failures do not come back in step', async () => {
+  const kind = jobKind<{ n: number }>('scattered', { retryDelaySeconds: 1000 })
+  const node = openNode(database)
+  const fail = async () => {
+    throw new Error('no')
+  }
+  node.jobs.work(kind, fail, { atOnce: 10 })
+  await node.jobs.start()
+  await node.db.acrossTenants(async (tx) => {
+    for (let n = 0; n < 10; n += 1) await node.jobs.send(tx, kind, { n })
+  })
+  const rows = await until('all have failed once', async () => {
+    const found = await rowsOf(database, 'scattered')
+    return found.length === 10 && found.every(({ state }) => state === 'retry') ? found : undefined
+  })
+  expect(new Set(rows.map(({ waits }) => Math.round(waits))).size).toBeGreaterThan(3)
+})
+
+it('the job of a process that was killed runs again elsewhere', async () => {
+  const kind = jobKind<{ n: number }>('killed', { expireInSeconds: 1, retryDelaySeconds: 1 })
+  const node = openNode(database)
+  const attempts: number[] = []
+  node.jobs.work(kind, async (_, { attempt }) => void attempts.push(attempt), { pollSeconds: 0.1 })
+  const api = openNode(database, { works: false })
+  api.jobs.work(kind, async () => undefined)
+  await api.jobs.start()
+  await api.db.acrossTenants((tx) => api.jobs.send(tx, kind, { n: 1 }))
+
+  const child = spawn(
+    process.execPath,
+    [
+      join(import.meta.dirname, '../support/jobs-child.ts'),
+      JSON.stringify(database.address),
+      'killed',
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const [said] = await once(child.stdout, 'data')
+  expect(String(said)).toMatch(/^began /)
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+
+  await node.jobs.start()
+  await until('another process has done it', () => isTrue(attempts.length > 0))
+  expect(attempts).toEqual([2])
+})
+
+it('an attempt that outlives its lease is told to end, and counts as failed', async () => {
+  const kind = jobKind<{ n: number }>('endless', { expireInSeconds: 1, retries: 0 })
+  const node = openNode(database)
+  const reasons: unknown[] = []
+  node.jobs.work(kind, (_, { signal }) => {
+    signal.addEventListener('abort', () => reasons.push(signal.reason))
+    return new Promise(() => undefined)
+  })
+  await node.jobs.start()
+  await node.db.acrossTenants((tx) => node.jobs.send(tx, kind, { n: 1 }))
+  await until('it has failed', async () =>
+    isTrue((await rowsOf(database, 'endless'))[0]?.state === 'failed'),
+  )
+  expect(String(reasons[0])).toContain('not done within 1 s')
+})
+
+it('a stop lets what runs finish', async () => {
+  const kind = jobKind<{ n: number }>('finishing')
+  const node = openNode(database)
+  let finish: (() => void) | undefined
+  node.jobs.work(kind, (_, { signal }) => {
+    return new Promise((resolve) => {
+      finish = resolve
+      signal.addEventListener('abort', () => setImmediate(resolve))
+    })
+  })
+  await node.jobs.start()
+  await node.db.acrossTenants((tx) => node.jobs.send(tx, kind, { n: 1 }))
+  await until('it runs', () => finish)
+  await node.stop()
+  expect(await rowsOf(database, 'finishing')).toEqual([])
+})
+
+it.each([
+  ['that gives in to the signal', true],
+  ['that does not hear the signal', false],
+])('a stop gives a job %s back: it is due at once and has lost no retry', async (_, listens) => {
+  const name = `given-back-${listens}`
+  const kind = jobKind<{ n: number }>(name, { retries: 0, retryDelaySeconds: 1000 })
+  const [first, second] = [openNode(database), openNode(database)]
+  let began = false
+  first.jobs.work(kind, (_, { signal }) => {
+    began = true
+    return new Promise((_, reject) => {
+      if (listens) signal.addEventListener('abort', () => reject(signal.reason))
+    })
+  })
+  const attempts: number[] = []
+  second.jobs.work(kind, async (_, { attempt }) => void attempts.push(attempt))
+  await first.jobs.start()
+  await first.db.acrossTenants((tx) => first.jobs.send(tx, kind, { n: 1 }))
+  await until('it runs', () => isTrue(began))
+  await first.stop()
+  expect((await rowsOf(database, name))[0]?.state).toBe('retry')
+  await second.jobs.start()
+  await until('the other node has done it', () => isTrue(attempts.length > 0))
+  expect(attempts).toEqual([2])
+  expect(first.logged.filter(([level]) => level === 'error')).toEqual([])
+})
+
+it('an outage of the database stops nothing for good, does nothing twice and is logged once', async () => {
+  const kind = jobKind<{ n: number }>('outage', { expireInSeconds: 60 })
+  const outages = await openOutages(database)
+  const node = openNode(database, { address: outages.address })
+  const api = openNode(database, { works: false })
+  const runs: number[] = []
+  let release: () => void = () => undefined
+  const gate = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const handler = async ({ n }: { n: number }) => {
+    runs.push(n)
+    await gate
+  }
+  node.jobs.work(kind, handler, { atOnce: 2, pollSeconds: 0.05 })
+  api.jobs.work(kind, handler)
+  await node.jobs.start()
+  await api.jobs.start()
+  const send = (n: number) => api.db.acrossTenants((tx) => api.jobs.send(tx, kind, { n }))
+  await send(1)
+  await until('the first runs', () => isTrue(runs.length === 1))
+
+  await outages.down()
+  release()
+  await send(2)
+  const lines = (text: string) => node.logged.filter(([, , message]) => message.includes(text))
+  await until('the outage is noticed', () => isTrue(lines('database is away').length > 0))
+  await outages.up()
+  await until('everything is done', async () =>
+    isTrue((await rowsOf(database, 'outage')).length === 0),
+  )
+  expect(runs).toEqual([1, 2])
+  expect(lines('database is away')).toHaveLength(1)
+  expect(lines('database is back')).toHaveLength(1)
+  expect(node.logged).toHaveLength(2)
+})
+
+it('jobs go on after their connections were ended by the server, again and again', async () => {
+  const kind = jobKind<{ n: number }>('terminated')
+  const node = openNode(database)
+  const seen = new Set<number>()
+  node.jobs.work(kind, async ({ n }) => void seen.add(n), { pollSeconds: 0.05 })
+  await node.jobs.start()
+  for (let n = 0; n < 5; n += 1) {
+    await database.sql(
+      `insert into pgboss.job (name, data, policy) values ('terminated', $1, 'short')`,
+      [{ n }],
+    )
+    await database.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()
+         and usename is not null and query like '%pgboss%'`,
+    )
+    await until(`job ${n} is done`, () => isTrue(seen.has(n)))
+  }
+  expect(node.logged.filter(([level]) => level === 'error')).toEqual([])
+})

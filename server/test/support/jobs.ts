@@ -1,0 +1,132 @@
+/** Nodes that enqueue and work off jobs, on a database of a test, and a way to take it from them. */
+import { createServer, connect as dial, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import {
+  type Changes,
+  type DatabaseAddress,
+  openScopes,
+  type Scopes,
+} from '../../src/platform/db/index.ts'
+import { type Jobs, openJobs } from '../../src/platform/jobs/index.ts'
+import type { Logger } from '../../src/platform/observe/log.ts'
+import type { TestDatabase } from './database.ts'
+
+export interface JobsNode {
+  jobs: Jobs
+  db: Scopes
+  /** Every line that was logged, as `[level, fields, message]`. */
+  logged: [string, Record<string, any>, string][]
+  log: Logger
+  stop(): Promise<void>
+}
+
+const nobody: Changes = {
+  subscribe: () => undefined,
+  emit: () => undefined,
+  trusted: () => true,
+  stop: async () => undefined,
+}
+
+/** One process' worth of jobs, not started yet; stopped with the test. */
+export function openNode(
+  database: TestDatabase,
+  options: { works?: boolean; address?: DatabaseAddress } = {},
+): JobsNode {
+  const logged: JobsNode['logged'] = []
+  const at = (level: string) => (fields: object, message: string) =>
+    void logged.push([level, fields, message])
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  const db = openScopes(database.address, {
+    size: 4,
+    changes: nobody,
+    onLost: () => undefined,
+  })
+  const jobs = openJobs({
+    address: options.address ?? database.address,
+    log: log as Logger,
+    works: options.works ?? true,
+    upkeepSeconds: 1,
+  })
+  let isOpen = true
+  const stop = async () => {
+    if (!isOpen) return
+    isOpen = false
+    await jobs.stop()
+    await db.close()
+  }
+  onTestFinished(stop)
+  return { jobs, db, logged, log: log as Logger, stop }
+}
+
+/** What is in the table of jobs of one kind, with the owner's eyes. */
+export function rowsOf(database: TestDatabase, kind: string) {
+  return database.sql<{
+    id: string
+    state: string
+    retry_count: number
+    waits: number
+    output: Record<string, unknown> | null
+    data: Record<string, unknown>
+  }>(
+    `select id, state, retry_count, data, output,
+       extract(epoch from start_after - now())::float8 as waits
+     from pgboss.job where name = $1 order by created_on`,
+    [kind],
+  )
+}
+
+/** A tenant to enqueue for; answers its id. */
+export async function aTenant(database: TestDatabase): Promise<number> {
+  const [tenant] = await database.sql<{ id: number }>(
+    `insert into tenants (name, subdomain) values ('Clinic', 'clinic-' || gen_random_uuid()) returning id`,
+  )
+  return tenant?.id ?? 0
+}
+
+export interface Outages {
+  address: DatabaseAddress
+  down(): Promise<void>
+  up(): Promise<void>
+}
+
+/** A way to the database that can be cut: connections break, and new ones are refused. */
+export async function openOutages(database: TestDatabase): Promise<Outages> {
+  const sockets = new Set<Socket>()
+  const server = createServer((incoming) => {
+    const outgoing = dial(targetOf(database.address))
+    for (const [from, to] of [
+      [incoming, outgoing],
+      [outgoing, incoming],
+    ] as const) {
+      sockets.add(from)
+      from.on('error', () => to.destroy()).on('close', () => sockets.delete(from))
+      from.pipe(to)
+    }
+  })
+  const listen = (port: number) =>
+    new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve))
+  await listen(0)
+  const { port } = server.address() as { port: number }
+  const down = async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  onTestFinished(async () => {
+    if (server.listening) await down()
+  })
+  return { address: through(database.address, port), down, up: () => listen(port) }
+}
+
+function targetOf(address: DatabaseAddress) {
+  if (!('url' in address)) return { path: `${address.host}/.s.PGSQL.${address.port}` }
+  const url = new URL(address.url)
+  return { host: url.hostname, port: Number(url.port || 5432) }
+}
+
+function through(address: DatabaseAddress, port: number): DatabaseAddress {
+  if (!('url' in address)) return { ...address, host: '127.0.0.1', port }
+  const url = new URL(address.url)
+  url.host = `127.0.0.1:${port}`
+  return { url: url.href }
+}
