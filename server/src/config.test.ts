@@ -40,6 +40,8 @@ describe('an empty environment', () => {
       PASSWORD_MEMORY_KIB: 19_456,
       PASSWORD_PASSES: 2,
       SIGNING_KEY_DAYS: 90,
+      SMTP_URL: undefined,
+      MAIL_FROM: 'Wardkeep <no-reply@localhost>',
       METRICS_PORT: undefined,
       LOG_LEVEL: 'info',
     })
@@ -64,10 +66,13 @@ describe('a variable', () => {
     ['DEMO', 'true', true],
     ['PUBLIC_URL', 'https://clinic.example/app//', 'https://clinic.example/app'],
     ['TENANT_MODE', 'single', 'single'],
-    ['CORS_ORIGINS', ' https://a.example , http://b.example:8080,', [
-      'https://a.example',
-      'http://b.example:8080',
-    ]],
+    [
+      'CORS_ORIGINS',
+      ' https://a.example , http://b.example:8080,',
+      ['https://a.example', 'http://b.example:8080'],
+    ],
+    ['SMTP_URL', 'smtps://u:p@mail.example', 'smtps://u:p@mail.example'],
+    ['MAIL_FROM', 'Clinic <a@b.example>', 'Clinic <a@b.example>'],
     ['METRICS_PORT', '9100', 9100],
     ['RATE_LIMIT_PER_MINUTE', '0', 0],
   ])('%s may be "%s"', (name, text, value) => {
@@ -104,6 +109,9 @@ describe('a variable', () => {
     ['PASSWORD_MEMORY_KIB', '19455'],
     ['PASSWORD_PASSES', '1'],
     ['SIGNING_KEY_DAYS', '0'],
+    ['SMTP_URL', 'mail.example'],
+    ['SMTP_URL', 'smtp://u:p@mail.example?tls=optional'],
+    ['MAIL_FROM', 'Clinic'],
     ['METRICS_PORT', 'on'],
     ['LOG_LEVEL', 'trace'],
   ])('%s must not be "%s"', (name, text) => {
@@ -116,6 +124,16 @@ describe('a variable', () => {
       expect(fallback).not.toBe('')
     }
   })
+})
+
+test.each([
+  [undefined, 'localhost'],
+  ['https://clinic.example:8443/app', 'clinic.example'],
+  ['http://192.0.2.1', 'localhost'],
+  ['http://[::1]:8080', 'localhost'],
+])('mails of a service at %s come from %s', (PUBLIC_URL, host) => {
+  const { MAIL_FROM } = readConfig(PUBLIC_URL ? { PUBLIC_URL } : {})
+  expect(MAIL_FROM).toBe(`Wardkeep <no-reply@${host}>`)
 })
 
 describe('production', () => {
@@ -147,6 +165,7 @@ test('the faults of all variables are said at once, none with its value where th
     DEMO: 'x',
     BOOTSTRAP_ADMIN_PASSWORD: 'hunter2',
     DATABASE_URL: 'db:hunter3@host',
+    SMTP_URL: 'mail:hunter4@host',
   }
   const lines = faultsOf(env)
   expect(lines.map((line) => line.split(':')[0]).sort()).toEqual(Object.keys(env).sort())

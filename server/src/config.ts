@@ -2,8 +2,11 @@
  * The configuration: the only reader of the environment. Every variable with its meaning and
  * default stands in one table; `docs/configuration.md` is tested against it.
  */
+import { isIP } from 'node:net'
 import { StartupFault } from './lib/faults.ts'
 import { parseKey } from './platform/crypto/index.ts'
+import { parseSender } from './platform/mail/addresses.ts'
+import { parseSmtpUrl } from './platform/mail/smtp.ts'
 
 /** One variable: what it means, what it is by default (in words), and how its text is read. */
 interface Variable<T> {
@@ -156,10 +159,12 @@ export const VARIABLES = {
     read: integer(2, 2, 100),
   }),
   EMAIL_VERIFICATION: variable({
-    meaning: '`required` or `optional`: whether sign-in needs a confirmed address once SMTP_URL is set',
+    meaning:
+      '`required` or `optional`: whether sign-in needs a confirmed address once SMTP_URL is set',
     default: 'required',
     read: (text = 'required') => {
-      if (text !== 'required' && text !== 'optional') throw new Error('must be required or optional')
+      if (text !== 'required' && text !== 'optional')
+        throw new Error('must be required or optional')
       return text
     },
   }),
@@ -172,6 +177,24 @@ export const VARIABLES = {
     meaning: 'days after which a new key signs the access tokens',
     default: '90',
     read: integer(90, 1, 3650),
+  }),
+  SMTP_URL: variable({
+    meaning:
+      'mail server, `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; with `?tls=optional` also without TLS',
+    default: 'none: mails go to files in `outbox` under DATA_DIR',
+    read: (text) => {
+      if (text !== undefined) parseSmtpUrl(text)
+      return text
+    },
+  }),
+  MAIL_FROM: variable({
+    meaning: 'sender of the mails, `Name <address>`',
+    default: '`Wardkeep <no-reply@…>` with the host of PUBLIC_URL, or localhost',
+    read: (text, env) => {
+      if (text === undefined) return `Wardkeep <no-reply@${mailHost(env.PUBLIC_URL)}>`
+      if (!parseSender(text)) throw new Error('must be an address or `Name <address>`')
+      return text
+    },
   }),
   METRICS_PORT: variable({
     meaning: 'port of the Prometheus metrics, on HOST; unset for none',
@@ -211,6 +234,12 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (faults.length > 0) throw new StartupFault(...faults)
   return values as Config
+}
+
+/** An IP address is no domain that a mail could come from. */
+function mailHost(publicUrl: string | undefined): string {
+  const host = publicUrl && URL.canParse(publicUrl) ? new URL(publicUrl).hostname : ''
+  return host === '' || isIP(host.replace(/^\[(.*)\]$/, '$1')) ? 'localhost' : host
 }
 
 function postgresUrl(text: string): string {

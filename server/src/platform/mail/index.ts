@@ -1,0 +1,6 @@
+/** Mails, for the features and the composition root. */
+
+export { type Mail, type Mailer, type MailerOptions, openMailer } from './mailer.ts'
+export { outboxTransport } from './outbox.ts'
+export { smtpTransport } from './smtp.ts'
+export type { MailTransport } from './transport.ts'

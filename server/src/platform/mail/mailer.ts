@@ -1,0 +1,97 @@
+/**
+ * Mails: written on the transaction of their cause, carried away by a job that tries for about two
+ * days. What they say holds tokens, so it is sealed for as long as it waits.
+ *
+ * A mail is done once the other side has accepted it. The one way to a double is a process or
+ * connection that dies between that acceptance and its being noted here, which SMTP cannot rule
+ * out (RFC 5321, 4.1.1.4); both then carry the same Message-ID.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../lib/clock.ts'
+import type { Sealer } from '../crypto/index.ts'
+import type { TenantTx } from '../db/index.ts'
+import { type Jobs, jobKind } from '../jobs/index.ts'
+import type { Logger } from '../observe/log.ts'
+import { isMailable, parseSender } from './addresses.ts'
+import { compose } from './compose.ts'
+import { MailRefused, type MailTransport } from './transport.ts'
+
+export interface Mail {
+  to: string
+  subject: string
+  text: string
+  html: string
+}
+
+export interface Mailer {
+  /** Writes the mail on the transaction of its cause; a retried job sends it. */
+  send(tx: TenantTx, mail: Mail): Promise<void>
+  /** Whether mails reach people (SMTP), and not only the outbox folder. */
+  readonly isConfigured: boolean
+}
+
+/** 30 s, 1 min, 2 min … up to 4 h, scattered: about two days in all. */
+const SEND = jobKind<{ sealed: string }>('mail.send', {
+  retries: 20,
+  retryDelaySeconds: 30,
+  retryBackoff: true,
+  retryDelayMaxSeconds: 4 * 60 * 60,
+  expireInSeconds: 30 * 60,
+})
+
+const placeOf = (id: string) => `pgboss.job.data:${id}`
+
+export interface MailerOptions {
+  jobs: Jobs
+  sealer: Sealer
+  transport: MailTransport
+  /** `Wardkeep <no-reply@clinic.org>` */
+  from: string
+  log: Logger
+  clock: Clock
+  /** How often this process asks for mails of others and for second attempts; 5 unless a test cannot wait. */
+  pollSeconds?: number
+}
+
+export function openMailer(options: MailerOptions): Mailer {
+  const { jobs, sealer, transport, log, clock, pollSeconds = 5 } = options
+  const from = parseSender(options.from)
+  if (!from) throw new TypeError('the sender of mails is not an address')
+
+  jobs.work(
+    SEND,
+    async ({ sealed }, { id, attempt }) => {
+      const text = sealer.open(Buffer.from(sealed, 'base64'), placeOf(id)).toString('utf8')
+      const { time, ...mail } = JSON.parse(text) as Mail & { time: number }
+      try {
+        if (!isMailable(mail.to)) throw new MailRefused('its address cannot be written to')
+        const message = await compose({ ...mail, id, time, from })
+        const { file } = await transport.deliver({
+          id,
+          time,
+          from: from.address,
+          to: mail.to,
+          message,
+        })
+        if (file)
+          log.info({ id, file }, 'a mail is in the outbox; without SMTP_URL it goes no further')
+        else log.info({ id, attempt }, 'a mail was sent')
+      } catch (error) {
+        // Trying again would be refused again, and harms the sender's name with the server.
+        if (!(error instanceof MailRefused)) throw error
+        log.error({ job: SEND.name, id, attempt }, `a mail was not sent: ${error.message}`)
+      }
+    },
+    { atOnce: 4, pollSeconds },
+  )
+
+  return {
+    isConfigured: transport.reachesPeople,
+    async send(tx, { to, subject, text, html }) {
+      const id = randomUUID()
+      const content = JSON.stringify({ to, subject, text, html, time: clock.now() })
+      const sealed = sealer.seal(Buffer.from(content), placeOf(id)).toString('base64')
+      await jobs.send(tx, SEND, { sealed }, { id })
+    },
+  }
+}

@@ -1,0 +1,42 @@
+/** What carries mails away, and the two ways in which it fails. */
+
+/** A mail as it goes over the wire, with its envelope. */
+export interface Letter {
+  /** The same at every attempt. */
+  id: string
+  /** When it was written, in milliseconds since the Unix epoch. */
+  time: number
+  from: string
+  to: string
+  /** RFC 5322. */
+  message: Buffer
+}
+
+export interface MailTransport {
+  /** Whether mails reach people, and not only a folder. */
+  readonly reachesPeople: boolean
+  /**
+   * Hands a letter over for good. Answers the file, if that is where it went.
+   * @throws MailRefused when it will never be taken, anything else when it may be later
+   */
+  deliver(letter: Letter): Promise<{ file?: string }>
+}
+
+/**
+ * The letter will never be taken. Like `MailFault` it says nothing of what the other side said:
+ * servers quote the address, and a message must not end up in a log.
+ */
+export class MailRefused extends Error {
+  override readonly name = 'MailRefused'
+}
+
+/** The letter could not be handed over now. */
+export class MailFault extends Error {
+  override readonly name = 'MailFault'
+  readonly code: string
+
+  constructor(message: string, code: string) {
+    super(message)
+    this.code = code
+  }
+}

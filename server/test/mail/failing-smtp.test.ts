@@ -1,0 +1,108 @@
+/** SMTP servers fail in many ways: no mail is lost by it, none is sent twice, nothing leaks. */
+import { beforeEach, expect, it } from 'vitest'
+import { smtpTransport } from '../../src/platform/mail/index.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { rowsOf } from '../support/jobs.ts'
+import { type MailNode, openMailNode } from '../support/mail.ts'
+import { type Fate, openSmtp } from '../support/smtp.ts'
+
+let database: TestDatabase
+
+beforeEach(async () => {
+  database = await migratedDatabase()
+})
+
+/** Silence for longer than this counts as a stall. */
+const PATIENCE_MS = 2000
+const node = (port: number) =>
+  openMailNode(database, smtpTransport(`smtp://127.0.0.1:${port}`, PATIENCE_MS))
+
+const linesOf = (sender: MailNode, level: string) =>
+  sender.logged.filter(([found]) => found === level)
+
+/** Neither what the mail says nor whom it goes to, also not as servers quote it. */
+async function expectNoTraces(sender: MailNode): Promise<void> {
+  const traces = await sender.traces()
+  for (const secret of ['tok-4711', 'anna', 'clinic.test', 'Reset your password'])
+    expect(traces).not.toContain(secret)
+}
+
+const passing: [string, Fate][] = [
+  ['is busy when the recipient is named', { at: 'recipient', code: 450 }],
+  ['is busy when the mail was read', { at: 'data', code: 451 }],
+  ['refuses the sender, which the operator can mend', { at: 'sender', code: 550 }],
+  ['wants a sign-in first', { at: 'recipient', code: 530 }],
+  ['is silent from the start', 'stall at the greeting'],
+  ['is silent at the end', 'stall at the end'],
+  ['dies while it reads', 'die in DATA'],
+]
+
+it.each(passing)('a server that %s gets the mail on the third try', async (_, fate) => {
+  const smtp = await openSmtp({ fates: [fate, fate] })
+  const sender = await node(smtp.port)
+  await sender.send()
+  await until('it failed once', () => linesOf(sender, 'warn')[0])
+  await expectNoTraces(sender)
+  await sender.untilNoneWaits()
+  expect(smtp.accepted).toHaveLength(1)
+  expect(smtp.connections()).toBe(3)
+  expect(linesOf(sender, 'warn')).toHaveLength(2)
+  expect(linesOf(sender, 'error')).toEqual([])
+  await expectNoTraces(sender)
+})
+
+it.each([
+  ['the recipient', { at: 'recipient', code: 550 }],
+  ['the mail', { at: 'data', code: 554 }],
+] as const)(
+  '%s refused for good is not tried again, and logged without the address',
+  async (_, fate) => {
+    const smtp = await openSmtp({ fates: [fate] })
+    const sender = await node(smtp.port)
+    await sender.send()
+    await until('it was given up', () => linesOf(sender, 'error')[0])
+    await sender.untilNoneWaits()
+    expect(smtp.connections()).toBe(1)
+    expect(smtp.accepted).toEqual([])
+    expect(await rowsOf(database, 'mail.send')).toEqual([])
+    expect(linesOf(sender, 'error')).toHaveLength(1)
+    expect(linesOf(sender, 'error')[0]?.[1]).toMatchObject({ job: 'mail.send', attempt: 1 })
+    expect(linesOf(sender, 'error')[0]?.[2]).toContain(`answered ${fate.code}`)
+    await expectNoTraces(sender)
+  },
+)
+
+it('a server that refuses connections gets the mail when it is back', async () => {
+  const { port, close } = await openSmtp()
+  await close()
+  const sender = await node(port)
+  await sender.send()
+  await until('it failed once', () => linesOf(sender, 'warn')[0])
+  expect(String(linesOf(sender, 'warn')[0]?.[1].err)).toContain('ECONNREFUSED')
+  const back = await openSmtp({ port })
+  await sender.untilNoneWaits()
+  expect(back.accepted).toHaveLength(1)
+})
+
+it('of many mails through a server that fails in every way none is lost and none arrives twice', async () => {
+  const fates = Array.from({ length: 21 }, (_, n) => passing[n % passing.length]?.[1] ?? 'accept')
+  const smtp = await openSmtp({ fates })
+  const sender = await node(smtp.port)
+  const subjects = Array.from({ length: 25 }, (_, n) => `mail ${n}`)
+  await Promise.all(subjects.map((subject) => sender.send({ subject })))
+  await sender.untilNoneWaits()
+  expect(smtp.accepted.map(({ mail }) => mail.subject ?? '').toSorted()).toEqual(
+    subjects.toSorted(),
+  )
+  expect(new Set(smtp.accepted.map(({ mail }) => mail.messageId)).size).toBe(subjects.length)
+})
+
+it("a mail's Message-ID is made of its job's id, the same at every attempt", async () => {
+  const smtp = await openSmtp({ fates: [{ at: 'data', code: 451 }] })
+  const sender = await node(smtp.port)
+  await sender.send()
+  const job = await until('it waits', async () => (await rowsOf(database, 'mail.send'))[0])
+  await sender.untilNoneWaits()
+  expect(smtp.accepted[0]?.mail.messageId).toBe(`<${job.id}@wardkeep.test>`)
+})

@@ -1,0 +1,75 @@
+/** Without SMTP, mails are files that any mail reader opens, and the log says where. */
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import PostalMime from 'postal-mime'
+import { expect, it, onTestFinished } from 'vitest'
+import { outboxTransport } from '../../src/platform/mail/index.ts'
+import { migratedDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { MAIL, openMailNode } from '../support/mail.ts'
+
+async function openOutbox() {
+  const parent = await mkdtemp('/tmp/wardkeep-outbox-')
+  onTestFinished(() => rm(parent, { recursive: true, force: true }))
+  const folder = join(parent, 'data', 'outbox')
+  const node = await openMailNode(await migratedDatabase(), outboxTransport(folder))
+  const files = async () => (await readdir(folder)).map((name) => join(folder, name))
+  return { node, folder, files, read: async (file = '') => PostalMime.parse(await readFile(file)) }
+}
+
+it('a mail is one file that only the service can read, named by the log', async () => {
+  const { node, folder, files, read } = await openOutbox()
+  await node.send({ to: 'jürgen@clinic.test', subject: 'Passwort zurücksetzen' })
+  await node.untilNoneWaits()
+  const [file = '', ...others] = await files()
+  expect(others).toEqual([])
+  expect(file).toMatch(/\/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z-[0-9a-f-]{36}\.eml$/)
+  expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600')
+  expect(((await stat(folder)).mode & 0o777).toString(8)).toBe('700')
+  const mail = await read(file)
+  expect(mail.subject).toBe('Passwort zurücksetzen')
+  expect(mail.to?.[0]?.address).toBe('jürgen@clinic.test')
+  expect(mail.text?.trim()).toBe(MAIL.text)
+  expect(mail.html?.trim()).toBe(MAIL.html)
+  expect(Date.parse(mail.date ?? '')).toBeGreaterThan(Date.now() - 60_000)
+  expect(node.mailer.isConfigured).toBe(false)
+  expect(node.logged.filter(([, fields]) => fields.file === file)).toHaveLength(1)
+  expect(await node.traces()).not.toContain('tok-4711')
+})
+
+it('the file is RFC 5322: CRLF at every line, one blank line after the headers, nothing but ASCII in them', async () => {
+  const { node, files } = await openOutbox()
+  await node.send({ subject: 'Naïve façade', text: 'ä\nb\r\nc' })
+  await node.untilNoneWaits()
+  const text = await readFile((await files())[0] ?? '', 'latin1')
+  expect(text).not.toMatch(/[^\r]\n|\r[^\n]/)
+  const head = text.slice(0, text.indexOf('\r\n\r\n'))
+  for (const line of head.split('\r\n'))
+    expect(line).toMatch(/^([\x21-\x39\x3b-\x7e]+: |[ \t])[ -~\t]*$/)
+  for (const name of ['Date', 'From', 'To', 'Subject', 'Message-ID', 'MIME-Version'])
+    expect(head.match(new RegExp(`^${name}: `, 'gm'))).toHaveLength(1)
+})
+
+it('a subject with line breaks adds no header and no recipient', async () => {
+  const { node, files, read } = await openOutbox()
+  await node.send({ subject: 'Hello\r\nBcc: eve@evil.test\r\n\r\n<b>body</b>\u2028\u0000end' })
+  await node.untilNoneWaits()
+  const mail = await read((await files())[0])
+  expect(mail.subject).toBe('Hello Bcc: eve@evil.test <b>body</b> end')
+  expect(mail.bcc ?? []).toEqual([])
+  expect(mail.text?.trim()).toBe(MAIL.text)
+})
+
+it.each([
+  ['a line break', 'anna@clinic.test\r\nBcc: eve@evil.test'],
+  ['a second address', 'anna@clinic.test, eve@evil.test'],
+  ['a name with another address', '"anna@clinic.test" <eve@evil.test>'],
+  ['no domain', 'anna@'],
+])('an address with %s is written to nobody, and logged without it', async (_, to) => {
+  const { node } = await openOutbox()
+  await node.send({ to })
+  await until('it was refused', () => node.logged.find(([level]) => level === 'error'))
+  await node.untilNoneWaits()
+  expect(node.logged.some(([, { file }]) => file)).toBe(false)
+  expect(await node.traces()).not.toContain('eve')
+})

@@ -1,0 +1,122 @@
+/** A real SMTP server in the test's process, which takes mails or fails in the ways asked for. */
+import PostalMime, { type Email } from 'postal-mime'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { onTestFinished } from 'vitest'
+
+export interface Accepted {
+  from: string
+  to: string[]
+  isSecure: boolean
+  raw: string
+  mail: Email
+}
+
+/** What befalls one delivery; `accept` is the rule. */
+export type Fate =
+  | 'accept'
+  | 'stall at the greeting'
+  | 'stall at the end'
+  | 'die in DATA'
+  | { at: 'sender' | 'recipient' | 'data'; code: number }
+
+export interface SmtpServer {
+  port: number
+  /** What it has answered 250 to. */
+  accepted: Accepted[]
+  /** How many connections were made. */
+  connections(): number
+  /** What was signed in with. */
+  passwords: string[]
+  close(): Promise<void>
+}
+
+export interface SmtpOptions {
+  /** The fate of each connection in turn; those that come after are accepted. */
+  fates?: Fate[]
+  port?: number
+  tls?: { key: string; cert: string }
+  /** TLS from the first byte, as smtps has it. */
+  isImplicit?: boolean
+}
+
+const refusal = (code: number, address: string | null) =>
+  // Like real servers, it quotes the address.
+  Object.assign(new Error(`<${address}>: refused`), { responseCode: code })
+
+export async function openSmtp(options: SmtpOptions = {}): Promise<SmtpServer> {
+  const fates = [...(options.fates ?? [])]
+  const byConnection = new Map<string, Fate>()
+  const accepted: Accepted[] = []
+  const passwords: string[] = []
+  const fateOf = ({ id }: { id: string }) => byConnection.get(id) ?? 'accept'
+  const refusedAt = (session: { id: string }, at: string) => {
+    const fate = fateOf(session)
+    return typeof fate === 'object' && fate.at === at ? fate.code : undefined
+  }
+  const handlers: SMTPServerOptions = {
+    onConnect(session, done) {
+      const fate = fates.shift() ?? 'accept'
+      byConnection.set(session.id, fate)
+      if (fate !== 'stall at the greeting') done()
+    },
+    onAuth({ password }, _, done) {
+      passwords.push(password ?? '')
+      done(null, { user: 'someone' })
+    },
+    onMailFrom({ address }, session, done) {
+      const code = refusedAt(session, 'sender')
+      done(code ? refusal(code, address) : null)
+    },
+    onRcptTo({ address }, session, done) {
+      const code = refusedAt(session, 'recipient')
+      done(code ? refusal(code, address) : null)
+    },
+    onData(stream, session, done) {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        if (fateOf(session) === 'die in DATA') cut(session.id)
+      })
+      stream.on('end', async () => {
+        const code = refusedAt(session, 'data')
+        if (code) return done(refusal(code, 'anna@clinic.test'))
+        if (fateOf(session) !== 'accept') return
+        const raw = Buffer.concat(chunks).toString('latin1')
+        const { mailFrom, rcptTo } = session.envelope
+        accepted.push({
+          from: mailFrom ? mailFrom.address : '',
+          to: rcptTo.map(({ address }) => address),
+          isSecure: session.secure,
+          raw,
+          mail: await PostalMime.parse(raw),
+        })
+        done()
+      })
+    },
+  }
+  const server = new SMTPServer({
+    authOptional: true,
+    allowInsecureAuth: true,
+    closeTimeout: 50,
+    disabledCommands: options.tls ? [] : ['STARTTLS'],
+    disableReverseLookup: true,
+    secure: options.isImplicit ?? false,
+    ...options.tls,
+    ...handlers,
+  })
+  function cut(id: string): void {
+    for (const connection of server.connections)
+      if (connection.session?.id === id) connection._socket.destroy()
+  }
+  server.on('error', () => undefined)
+  await new Promise<void>((resolve) => void server.listen(options.port ?? 0, '127.0.0.1', resolve))
+  const { port } = server.server.address() as { port: number }
+  let isOpen = true
+  const close = async () => {
+    if (!isOpen) return
+    isOpen = false
+    await new Promise<void>((resolve) => void server.close(resolve))
+  }
+  onTestFinished(close)
+  return { port, accepted, passwords, connections: () => byConnection.size, close }
+}
