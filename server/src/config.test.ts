@@ -64,10 +64,11 @@ describe('a variable', () => {
     ['DEMO', 'true', true],
     ['PUBLIC_URL', 'https://clinic.example/app//', 'https://clinic.example/app'],
     ['TENANT_MODE', 'single', 'single'],
-    ['CORS_ORIGINS', ' https://a.example , http://b.example:8080,', [
-      'https://a.example',
-      'http://b.example:8080',
-    ]],
+    [
+      'CORS_ORIGINS',
+      ' https://a.example , http://b.example:8080,',
+      ['https://a.example', 'http://b.example:8080'],
+    ],
     ['METRICS_PORT', '9100', 9100],
     ['RATE_LIMIT_PER_MINUTE', '0', 0],
   ])('%s may be "%s"', (name, text, value) => {
