@@ -6,7 +6,7 @@ import { migratedDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import type { Scopes } from '../db/index.ts'
 import { append, SYSTEM } from './append.ts'
-import { follow, type JournalEntry, type ReaderOptions } from './follow.ts'
+import { follow, type JournalEntry, type ReaderOptions } from './index.ts'
 
 let db: Scopes
 

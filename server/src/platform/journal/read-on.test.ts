@@ -5,7 +5,7 @@ import { eventually } from '../../../test/sessions/users.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from './append.ts'
-import { type JournalEntry, type ReaderOptions, readOn } from './follow.ts'
+import { type JournalEntry, type ReaderOptions, readOn } from './index.ts'
 
 let database: TestDatabase
 let db: Scopes
