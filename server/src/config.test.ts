@@ -39,6 +39,8 @@ describe('an empty environment', () => {
       AUTH_RATE_LIMIT_PER_MINUTE: 600,
       PASSWORD_MEMORY_KIB: 19_456,
       PASSWORD_PASSES: 2,
+      EMAIL_VERIFICATION: 'required',
+      TENANT_PURGE_DAYS: 30,
       SIGNING_KEY_DAYS: 90,
       SMTP_URL: undefined,
       MAIL_FROM: 'Wardkeep <no-reply@localhost>',

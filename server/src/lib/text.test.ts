@@ -9,9 +9,12 @@ const nested = (levels: number): unknown => {
 }
 
 describe('text', () => {
-  test.each(['', 'plain', 'Zoë 漢字 👩‍⚕️', '\u0001\u001f\uffff', '\u{10ffff}'])('%j can be stored', (text) => {
-    expect(isStorable(text)).toBe(true)
-  })
+  test.each(['', 'plain', 'Zoë 漢字 👩‍⚕️', '\u0001\u001f\uffff', '\u{10ffff}'])(
+    '%j can be stored',
+    (text) => {
+      expect(isStorable(text)).toBe(true)
+    },
+  )
 
   test.each(['\0', 'a\0b', '\ud800', 'x\udfffy', '\udc00\ud800'])('%j cannot', (text) => {
     expect(isStorable(text)).toBe(false)

@@ -22,7 +22,9 @@ const cutListener = `select pg_terminate_backend(pid) from pg_stat_activity
 test('a node hears the topics of others one by one, in their order', async () => {
   const { database, changes, heard } = await node()
   heard.length = 0
-  await database.sql(`select pg_notify('${CHANNEL}', 'user:5 session:a'), pg_notify('${CHANNEL}', 'keys')`)
+  await database.sql(
+    `select pg_notify('${CHANNEL}', 'user:5 session:a'), pg_notify('${CHANNEL}', 'keys')`,
+  )
   await until('all is heard', () => heard.length === 3 || undefined)
   expect(heard).toEqual(['user:5', 'session:a', 'keys'])
   await changes.stop()
@@ -62,7 +64,10 @@ test('a lost listener is not trusted until another listens, and what was missed 
 test('a database that cannot be reached is waited for, and nothing is trusted meanwhile', async () => {
   const address = { host: '127.0.0.1', port: 1, user: 'nobody', database: 'nothing' }
   const tried: string[] = []
-  const log = { ...silentLog, warn: (_: unknown, message?: string) => void tried.push(message ?? '') }
+  const log = {
+    ...silentLog,
+    warn: (_: unknown, message?: string) => void tried.push(message ?? ''),
+  }
   const changes = watchChanges(address, log as typeof silentLog)
   expect(changes.trusted()).toBe(false)
   // The topics of this node need no listener.

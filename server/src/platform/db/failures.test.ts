@@ -52,10 +52,13 @@ describe('a database that is away', () => {
 })
 
 describe('a lost race', () => {
-  test.each(['40P01', '40001'])('%s may be run again, and is a conflict when it may no more', (code) => {
-    expect(isRetryable(thrown({ code }))).toBe(true)
-    expect(problemOf(thrown({ code }))).toMatchObject({ code: 'conflict' })
-  })
+  test.each(['40P01', '40001'])(
+    '%s may be run again, and is a conflict when it may no more',
+    (code) => {
+      expect(isRetryable(thrown({ code }))).toBe(true)
+      expect(problemOf(thrown({ code }))).toMatchObject({ code: 'conflict' })
+    },
+  )
 
   test('for a lock is a conflict, and is not run again', () => {
     expect(isRetryable(thrown({ code: '55P03' }))).toBe(false)

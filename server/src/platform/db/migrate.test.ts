@@ -26,9 +26,9 @@ describe('migrations', () => {
       Array.from({ length: 6 }, () => migrate(database.address, silentLog)),
     )
     expect(new Set(versions)).toEqual(new Set([wanted.at(-1)?.version]))
-    expect(await database.sql('select version, checksum from migrations order by applied_at, version')).toEqual(
-      wanted.map(({ version, checksum }) => ({ version, checksum })),
-    )
+    expect(
+      await database.sql('select version, checksum from migrations order by applied_at, version'),
+    ).toEqual(wanted.map(({ version, checksum }) => ({ version, checksum })))
   })
 
   test('are numbered from 1 without a gap', async () => {
@@ -72,7 +72,9 @@ describe('a database', () => {
 
   test('of a newer release is refused, with both versions named', async () => {
     const database = await migratedDatabase()
-    await database.sql(`insert into migrations (version, name, checksum) values (9999, 'later', 'x')`)
+    await database.sql(
+      `insert into migrations (version, name, checksum) values (9999, 'later', 'x')`,
+    )
     expect(await refusal(database)).toEqual([
       expect.stringMatching(/has schema 9999, this release knows \d+: start the newer release/),
     ])
@@ -81,12 +83,16 @@ describe('a database', () => {
   test('whose migration had other content is refused, with that one named', async () => {
     const database = await migratedDatabase()
     await database.sql(`update migrations set checksum = 'other' where version = 2`)
-    expect(await refusal(database)).toEqual([expect.stringMatching(/^Migration 0002_tenants\.sql /)])
+    expect(await refusal(database)).toEqual([
+      expect.stringMatching(/^Migration 0002_tenants\.sql /),
+    ])
   })
 
   test('with a migration missing in between is refused', async () => {
     const database = await migratedDatabase()
     await database.sql('delete from migrations where version = 1')
-    expect(await refusal(database)).toEqual([expect.stringMatching(/^Migration 0002_tenants\.sql /)])
+    expect(await refusal(database)).toEqual([
+      expect.stringMatching(/^Migration 0002_tenants\.sql /),
+    ])
   })
 })

@@ -2,6 +2,7 @@
  * The only way to the tables: a transaction in one tenant, or one across tenants. The scope is
  * part of the transaction, so row-level security holds it even where a query forgets to.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
@@ -106,6 +107,8 @@ export function openScopes(
         return await once(tenantId, mode, work)
       } catch (error) {
         if (tried >= TRIES || !isRetryable(error)) throw error
+        // Let the winner go on: at once, the two would meet in the same places again.
+        await delay(tried * (20 + Math.random() * 30))
       }
     }
   }

@@ -30,9 +30,9 @@ function parse(request: FastifyRequest, bytes: Buffer): unknown {
       constructorAction: 'remove',
     })
   } catch (error) {
-    throw jsonInvalid(
-      error instanceof SyntaxError ? (error.message.split('"')[0] ?? '') : 'not JSON',
-    )
+    // Up to the quote: what follows there is the body itself, which may hold a secret.
+    const said = (error as Error).message.split('"')[0]?.replace(/[\s,.]+$/, '')
+    throw jsonInvalid(said || 'the body is not valid JSON')
   }
 }
 

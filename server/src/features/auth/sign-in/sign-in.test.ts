@@ -1,0 +1,21 @@
+/** Which tenant a host name stands for. */
+import { expect, test } from 'vitest'
+import { subdomainOf } from './sign-in.service.ts'
+
+test.each([
+  ['demo.clinic.example', 'demo'],
+  ['demo.clinic.example:8443', 'demo'],
+  ['DEMO.Clinic.Example', 'demo'],
+  ['clinic.example', undefined],
+  ['clinic.example:8443', undefined],
+  ['.clinic.example', undefined],
+  ['a.b.clinic.example', undefined],
+  ['democlinic.example', undefined],
+  ['demo.clinic.example.evil.test', undefined],
+  ['demo.other.example', undefined],
+  ['127.0.0.1', undefined],
+  ['[::1]:8080', undefined],
+  ['', undefined],
+])('the host "%s" stands for %s', (host, subdomain) => {
+  expect(subdomainOf(host, 'clinic.example')).toBe(subdomain)
+})

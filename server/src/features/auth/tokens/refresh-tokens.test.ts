@@ -1,0 +1,74 @@
+/** The text of refresh tokens: what can be one, and the one successor that each has. */
+import { describe, expect, test } from 'vitest'
+import { newRefreshToken, newSalt, parseRefreshToken, successorOf } from './refresh-tokens.ts'
+
+describe('a refresh token', () => {
+  test('is read back as it was made', () => {
+    const token = newRefreshToken(42)
+    expect(token.text).toMatch(/^42\.[\w-]{43}$/)
+    expect(parseRefreshToken(token.text)).toEqual(token)
+  })
+
+  test('is never made twice', () => {
+    const texts = Array.from({ length: 1000 }, () => newRefreshToken(1).text)
+    expect(new Set(texts).size).toBe(1000)
+  })
+
+  test('has a hash of its whole text: the tenant in front cannot be exchanged', () => {
+    const token = newRefreshToken(1)
+    const moved = parseRefreshToken(token.text.replace(/^1/, '2'))
+    expect(moved?.tenantId).toBe(2)
+    expect(moved?.hash).not.toEqual(token.hash)
+  })
+
+  const secret = 'A'.repeat(43)
+  test.each([
+    '',
+    '.',
+    secret,
+    `.${secret}`,
+    `0.${secret}`,
+    `01.${secret}`,
+    `-1.${secret}`,
+    `1e3.${secret}`,
+    `1.5.${secret}`,
+    ` 1.${secret}`,
+    `1.${secret} `,
+    `1.${secret}\n`,
+    `1.${secret.slice(1)}`,
+    `1.${secret}A`,
+    `1.${'ä'.repeat(43)}`,
+    `٣.${secret}`,
+    `9007199254740992.${secret}`,
+    `9999999999999999.${secret}`,
+    `99999999999999999999.${secret}`,
+  ])('is not "%s"', (text) => {
+    expect(parseRefreshToken(text)).toBeUndefined()
+  })
+
+  test('may belong to the last tenant that numbers reach', () => {
+    expect(parseRefreshToken(`9007199254740991.${secret}`)?.tenantId).toBe(Number.MAX_SAFE_INTEGER)
+  })
+})
+
+describe('a successor', () => {
+  const spent = newRefreshToken(7)
+  const salt = newSalt()
+
+  test('is the same each time, and of the same tenant', () => {
+    const successor = successorOf(spent, salt)
+    expect(successorOf(spent, salt)).toEqual(successor)
+    expect(parseRefreshToken(successor.text)).toEqual(successor)
+    expect(successor.tenantId).toBe(7)
+  })
+
+  test('is another for another salt or another spent token', () => {
+    const texts = [
+      successorOf(spent, salt),
+      successorOf(spent, newSalt()),
+      successorOf(newRefreshToken(7), salt),
+      spent,
+    ].map(({ text }) => text)
+    expect(new Set(texts).size).toBe(4)
+  })
+})

@@ -1,0 +1,100 @@
+/** The root key: how it may be written, and the file that keeps it. */
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { StartupFault } from '../../lib/faults.ts'
+import type { Logger } from '../observe/log.ts'
+import { ownKey, parseKey, readKeyFile } from './root-key.ts'
+
+const KEY = Buffer.from(Array.from({ length: 32 }, (_, index) => index * 7 + 100))
+let folder: string
+let said: unknown[][]
+const log = {
+  warn: (...line: unknown[]) => void said.push(line),
+} as unknown as Logger
+
+beforeEach(async () => {
+  said = []
+  folder = await mkdtemp(join(tmpdir(), 'wardkeep-root-key-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+})
+
+describe('a key is read', () => {
+  test.each([
+    ['hex', KEY.toString('hex')],
+    ['hex in upper case', KEY.toString('hex').toUpperCase()],
+    ['base64', KEY.toString('base64')],
+    ['base64 without padding', KEY.toString('base64').replace('=', '')],
+    ['base64url', KEY.toString('base64url')],
+    ['base64 with a line break', `${KEY.toString('base64')}\n`],
+    ['hex among spaces', `  ${KEY.toString('hex')}\t\r\n`],
+  ])('from %s', (_, text) => {
+    expect(parseKey(text)).toEqual(KEY)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['31 bytes', KEY.subarray(1).toString('base64')],
+    ['33 bytes', Buffer.concat([KEY, KEY.subarray(31)]).toString('base64')],
+    ['63 hex digits', KEY.toString('hex').slice(1)],
+    ['65 hex digits', `${KEY.toString('hex')}0`],
+    ['hex that is none', `g${KEY.toString('hex').slice(1)}`],
+    ['words', 'correct horse battery staple'],
+    ['two keys', `${KEY.toString('base64')}\n${KEY.toString('base64')}`],
+  ])('not from %s', (_, text) => {
+    expect(parseKey(text)).toBeUndefined()
+  })
+})
+
+describe('a key file', () => {
+  test('that holds a key is read', async () => {
+    await writeFile(join(folder, 'key'), `${KEY.toString('hex')}\n`)
+    expect(await readKeyFile(join(folder, 'key'))).toEqual(KEY)
+  })
+
+  test.each([
+    ['is missing', undefined],
+    ['is empty', ''],
+    ['is half written', KEY.toString('base64').slice(0, 20)],
+  ])('that %s stops the start and is named, without what it holds', async (_, text) => {
+    const file = join(folder, 'key')
+    if (text !== undefined) await writeFile(file, text)
+    const fault = await readKeyFile(file).catch((error: unknown) => error)
+    expect(fault).toBeInstanceOf(StartupFault)
+    expect((fault as StartupFault).message).toContain(file)
+    if (text) expect((fault as StartupFault).message).not.toContain(text)
+  })
+})
+
+describe("the data folder's own key", () => {
+  test('is made once, for nobody else to read, and the log says so without it', async () => {
+    const deep = join(folder, 'not', 'yet')
+    const key = await ownKey(deep, log)
+    expect(key).toHaveLength(32)
+    expect(await ownKey(deep, log)).toEqual(key)
+    expect((await stat(join(deep, 'root.key'))).mode & 0o777).toBe(0o600)
+    expect(await readdir(deep)).toEqual(['root.key'])
+    expect(said).toHaveLength(1)
+    const text = JSON.stringify(said)
+    expect(text).toContain('root.key')
+    expect(text).not.toContain(key.toString('base64'))
+  })
+
+  test('is another in every folder', async () => {
+    const keys = [await ownKey(join(folder, 'a'), log), await ownKey(join(folder, 'b'), log)]
+    expect(keys[0]).not.toEqual(keys[1])
+  })
+
+  test('is never the draft that a crash has left', async () => {
+    await writeFile(join(folder, 'root.key.4711'), KEY.toString('base64').slice(0, 10))
+    const key = await ownKey(folder, log)
+    expect(await readFile(join(folder, 'root.key'), 'utf8')).toBe(`${key.toString('base64')}\n`)
+  })
+
+  test('is not made anew over one that is damaged', async () => {
+    await writeFile(join(folder, 'root.key'), 'half a k')
+    await expect(ownKey(folder, log)).rejects.toBeInstanceOf(StartupFault)
+    expect(await readFile(join(folder, 'root.key'), 'utf8')).toBe('half a k')
+  })
+})

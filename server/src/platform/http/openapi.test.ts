@@ -1,0 +1,131 @@
+/** The OpenAPI document, as it is made from what operations declare. */
+import Type from 'typebox'
+import { describe, expect, test } from 'vitest'
+import { FreeForm, Id, Name, Nullable, OneOf } from '../../lib/shapes.ts'
+import { admins, anyone } from '../access/index.ts'
+import { openApiDocument, openapiOperation } from './openapi.ts'
+import { operation, statusesOf } from './operation.ts'
+
+const Ward = Type.Object({ id: Id, name: Name, head: Nullable(Id) }, { $id: 'Ward' })
+
+const change = operation({
+  method: 'PUT',
+  path: '/wards/{ward_id}',
+  id: 'changeWard',
+  summary: 'Change a ward',
+  tag: 'Wards',
+  access: admins,
+  params: Type.Object({ ward_id: Id }),
+  query: Type.Object({
+    depth: Type.Integer({ default: 1 }),
+    mode: OneOf(['a', 'b']),
+    note: Type.Optional(Type.String()),
+  }),
+  body: Type.Object({ name: Type.Optional(Name), settings: Type.Optional(FreeForm) }),
+  success: [200, Ward],
+  refusals: [404, 409],
+  handle: () => ({ id: 1, name: 'x', head: null }),
+})
+const remove = operation({
+  method: 'DELETE',
+  path: '/wards/{ward_id}',
+  id: 'deleteWard',
+  summary: 'Delete a ward',
+  tag: 'Wards',
+  access: admins,
+  params: Type.Object({ ward_id: Id }),
+  success: [204, null],
+  handle: () => undefined,
+})
+const alive = operation({
+  method: 'GET',
+  path: '/alive',
+  id: 'alive',
+  summary: 'Alive',
+  tag: 'Health',
+  access: anyone,
+  success: [200, Type.Object({ ok: Type.Boolean() })],
+  handle: () => ({ ok: true }),
+})
+const self = openapiOperation([change, remove, alive], '1.2.3')
+
+// The tests read into it as a client would.
+const document: any = openApiDocument([change, remove, alive], '1.2.3')
+
+describe('the document', () => {
+  test('is OpenAPI 3.1 of the version, with its paths in order and each method under its path', () => {
+    expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '1.2.3' } })
+    expect(Object.keys(document.paths)).toEqual(['/alive', '/wards/{ward_id}'])
+    expect(Object.keys(document.paths['/wards/{ward_id}']).sort()).toEqual(['delete', 'put'])
+    expect(document.tags.map(({ name }: { name: string }) => name)).toEqual(['Health', 'Wards'])
+  })
+
+  test('has every status that an operation can answer, and no other', () => {
+    for (const op of [change, remove, alive]) {
+      const { responses } = document.paths[op.path][op.method.toLowerCase()]
+      expect(Object.keys(responses).map(Number)).toEqual(statusesOf(op))
+    }
+  })
+
+  test('names the named schemas once and refers to them', () => {
+    const { put } = document.paths['/wards/{ward_id}']
+    expect(put.responses[200].content['application/json'].schema).toEqual({
+      $ref: '#/components/schemas/Ward',
+    })
+    expect(Object.keys(document.components.schemas)).toEqual(['InvalidInput', 'Problem', 'Ward'])
+    expect(document.components.schemas.Ward.properties.head.type).toEqual(['integer', 'null'])
+  })
+
+  test('shows none of the keywords that are our own', () => {
+    const keys: string[] = []
+    JSON.stringify(document, (key, value) => {
+      keys.push(key)
+      return value
+    })
+    for (const own of ['trim', 'freeForm', '$id']) expect(keys).not.toContain(own)
+  })
+
+  test('has every reference resolved', () => {
+    for (const [, path = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g))
+      expect(path.split('/').reduce((at: any, step) => at?.[step], document)).toBeDefined()
+  })
+
+  test('asks for a token where a role is needed, and says that it takes none elsewhere', () => {
+    expect(document.paths['/wards/{ward_id}'].put.security).toEqual([{ bearer: [] }])
+    expect(document.paths['/alive'].get.security).toEqual([])
+  })
+
+  test('requires what must be sent, and not what has a default or is optional', () => {
+    const { parameters } = document.paths['/wards/{ward_id}'].put
+    const required = parameters.map((each: any) => [each.in, each.name, each.required])
+    expect(required).toEqual([
+      ['path', 'ward_id', true],
+      ['query', 'depth', false],
+      ['query', 'mode', true],
+      ['query', 'note', false],
+    ])
+  })
+
+  test('declares the headers that go with a status', () => {
+    const { responses } = document.paths['/wards/{ward_id}'].put
+    for (const response of Object.values<any>(responses))
+      expect(response.headers).toHaveProperty('X-Request-Id')
+    expect(responses[401].headers).toHaveProperty('WWW-Authenticate')
+    for (const status of [429, 503]) expect(responses[status].headers).toHaveProperty('Retry-After')
+    expect(responses[200].headers).not.toHaveProperty('Retry-After')
+  })
+
+  test('has no content where there is no body', () => {
+    const { responses } = document.paths['/wards/{ward_id}'].delete
+    expect(responses[204]).not.toHaveProperty('content')
+    expect(responses[422].content['application/json'].schema.$ref).toMatch(/InvalidInput$/)
+    expect(responses[404]).toBeUndefined()
+    expect(document.paths['/wards/{ward_id}'].delete).not.toHaveProperty('requestBody')
+  })
+})
+
+test('the operation that answers the document is in the document that it answers', async () => {
+  const answered: any = await self.handle({} as never)
+  expect(Object.keys(answered.paths)).toContain('/openapi.json')
+  expect(await self.handle({} as never)).toBe(answered)
+})

@@ -1,0 +1,63 @@
+/** How often one address may call, and what it is told. */
+import type { FastifyReply } from 'fastify'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Problem } from '../../lib/problems.ts'
+import { rateLimit } from './rate-limit.ts'
+
+/** One call: the headers that it was answered with, and the refusal if it was one. */
+async function take(limit: ReturnType<typeof rateLimit>, key: string) {
+  const headers: Record<string, unknown> = {}
+  const reply = {
+    header(name: string, value: unknown) {
+      headers[name] = value
+    },
+  }
+  try {
+    await limit.take(key, reply as unknown as FastifyReply)
+    return { headers, problem: undefined }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    return { headers, problem: error }
+  }
+}
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+describe('a limit of three a minute', () => {
+  test('lets three calls pass, counts them down, and refuses the fourth with a time to wait', async () => {
+    const limit = rateLimit('requests', 3)
+    for (const left of [2, 1, 0]) {
+      const { headers, problem } = await take(limit, 'a')
+      expect(problem).toBeUndefined()
+      expect(headers).toEqual({
+        'ratelimit-policy': '"requests";q=3;w=60',
+        ratelimit: `"requests";r=${left};t=60`,
+      })
+    }
+    vi.advanceTimersByTime(10_000)
+    const { headers, problem } = await take(limit, 'a')
+    expect(problem).toMatchObject({ status: 429, code: 'too_many_requests', retryAfter: 50 })
+    expect(headers.ratelimit).toBe('"requests";r=0;t=50')
+  })
+
+  test('counts each address by itself', async () => {
+    const limit = rateLimit('requests', 1)
+    expect((await take(limit, 'a')).problem).toBeUndefined()
+    expect((await take(limit, 'b')).problem).toBeUndefined()
+    expect((await take(limit, 'a')).problem).toBeDefined()
+  })
+
+  test('lets calls pass again after a minute, however often they were refused', async () => {
+    const limit = rateLimit('requests', 1)
+    for (let calls = 0; calls < 5; calls++) await take(limit, 'a')
+    vi.advanceTimersByTime(60_001)
+    expect((await take(limit, 'a')).problem).toBeUndefined()
+  })
+})
+
+test('no limit counts nothing and says nothing', async () => {
+  const limit = rateLimit('requests', 0)
+  for (let calls = 0; calls < 100; calls++)
+    expect(await take(limit, 'a')).toEqual({ headers: {}, problem: undefined })
+})

@@ -1,0 +1,191 @@
+/** The faults of an input: all of them at once, in the words of Pydantic v2. */
+import Type, { type TSchema } from 'typebox'
+import { describe, expect, test } from 'vitest'
+import { EmailAddress, FreeForm, Id, Name, Nullable, OneOf } from '../../../lib/shapes.ts'
+import type { Part } from './faults.ts'
+import { compileCheck, isDateOrTime } from './validator.ts'
+
+/** The one fault of a field of that schema, as `[type, msg]`. */
+function faultOf(schema: TSchema, value: unknown, part: Part = 'body') {
+  const faults = compileCheck(Type.Object({ it: schema }), part)({ it: value })
+  expect(faults).toHaveLength(1)
+  expect(faults[0]?.loc).toEqual([part, 'it'])
+  return [faults[0]?.type, faults[0]?.msg]
+}
+
+const tooDeep = (levels: number) => {
+  let value: object = {}
+  for (let level = 1; level < levels; level++) value = { in: value }
+  return value
+}
+
+describe('the words for', () => {
+  test.each<[string, TSchema, unknown, string, string | RegExp]>([
+    ['text', Type.String(), 1, 'string_type', 'Input should be a valid string'],
+    ['an integer', Type.Integer(), '1', 'int_type', 'Input should be a valid integer'],
+    ['a fraction', Type.Integer(), 1.5, 'int_type', 'Input should be a valid integer'],
+    ['a boolean', Type.Boolean(), 1, 'bool_type', 'Input should be a valid boolean'],
+    ['a list', Type.Array(Id), {}, 'list_type', 'Input should be a valid list'],
+    ['an object', FreeForm, [], 'dict_type', 'Input should be a valid dictionary'],
+    ['null', Type.String(), null, 'string_type', 'Input should be a valid string'],
+    [
+      'too short',
+      Type.String({ minLength: 2 }),
+      'x',
+      'string_too_short',
+      'String should have at least 2 characters',
+    ],
+    ['empty', Name, '', 'string_too_short', 'String should have at least 1 character'],
+    ['blank', Name, ' \t\n', 'string_too_short', 'String should have at least 1 character'],
+    [
+      'too long',
+      Type.String({ maxLength: 1 }),
+      'xy',
+      'string_too_long',
+      'String should have at most 1 character',
+    ],
+    [
+      'a pattern',
+      Type.String({ pattern: '^a$' }),
+      'b',
+      'string_pattern_mismatch',
+      "String should match pattern '^a$'",
+    ],
+    ['too small', Id, 0, 'greater_than_equal', 'Input should be greater than or equal to 1'],
+    [
+      'too large',
+      Type.Integer({ maximum: 5 }),
+      6,
+      'less_than_equal',
+      'Input should be less than or equal to 5',
+    ],
+    ['a word', OneOf(['a', 'b', 'c']), 'd', 'enum', "Input should be 'a', 'b' or 'c'"],
+    ['the one word', OneOf(['a']), 'd', 'enum', "Input should be 'a'"],
+    ['a word or null', Nullable(OneOf(['a', 'b'])), 'd', 'enum', "Input should be 'a' or 'b'"],
+    ['a nullable', Nullable(Id), 'x', 'int_type', 'Input should be a valid integer'],
+    ['an e-mail', EmailAddress, 'nobody', 'value_error', 'value is not a valid email address'],
+    [
+      'a date',
+      Type.String({ format: 'date-or-time' }),
+      '2026-02-30',
+      'datetime_parsing',
+      /^Input should be a valid date/,
+    ],
+    [
+      'a URL',
+      Type.String({ format: 'uri' }),
+      'no url',
+      'url_parsing',
+      'Input should be a valid URL',
+    ],
+    ['NUL', Type.String(), 'a\0', 'value_error', /^Value error, /],
+    ['a lone surrogate', Type.String(), '\ud800', 'value_error', /^Value error, /],
+    ['too large a settings object', FreeForm, { a: 'x'.repeat(65_536) }, 'value_error', /64 KiB/],
+    ['too deep a settings object', FreeForm, tooDeep(33), 'value_error', /32 levels/],
+  ])('%s', (_, schema, value, type, msg) => {
+    const [saidType, saidMsg] = faultOf(schema, value)
+    expect(saidType).toBe(type)
+    if (typeof msg === 'string') expect(saidMsg).toBe(msg)
+    else expect(saidMsg).toMatch(msg)
+  })
+
+  test.each<[TSchema, string, string]>([
+    [Id, 'x', 'int_parsing'],
+    [Id, '', 'int_parsing'],
+    [Id, '1.5', 'int_parsing'],
+    [Type.Boolean(), 'x', 'bool_parsing'],
+    [Id, '0', 'greater_than_equal'],
+    [Id, '9007199254740992', 'less_than_equal'],
+  ])('%# text of a query that is not of its type', (schema, text, type) => {
+    expect(faultOf(schema, text, 'query')[0]).toBe(type)
+    expect(faultOf(schema, text, 'path')[0]).toBe(type)
+  })
+})
+
+describe('a check', () => {
+  const check = compileCheck(
+    Type.Object({
+      name: Name,
+      role: OneOf(['doctor', 'nurse']),
+      ids: Type.Array(Id),
+      deep: Type.Object({ 'a/b~c': Type.Boolean() }),
+      page: Type.Integer({ default: 1 }),
+    }),
+    'body',
+  )
+
+  test('finds every fault at once, each at its place, positions as text', () => {
+    const faults = check({ role: 'king', ids: [1, 'x', 0], deep: { 'a/b~c': 'no' } })
+    expect(faults.map(({ loc, type }) => [loc.join('.'), type]).sort()).toEqual([
+      ['body.deep.a/b~c', 'bool_type'],
+      ['body.ids.1', 'int_type'],
+      ['body.ids.2', 'greater_than_equal'],
+      ['body.name', 'missing'],
+      ['body.role', 'enum'],
+    ])
+    for (const { loc } of faults) for (const step of loc) expect(step).toBeTypeOf('string')
+  })
+
+  test('fills in defaults, trims, and leaves out what nobody declared', () => {
+    const value: Record<string, unknown> = {
+      name: '  Ada  ',
+      role: 'nurse',
+      ids: [],
+      deep: { 'a/b~c': true },
+      is_superadmin: true,
+    }
+    expect(check(value)).toEqual([])
+    expect(value).toEqual({ name: 'Ada', role: 'nurse', ids: [], deep: { 'a/b~c': true }, page: 1 })
+  })
+
+  test.each([[[]], ['text'], [1], [null], [true]])(
+    'of a body that is %j asks for an object',
+    (value) => {
+      expect(check(value)).toEqual([
+        { loc: ['body'], type: 'dict_type', msg: 'Input should be a valid dictionary' },
+      ])
+    },
+  )
+
+  test('counts characters, not the halves of one', () => {
+    const most = compileCheck(Type.Object({ it: Type.String({ maxLength: 2 }) }), 'body')
+    expect(most({ it: '👩🏥' })).toEqual([])
+    expect(most({ it: '👩🏥x' })).toHaveLength(1)
+  })
+
+  test('of a free-form object takes what is within its bounds', () => {
+    const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
+    expect(free({ it: {} })).toEqual([])
+    expect(free({ it: tooDeep(32) })).toEqual([])
+    expect(free({ it: { any: ['thing', 1, null, { __x: true }] } })).toEqual([])
+  })
+})
+
+describe('a date or a time', () => {
+  test.each([
+    '2026-11-21',
+    '2024-02-29',
+    '2026-11-21T08:30:00Z',
+    '2026-11-21 08:30',
+    '2026-11-21T08:30:00.123456+02:00',
+  ])('%s is one', (text) => {
+    expect(isDateOrTime(text)).toBe(true)
+  })
+
+  test.each([
+    '',
+    '2026',
+    '2026-13-01',
+    '2026-02-30',
+    '2023-02-29',
+    '2026-11-21T25:00:00Z',
+    '2026-11-21T08:61:00Z',
+    '21.11.2026',
+    '2026-11-21T',
+    '0000-01-01',
+    'yesterday',
+    '1700000000',
+  ])('"%s" is none', (text) => {
+    expect(isDateOrTime(text)).toBe(false)
+  })
+})

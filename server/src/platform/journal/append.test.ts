@@ -1,0 +1,144 @@
+/** Writing the journal: with the change or not at all, and never changed again. */
+import { sql } from 'kysely'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { scopesOf } from '../../../test/sessions/scopes.ts'
+import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import type { Scopes, TenantTx } from '../db/index.ts'
+import { append, changesBetween, SYSTEM } from './append.ts'
+import { ensurePartitions } from './partitions.ts'
+
+let database: TestDatabase
+let db: Scopes
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  db = scopesOf(database)
+})
+
+const write = (tx: TenantTx, word: string, tenantId: number | null = null) =>
+  append(tx, SYSTEM, {
+    action: 'tenant.updated',
+    tenant_id: tenantId,
+    resource_type: 'word',
+    resource_id: word,
+  })
+const entriesOf = (word: string) =>
+  database.sql('select * from journal where resource_id = $1', [word])
+
+describe('an entry', () => {
+  test('is there when its change has committed', async () => {
+    await db.acrossTenants((tx) => write(tx, 'committed'))
+    expect(await entriesOf('committed')).toHaveLength(1)
+  })
+
+  test('is gone with a change that is rolled back', async () => {
+    const change = db.acrossTenants(async (tx) => {
+      await write(tx, 'rolled-back')
+      throw new Error('on purpose')
+    })
+    await expect(change).rejects.toThrow('on purpose')
+    expect(await entriesOf('rolled-back')).toEqual([])
+  })
+
+  test('is gone with a change that the database refuses', async () => {
+    const change = db.acrossTenants(async (tx) => {
+      await write(tx, 'refused')
+      await sql`insert into tenants (name, subdomain) values ('A', 'same'), ('B', 'same')`.execute(
+        tx.db,
+      )
+    })
+    await expect(change).rejects.toMatchObject({ constraint: 'tenants__subdomain' })
+    expect(await entriesOf('refused')).toEqual([])
+  })
+
+  test('of another tenant cannot be written in a tenant', async () => {
+    await expect(db.inTenant(5, (tx) => write(tx, 'foreign', 6))).rejects.toMatchObject({
+      code: '42501',
+    })
+    expect(await entriesOf('foreign')).toEqual([])
+  })
+
+  test.each(['update journal set action = $1', 'delete from journal where action <> $1'])(
+    'stands: "%s" is refused even to the owner',
+    async (statement) => {
+      await db.acrossTenants((tx) => write(tx, 'stands'))
+      await expect(database.sql(statement, ['x'])).rejects.toThrow('append-only')
+      expect(await entriesOf('stands')).not.toEqual([])
+    },
+  )
+
+  test('cannot be truncated away, in all or in one month', async () => {
+    const parts = await database.sql<{ part: string }>(
+      `select inhrelid::regclass::text as part from pg_inherits where inhparent = 'journal'::regclass`,
+    )
+    for (const table of ['journal', ...parts.map(({ part }) => part)])
+      await expect(database.sql(`truncate ${table}`), table).rejects.toThrow('append-only')
+  })
+})
+
+describe('what changed', () => {
+  const before = { name: 'A', size: 1, settings: { a: [1] }, secret: 'x', unasked: 1 }
+
+  test('is told of the fields that differ', () => {
+    const after = { ...before, size: 2, settings: { a: [1, 2] } }
+    expect(changesBetween(before, after, ['name', 'size', 'settings'])).toEqual({
+      before: { size: 1, settings: { a: [1] } },
+      after: { size: 2, settings: { a: [1, 2] } },
+    })
+  })
+
+  test('is never told of fields that were not asked for', () => {
+    const after = { ...before, secret: 'y', unasked: 2 }
+    expect(changesBetween(before, after, ['name'])).toEqual({ before: {}, after: {} })
+  })
+
+  test('is all of a new record, and all of one that is gone', () => {
+    expect(changesBetween(null, before, ['name', 'size'])).toEqual({
+      before: null,
+      after: { name: 'A', size: 1 },
+    })
+    expect(changesBetween(before, null, ['name', 'size'])).toEqual({
+      before: { name: 'A', size: 1 },
+      after: null,
+    })
+  })
+
+  test('is also a value that became null', () => {
+    const changes = changesBetween<{ head: number | null }>({ head: 3 }, { head: null }, ['head'])
+    expect(changes).toEqual({ before: { head: 3 }, after: { head: null } })
+  })
+})
+
+describe('the months ahead', () => {
+  const months = () =>
+    database.sql<{ part: string }>(
+      `select inhrelid::regclass::text as part from pg_inherits
+       where inhparent = 'journal'::regclass order by 1`,
+    )
+
+  test('are there from the start, this one and two more', async () => {
+    expect(await months()).toHaveLength(3)
+    expect(await ensurePartitions(db)).toBe(0)
+  })
+
+  test('are made where one is missing, walled off like the others', async () => {
+    const [, , last] = await months()
+    await database.sql(`drop table ${last?.part}`)
+    expect(await months()).toHaveLength(2)
+    expect(await ensurePartitions(db)).toBe(1)
+    expect((await months()).at(-1)).toEqual(last)
+    const [made] = await database.sql(
+      'select relrowsecurity, relforcerowsecurity from pg_class where oid = $1::regclass',
+      [last?.part],
+    )
+    expect(made).toEqual({ relrowsecurity: true, relforcerowsecurity: true })
+  })
+
+  test('are made once by many nodes together', async () => {
+    const [, , last] = await months()
+    await database.sql(`drop table ${last?.part}`)
+    const made = await Promise.all(Array.from({ length: 8 }, () => ensurePartitions(db)))
+    expect(made.reduce((sum, count) => sum + count, 0)).toBe(1)
+    expect(await months()).toHaveLength(3)
+  })
+})

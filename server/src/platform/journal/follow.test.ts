@@ -1,0 +1,147 @@
+/** Followers of the journal over time: many writers, restarts, errors, waking and stopping. */
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { scopesOf } from '../../../test/sessions/scopes.ts'
+import { eventually } from '../../../test/sessions/users.ts'
+import { migratedDatabase } from '../../../test/support/database.ts'
+import { silentLog } from '../../../test/support/server-address.ts'
+import type { Scopes } from '../db/index.ts'
+import { append, SYSTEM } from './append.ts'
+import { follow, type JournalEntry, type ReaderOptions } from './index.ts'
+
+let db: Scopes
+
+beforeAll(async () => {
+  db = scopesOf(await migratedDatabase())
+})
+
+const write = (kind: string, word: string | number) =>
+  db.acrossTenants((tx) =>
+    append(tx, SYSTEM, {
+      action: 'tenant.updated',
+      tenant_id: null,
+      resource_type: kind,
+      resource_id: word,
+    }),
+  )
+
+/** A follower that collects what is of `kind`; it stops with the test at the latest. */
+function collect(kind: string, seen: string[], options: Partial<ReaderOptions> = {}) {
+  const follower = follow(db, silentLog, {
+    name: kind,
+    pollMs: 10,
+    handle: async (_tx, entries: JournalEntry[]) => {
+      for (const { resource_type, resource_id } of entries)
+        if (resource_type === kind) seen.push(String(resource_id))
+    },
+    ...options,
+  })
+  onTestFinished(() => follower.stop())
+  return follower
+}
+
+describe('of many writers at once', () => {
+  test('every entry is seen exactly once, by followers on several nodes together', async () => {
+    const seen: string[] = []
+    for (let node = 0; node < 3; node += 1) collect('crowd', seen, { batch: 7 })
+    await Promise.all(
+      Array.from({ length: 16 }, async (_, writer) => {
+        for (let entry = 0; entry < 20; entry += 1) await write('crowd', `${writer}/${entry}`)
+      }),
+    )
+    await eventually(
+      () => seen.length,
+      (count) => count >= 320,
+      10_000,
+    )
+    expect(new Set(seen).size).toBe(320)
+    expect(seen).toHaveLength(320)
+  })
+
+  test('each is seen in the order of its writer', async () => {
+    const seen: string[] = []
+    collect('order', seen, { batch: 5 })
+    await Promise.all(
+      Array.from({ length: 8 }, async (_, writer) => {
+        for (let entry = 0; entry < 15; entry += 1) await write('order', `${writer}/${entry}`)
+      }),
+    )
+    await eventually(
+      () => seen.length,
+      (count) => count >= 120,
+      10_000,
+    )
+    for (let writer = 0; writer < 8; writer += 1)
+      expect(seen.filter((word) => word.startsWith(`${writer}/`))).toEqual(
+        Array.from({ length: 15 }, (_, entry) => `${writer}/${entry}`),
+      )
+  })
+})
+
+describe('a follower', () => {
+  test('goes on after a restart where it stood', async () => {
+    const before: string[] = []
+    const first = collect('restart', before)
+    await write('restart', 1)
+    await eventually(
+      () => before.length,
+      (count) => count === 1,
+    )
+    await first.stop()
+    await write('restart', 2)
+    const after: string[] = []
+    collect('restart', after)
+    await eventually(
+      () => after.length,
+      (count) => count > 0,
+    )
+    expect([before, after]).toEqual([['1'], ['2']])
+  })
+
+  test('comes again to what it could not do', async () => {
+    const seen: string[] = []
+    let failures = 3
+    collect('again', [], {
+      handle: async (_tx, entries) => {
+        failures -= 1
+        if (failures >= 0) throw new Error('not yet')
+        for (const entry of entries)
+          if (entry.resource_type === 'again') seen.push(String(entry.resource_id))
+      },
+    })
+    await write('again', 'a')
+    await eventually(
+      () => seen.length,
+      (count) => count > 0,
+    )
+    expect(seen).toEqual(['a'])
+    expect(failures).toBeLessThan(0)
+  })
+
+  test('looks at once when it is woken, however seldom it looks by itself', async () => {
+    const seen: string[] = []
+    const follower = collect('woken', seen, { pollMs: 3_600_000 })
+    await write('woken', 'a')
+    await eventually(
+      () => {
+        follower.wake()
+        return seen.length
+      },
+      (count) => count === 1,
+    )
+  })
+
+  test('handles nothing any more once it has stopped', async () => {
+    const seen: string[] = []
+    const follower = collect('stopped', seen, { pollMs: 3_600_000 })
+    await follower.stop()
+    await write('stopped', 'a')
+    follower.wake()
+    const other: string[] = []
+    collect('stopped', other)
+    await eventually(
+      () => other.length,
+      (count) => count === 1,
+    )
+    expect(seen).toEqual([])
+  })
+})

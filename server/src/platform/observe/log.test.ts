@@ -1,0 +1,79 @@
+/** The log's lines as a program reads them: what is in them, and the secrets that are not. */
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { beforeAll, describe, expect, test } from 'vitest'
+
+/** Logged by a process of its own, as the log is its standard output. */
+const SCRIPT = `
+  import { openLog } from ${JSON.stringify(new URL('./log.ts', import.meta.url).href)}
+  const log = openLog('info')
+  log.debug({}, 'not at this level')
+  const secrets = ['password', 'token', 'access_token', 'refresh_token', 'secret', 'authorization']
+  for (const name of secrets) log.info({ [name]: 'hush-' + name, kept: 1 }, 'fields')
+  log.warn({ user_id: 5, tenant_id: 2 }, 'plain')
+  const cause = Object.assign(new Error('duplicate key'), {
+    code: '23505', constraint: 'users__email', detail: 'Key (email)=(hush@clinic.test) exists.',
+    where: 'hush-where', parameters: ['hush-parameter'],
+  })
+  log.error({ err: new Error('outer', { cause }) }, 'failed')
+  log.error({ err: cause }, 'failed plainly')
+  log.error({ err: 'text that was thrown' }, 'failed oddly')
+`
+
+let output: string
+let lines: any[]
+
+beforeAll(async () => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', SCRIPT], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  output = await text(child.stdout)
+  lines = output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+})
+
+const byMessage = (message: string) => lines.filter(({ msg }) => msg === message)
+
+describe('a line', () => {
+  test('is JSON with the time, the level as a word, and what was said', () => {
+    expect(byMessage('plain')).toEqual([
+      {
+        level: 'warn',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        user_id: 5,
+        tenant_id: 2,
+        msg: 'plain',
+      },
+    ])
+  })
+
+  test('below the level is not written', () => {
+    expect(byMessage('not at this level')).toEqual([])
+  })
+
+  test('has a mark in the place of each secret, and keeps the rest', () => {
+    expect(byMessage('fields')).toHaveLength(6)
+    for (const line of byMessage('fields')) {
+      expect(Object.values(line)).toContain('[secret]')
+      expect(line.kept).toBe(1)
+    }
+  })
+
+  test('of an error has its cause and stack, but nothing of the row that it was about', () => {
+    const [line] = byMessage('failed')
+    expect(line.err).toMatchObject({
+      message: 'outer',
+      stack: expect.stringContaining('Error: outer'),
+      cause: { message: 'duplicate key', code: '23505', constraint: 'users__email' },
+    })
+    expect(byMessage('failed plainly')[0].err.constraint).toBe('users__email')
+    expect(byMessage('failed oddly')[0].err).toEqual({ message: 'text that was thrown' })
+  })
+})
+
+test('no secret reached any line', () => {
+  expect(lines.length).toBeGreaterThan(8)
+  expect(output).not.toContain('hush')
+})

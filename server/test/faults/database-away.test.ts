@@ -1,0 +1,91 @@
+/** The external database going away under the service: cut off, refusing, silent, and back again. */
+import { expect, test, vi } from 'vitest'
+import { watch } from '../support/client.ts'
+import { emptyDatabase } from '../support/database.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { scratch } from '../support/embedded.ts'
+import { PLAIN, startService, tokenOf } from '../support/process.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 90_000 })
+
+async function serviceBehindProxy() {
+  const database = await emptyDatabase()
+  const proxy = await proxyTo(database)
+  const service = await startService({
+    ...PLAIN,
+    DATABASE_URL: proxy.url,
+    DATA_DIR: await scratch(),
+    LOG_LEVEL: 'error',
+  })
+  const token = await tokenOf(service)
+  let count = 0
+  const create = () => {
+    const body = { name: `Ward ${count++}` }
+    return service.call('POST', '/api/admin/departments', { token, body })
+  }
+  const requests = {
+    read: () => service.call('GET', '/api/admin/departments', { token }),
+    write: create,
+    me: () => service.call('GET', '/api/users/me', { token }),
+    ready: () => service.call('GET', '/readyz'),
+    alive: () => service.call('GET', '/healthz'),
+  }
+  return { database, proxy, service, token, create, requests }
+}
+
+test('connections that are cut, or refused for a while, cost a 503 and no restart', {
+  timeout: 120_000,
+}, async () => {
+  const { proxy, service, requests } = await serviceBehindProxy()
+  const client = watch(requests)
+  await client.allWell()
+  for (let round = 0; round < 3; round++) {
+    proxy.cut()
+    await client.allWell()
+  }
+  for (let round = 0; round < 3; round++) {
+    const refused = Promise.all((['read', 'write', 'ready'] as const).map(client.refused))
+    await proxy.refuse()
+    await refused
+    await proxy.open()
+    await client.allWell()
+  }
+  await client.stop()
+  expect(client.wrong).toEqual([])
+  expect(client.seen.alive.refused).toBe(0)
+  expect(await service.stop()).toEqual({ code: 0, signal: null })
+})
+
+test('a database that falls silent is answered 503 in the end, and used again once it speaks', {
+  timeout: 120_000,
+}, async () => {
+  const { proxy, requests } = await serviceBehindProxy()
+  const client = watch(requests)
+  await client.allWell()
+  const refused = Promise.all((['read', 'write', 'me', 'ready'] as const).map(client.refused))
+  proxy.stall()
+  await refused
+  await proxy.open()
+  await client.allWell()
+  await client.stop()
+  expect(client.wrong).toEqual([])
+  expect(client.seen.alive.refused).toBe(0)
+})
+
+test('a commit whose answer is lost is a 503, whether or not it took place', async () => {
+  const { database, proxy, create, requests } = await serviceBehindProxy()
+  expect(await create()).toMatchObject({ status: 201 })
+  proxy.loseNextCommitAnswer()
+  const unknown = await create()
+  expect(unknown).toMatchObject({ status: 503, body: { code: 'database_away' } })
+  expect(Number(unknown.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(proxy.lost()).toBe(1)
+  // This one did: its row is there, and its journal entry with it.
+  const kept = await database.sql(
+    `select d.name from departments d join journal j
+       on j.resource_id = d.id::text and j.action = 'department.created' order by d.id`,
+  )
+  expect(kept).toEqual([{ name: 'Ward 0' }, { name: 'Ward 1' }])
+  expect(await requests.read()).toMatchObject({ status: 200 })
+})

@@ -1,0 +1,54 @@
+/** The embedded database server killed with -9 under the running service: 503 meanwhile, then all is well. */
+import { expect, test } from 'vitest'
+import { watch } from '../support/client.ts'
+import { nobodyLeft, postmasterPid, scratch, until } from '../support/embedded.ts'
+import { PLAIN, startService, tokenOf } from '../support/process.ts'
+
+test('the service answers 503 while its database server is dead, and recovers by itself each time', {
+  timeout: 120_000,
+}, async () => {
+  const dataDir = await scratch()
+  const service = await startService({ ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'error' })
+  const token = await tokenOf(service)
+  const created: number[] = []
+  let count = 0
+  const client = watch({
+    read: () => service.call('GET', '/api/admin/departments', { token }),
+    write: async () => {
+      const body = { name: `Ward ${count++}` }
+      const answer = await service.call('POST', '/api/admin/departments', { token, body })
+      if (answer.status === 201) created.push(answer.body.id)
+      return answer
+    },
+    me: () => service.call('GET', '/api/users/me', { token }),
+    ready: () => service.call('GET', '/readyz'),
+    alive: () => service.call('GET', '/healthz'),
+  })
+  await client.allWell()
+  for (let round = 1; round <= 4; round++) {
+    const killed = await postmasterPid(dataDir)
+    const refused = client.refused()
+    process.kill(killed, 'SIGKILL')
+    await refused
+    await until('another server runs', async () =>
+      (await postmasterPid(dataDir)) === killed ? undefined : true,
+    )
+    await client.allWell()
+  }
+  await client.stop()
+  expect(client.wrong).toEqual([])
+  expect(client.seen.alive.refused).toBe(0)
+
+  const kept = new Set<number>()
+  for (let page = 1, pages = 1; page <= pages; page++) {
+    const { body } = await service.call('GET', `/api/admin/departments?limit=100&page=${page}`, {
+      token,
+    })
+    for (const { id } of body.items) kept.add(id)
+    pages = body.pages
+  }
+  expect(created.length).toBeGreaterThan(4)
+  expect(created.filter((id) => !kept.has(id))).toEqual([])
+  expect(await service.stop()).toEqual({ code: 0, signal: null })
+  await nobodyLeft(dataDir)
+})

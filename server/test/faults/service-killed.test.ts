@@ -1,0 +1,104 @@
+/** The service killed with -9 while people write: what was acknowledged stays, and nothing keeps running. */
+import { expect, test } from 'vitest'
+import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
+import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
+
+const ROUNDS = 20
+/** Acknowledged writes of a round before its kill. */
+const ENOUGH = 40
+
+interface Written {
+  departments: number[]
+  users: number[]
+}
+
+/** Writes until the connection breaks, noting what was acknowledged. */
+async function write(
+  service: RunningService,
+  token: string,
+  path: 'departments' | 'users',
+  writer: string,
+  acknowledged: Written,
+): Promise<void> {
+  for (let count = 0; ; count++) {
+    const name = `${path} ${service.pid} ${writer} ${count}`
+    const body =
+      path === 'departments'
+        ? { name }
+        : {
+            email: `${name.replaceAll(' ', '-')}@platform.test`,
+            password: 'correct-Horse-9',
+            full_name: name,
+            role: 'nurse',
+          }
+    const answer = await service
+      .call('POST', `/api/admin/${path}`, { token, body })
+      .catch(() => undefined)
+    // The connection broke: the service is no more.
+    if (!answer) return
+    expect(answer).toMatchObject({ status: 201 })
+    acknowledged[path].push(answer.body.id)
+  }
+}
+
+test('twenty kills under writes lose no acknowledged write nor its journal entry, and leave no server', {
+  timeout: 170_000,
+}, async () => {
+  const dataDir = await scratch()
+  const env = { ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'warn' }
+  const acknowledged: Written = { departments: [], users: [] }
+  let token: string | undefined
+  for (let round = 1; round <= ROUNDS; round++) {
+    const service = await startService(env)
+    // The first round's token is good for all of them: its key outlives the kills as well.
+    token ??= await tokenOf(service)
+    const bearer = token
+    const writers = [
+      ...['a', 'b', 'c'].map((each) => write(service, bearer, 'departments', each, acknowledged)),
+      ...['a', 'b'].map((each) => write(service, bearer, 'users', each, acknowledged)),
+    ]
+    const before = acknowledged.departments.length + acknowledged.users.length
+    await until('enough was written', () =>
+      acknowledged.departments.length + acknowledged.users.length > before + ENOUGH
+        ? true
+        : undefined,
+    )
+    service.signal('SIGKILL')
+    await service.ended
+    await Promise.all(writers)
+    // The next start is at once, while the server of this one may still be stopping.
+  }
+
+  const last = await startService(env)
+  const database = {
+    host: `${dataDir}/run`,
+    port: 5432,
+    user: 'wardkeep_owner',
+    database: 'wardkeep',
+  }
+  for (const [table, action] of [
+    ['departments', 'department.created'],
+    ['users', 'user.created'],
+  ] as const) {
+    const kept = new Set(
+      (await query<{ id: string }>(database, `select id from ${table}`)).map(({ id }) =>
+        Number(id),
+      ),
+    )
+    const journaled = new Set(
+      (
+        await query<{ resource_id: string }>(
+          database,
+          `select resource_id from journal where action = '${action}'`,
+        )
+      ).map(({ resource_id }) => Number(resource_id)),
+    )
+    expect(acknowledged[table].filter((id) => !kept.has(id))).toEqual([])
+    // Also what committed without an answer: no row without its entry, no entry without its row.
+    expect([...kept].sort()).toEqual([...journaled].sort())
+  }
+  expect(acknowledged.departments.length).toBeGreaterThan(ROUNDS)
+  expect(acknowledged.users.length).toBeGreaterThan(ROUNDS)
+  expect(await last.stop()).toEqual({ code: 0, signal: null })
+  await nobodyLeft(dataDir)
+})

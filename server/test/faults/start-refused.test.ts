@@ -1,0 +1,105 @@
+/** What keeps the service from starting is said in a sentence or two on stderr, with exit code 1. */
+import { spawnSync } from 'node:child_process'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { isRoot, nobodyLeft, scratch, until } from '../support/embedded.ts'
+import { freePort, PLAIN, refusedStart, startService } from '../support/process.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 90_000 })
+
+const on = (dataDir: string, more: NodeJS.ProcessEnv = {}) => ({
+  ...PLAIN,
+  DATA_DIR: dataDir,
+  LOG_LEVEL: 'error',
+  ...more,
+})
+
+/** A listener on a port of its own, until the test ends. */
+async function occupied(): Promise<number> {
+  const server = createServer()
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return port
+}
+
+describe('the start is refused', () => {
+  test('on a data folder that another service has, naming that one, which goes on', async () => {
+    const dataDir = await scratch()
+    const first = await startService(on(dataDir))
+    const lines = await refusedStart(on(dataDir))
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toContain(`process ${first.pid}, `)
+    expect(lines[0]).toContain(dataDir)
+    expect(lines[0]).toContain('stop it first')
+    expect(await first.call('GET', '/readyz')).toMatchObject({ status: 200 })
+    await first.stop()
+  })
+
+  test('on a folder of another major version of PostgreSQL, with the way to upgrade', async () => {
+    const dataDir = await scratch()
+    await (await startService(on(dataDir))).stop()
+    const file = join(dataDir, 'postgres', 'PG_VERSION')
+    const own = await readFile(file, 'utf8')
+    await writeFile(file, '17\n')
+    const lines = await refusedStart(on(dataDir))
+    expect(lines).toHaveLength(2)
+    expect(lines[0]).toMatch(/PostgreSQL 17, and this release of Wardkeep runs PostgreSQL 18\.$/)
+    expect(lines[1]).toMatch(/upgrade.*backup.*restore/)
+    await writeFile(file, own)
+    await (await startService(on(dataDir))).stop()
+  })
+
+  test.runIf(isRoot)('in a folder that the server account cannot reach', async () => {
+    const wall = await scratch()
+    await chmod(wall, 0o700)
+    const lines = await refusedStart(on(join(wall, 'data')))
+    expect(lines).toEqual([expect.stringContaining(`is inside ${wall}, which the account "`)])
+    expect(lines[0]).toContain('set DATA_DIR')
+  })
+
+  test('on a full disk, at the first start and at a later one', async (context) => {
+    const dataDir = await scratch()
+    const mount = ['-t', 'tmpfs', '-o', 'size=24m,mode=0711', 'tmpfs', dataDir]
+    if (spawnSync('mount', mount).status !== 0) context.skip('mounting takes root and its rights')
+    onTestFinished(async () => {
+      await nobodyLeft(dataDir)
+      await until(
+        'the disk is free',
+        () => spawnSync('umount', [dataDir]).status === 0 || undefined,
+      )
+    })
+    const isFull = [expect.stringMatching(/^The disk of the data folder .* is full: free some/)]
+    expect(await refusedStart(on(dataDir))).toEqual(isFull)
+    spawnSync('mount', ['-o', 'remount,size=160m', dataDir])
+    await (await startService(on(dataDir))).stop()
+    spawnSync('dd', ['if=/dev/zero', `of=${join(dataDir, 'ballast')}`, 'bs=4k'])
+    expect(await refusedStart(on(dataDir))).toEqual(isFull)
+    spawnSync('rm', [join(dataDir, 'ballast')])
+    await (await startService(on(dataDir))).stop()
+  })
+
+  test('on a port that is taken, and leaves no database server behind', async () => {
+    const dataDir = await scratch()
+    const port = await occupied()
+    const lines = await refusedStart(on(dataDir, { PORT: String(port) }))
+    expect(lines).toEqual([
+      expect.stringMatching(new RegExp(`^PORT: ${port} is taken on 127\\.0\\.0\\.1; .*\\.$`)),
+    ])
+    await nobodyLeft(dataDir)
+  })
+
+  test('on a metrics port that is taken, by that name', async () => {
+    const port = await occupied()
+    const lines = await refusedStart(on(await scratch(), { METRICS_PORT: String(port) }))
+    expect(lines).toEqual([expect.stringMatching(new RegExp(`^METRICS_PORT: ${port} is taken`))])
+  })
+
+  test('on an address that is not of this machine', async () => {
+    const lines = await refusedStart(on(await scratch(), { HOST: '192.0.2.7' }))
+    expect(lines).toEqual([expect.stringMatching(/^HOST, PORT: cannot listen on 192\.0\.2\.7:0/)])
+  })
+})

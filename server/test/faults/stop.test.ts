@@ -1,0 +1,131 @@
+/** A signal stops the service: what runs is finished, nothing new is taken, and it ends in time. */
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
+import {
+  command,
+  type Ended,
+  PLAIN,
+  type RunningService,
+  startService,
+  tokenOf,
+} from '../support/process.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 90_000 })
+
+/** The ten seconds that a stop may take (decisions §12), and some for a busy machine to notice. */
+const IN_TIME = 15_000
+
+const endsInTime = async (service: RunningService): Promise<Ended> => {
+  let ended: Ended | undefined
+  void service.ended.then((how) => {
+    ended = how
+  })
+  return until('the service has ended', () => ended, IN_TIME)
+}
+
+/** A request that is under way: its head and half of its body are sent. */
+async function begunRequest(service: RunningService, token: string, name: string) {
+  const { hostname, port } = new URL(service.address)
+  const body = JSON.stringify({ name })
+  const socket: Socket = connect(Number(port), hostname)
+  onTestFinished(() => void socket.destroy())
+  let received = ''
+  let isClosed = false
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    received += text
+  })
+  socket
+    .on('error', () => undefined)
+    .on('close', () => {
+      isClosed = true
+    })
+  socket.write(
+    `POST /api/admin/departments HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${token}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+  )
+  // The service has read the head once it asks for the rest.
+  await until('the request has begun', () => received.includes('100 Continue') || undefined)
+  socket.write(body.slice(0, 4))
+  return {
+    async finish(): Promise<string> {
+      socket.write(body.slice(4))
+      await until('the request is answered', () => isClosed || undefined)
+      return received.slice(received.indexOf('\r\n\r\n') + 4)
+    },
+  }
+}
+
+const refusesConnections = (service: RunningService) =>
+  until('connections are refused', async () => {
+    const { hostname, port } = new URL(service.address)
+    const socket = connect(Number(port), hostname)
+    return new Promise<true | undefined>((resolve) => {
+      socket.once('connect', () => resolve(undefined)).once('error', () => resolve(true))
+    }).finally(() => socket.destroy())
+  })
+
+describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
+  test('the request under way is finished, no new one is taken, and the exit is clean', async () => {
+    const dataDir = await scratch()
+    const env = { ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'info' }
+    const service = await startService(env)
+    const request = await begunRequest(service, await tokenOf(service), 'Last ward')
+    service.signal(signal)
+    await refusesConnections(service)
+    const answer = await request.finish()
+    expect(answer).toMatch(/^HTTP\/1\.1 201 /)
+    expect(answer).toContain('"name":"Last ward"')
+    expect(await endsInTime(service)).toEqual({ code: 0, signal: null })
+    expect(service.stderr()).toBe('')
+    // The last lines of the log are not lost.
+    expect(service.stdout()).toContain('"msg":"stopped"')
+    await nobodyLeft(dataDir)
+    const again = await startService(env)
+    const socket = { host: `${dataDir}/run`, port: 5432, user: 'wardkeep_owner' }
+    expect(
+      await query({ ...socket, database: 'wardkeep' }, 'select name from departments'),
+    ).toEqual([{ name: 'Last ward' }])
+    await again.stop()
+  })
+})
+
+test('a request that never ends does not keep the service from stopping in time', async () => {
+  const dataDir = await scratch()
+  const service = await startService({ ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'error' })
+  await begunRequest(service, await tokenOf(service), 'Never')
+  service.signal('SIGTERM')
+  expect(await endsInTime(service)).toMatchObject({ signal: null })
+  await nobodyLeft(dataDir)
+})
+
+test('a second signal during the stop changes nothing', async () => {
+  const dataDir = await scratch()
+  const service = await startService({ ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'error' })
+  const request = await begunRequest(service, await tokenOf(service), 'Last ward')
+  service.signal('SIGTERM')
+  await refusesConnections(service)
+  service.signal('SIGTERM')
+  service.signal('SIGINT')
+  expect(await request.finish()).toMatch(/^HTTP\/1\.1 201 /)
+  expect(await endsInTime(service)).toEqual({ code: 0, signal: null })
+})
+
+test.each([
+  ['the making of the database', 'making the database'],
+  ['the migrations', 'migrated'],
+  ['the last steps', 'listening for changes'],
+])('a signal during %s ends the start, and the next one is whole', async (_, line) => {
+  const dataDir = await scratch()
+  const env = { ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'info' }
+  const begun = command(['start'], env)
+  await until(`the start has come to: ${line}`, () => begun.stdout().includes(line) || undefined)
+  begun.signal('SIGTERM')
+  await begun.ended
+  await nobodyLeft(dataDir)
+  const service = await startService(env)
+  expect(await service.call('GET', '/readyz')).toMatchObject({ status: 200 })
+  await tokenOf(service)
+  await service.stop()
+})

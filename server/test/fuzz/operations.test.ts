@@ -1,0 +1,140 @@
+/**
+ * Every operation of the document, asked anything by anyone: no fault of ours, and no answer but
+ * those described. `FUZZ_SEED` and `FUZZ_RUNS` repeat or widen a run.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fresh, jtiOf, newPerson } from '../sessions/users.ts'
+import {
+  type Clinic,
+  makeClinic,
+  PASSWORD,
+  type Person,
+  signIn,
+  superadmin,
+} from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { type Described, faultOf, OPERATIONS } from './document.ts'
+import { requests } from './requests.ts'
+import type { Known } from './values.ts'
+
+const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121)
+const RUNS = Number(process.env.FUZZ_RUNS ?? 120)
+
+let service: Service
+let root: Person
+let clinic: Clinic
+/** The hash of PASSWORD. */
+let knownHash: string
+const seen = new Map<string, Set<number>>()
+
+beforeAll(async () => {
+  process.stdout.write(`fuzzing with FUZZ_SEED=${SEED} FUZZ_RUNS=${RUNS}\n`)
+  service = await openService()
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+  const [row] = await service.database.sql<{ password_hash: string }>(
+    'select password_hash from users where id = $1',
+    [clinic.people.nurse.id],
+  )
+  knownHash = row?.password_hash ?? ''
+})
+
+/** Who asks; signed in anew when a request of the run has signed them out. */
+const CALLERS: Record<string, () => Promise<string | undefined>> = {
+  superadmin: async () => {
+    root = await alive(root)
+    return root.token
+  },
+  admin: async () => {
+    clinic.people.admin = await alive(clinic.people.admin)
+    return clinic.people.admin.token
+  },
+  nobody: async () => undefined,
+}
+
+/** The person, able to go on whatever the run has done to their account. */
+async function alive(person: Person): Promise<Person> {
+  const me = await service.call('GET', '/api/users/me', { token: person.token })
+  if (me.status === 200 && me.body.role === person.role) return person
+  const { sql } = service.database
+  await sql('update tenants set is_active = true, deleted_at = null where id = $1', [
+    person.tenant_id,
+  ])
+  const found = await sql(
+    'update users set is_active = true, role = $2, password_hash = $3 where id = $1 returning id',
+    [person.id, person.role, knownHash],
+  )
+  const subdomain = person.role === 'superadmin' ? 'platform' : clinic.subdomain
+  if (found.length === 0)
+    return newPerson(service, await alive(root), {
+      tenantId: person.tenant_id,
+      subdomain,
+      role: person.role,
+    })
+  const { email } = person
+  const tokens = await signIn(service, { email, password: PASSWORD, subdomain })
+  return { ...person, token: tokens.access_token, refresh: tokens.refresh_token }
+}
+
+/** Fresh records for requests to find: those of the test before may be gone. */
+async function newRecords(role: string): Promise<Known> {
+  root = await alive(root)
+  const { token } = root
+  const subdomain = fresh('fuzzed')
+  const { body: tenant } = await service.call('POST', '/api/admin/tenants', {
+    token,
+    body: { name: 'Fuzzed', subdomain },
+  })
+  const own = clinic.people.admin.tenant_id
+  const { body: department } = await service.call('POST', '/api/admin/departments', {
+    token,
+    body: { name: subdomain, tenant_id: own },
+  })
+  clinic.people.admin = await alive(clinic.people.admin)
+  const victim = await newPerson(service, root, { tenantId: own, subdomain: clinic.subdomain })
+  const caller = role === 'superadmin' ? root : clinic.people.admin
+  return {
+    ids: [1, 2, own, tenant.id, department.id, victim.id],
+    words: [subdomain, 'Surgery', victim.email, PASSWORD, 'user.created', jtiOf(caller.token)],
+  }
+}
+
+async function ask(operation: Described, token: string | undefined, request: any): Promise<void> {
+  const { path, query, body } = request
+  const answer = await service.call(operation.method, query ? `${path}?${query}` : path, {
+    ...(token ? { token } : {}),
+    ...(body === undefined ? {} : { payload: body }),
+  })
+  const statuses = seen.get(operation.id) ?? new Set()
+  seen.set(operation.id, statuses.add(answer.status))
+  const said = `${operation.method} ${path}?${query} ${body} answered ${answer.status} ${JSON.stringify(answer.body)}`
+  expect(answer.status, said).toBeLessThan(500)
+  expect(faultOf(operation, answer), said).toBeUndefined()
+  expect(answer.headers['x-request-id'], said).toBeTruthy()
+}
+
+describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))(
+  '%s',
+  (_, operation) => {
+    test.each(Object.keys(CALLERS))('asked anything by %s', async (role) => {
+      // Nobody comes no further than the token where one is needed.
+      const isOpen = operation.responses[401] === undefined || operation.id === 'login'
+      const numRuns = role === 'nobody' && !isOpen ? Math.ceil(RUNS / 8) : RUNS
+      const known = await newRecords(role)
+      await fc.assert(
+        fc.asyncProperty(requests(operation, known), async (request) => {
+          await ask(operation, await CALLERS[role]?.(), request)
+        }),
+        { seed: SEED, numRuns, interruptAfterTimeLimit: 8_000, endOnFailure: false },
+      )
+    })
+  },
+)
+
+afterAll(() => {
+  // A run in which everything was refused would have shown nothing.
+  const untried = [...seen].filter(([, statuses]) => Math.min(...statuses) >= 300)
+  const needSecrets = ['login', 'refreshTokens', 'changeOwnPassword']
+  expect(untried.map(([id]) => id).filter((id) => !needSecrets.includes(id))).toEqual([])
+})

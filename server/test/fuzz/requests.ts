@@ -1,0 +1,75 @@
+/** Whole requests to an operation, made of the values that its description asks for. */
+import fc, { type Arbitrary } from 'fast-check'
+import type { Described } from './document.ts'
+import { hostile, hostileText, type Known, nearlyValid, valid } from './values.ts'
+
+export interface FuzzedRequest {
+  path: string
+  query: string
+  body: string | undefined
+}
+
+const encode = (text: string) => encodeURIComponent(text.toWellFormed())
+
+/** Text of a value in a path or a query; mostly what is asked for. */
+function parameter(schema: object, known: Known): Arbitrary<string> {
+  return fc.oneof(
+    { weight: 3, arbitrary: valid(schema, known).map(String) },
+    { weight: 2, arbitrary: hostileText },
+  )
+}
+
+function pathOf({ path, parameters }: Described, known: Known): Arbitrary<string> {
+  const named = parameters.filter((one) => one.in === 'path')
+  const values = fc.tuple(...named.map(({ schema }) => parameter(schema, known)))
+  return values.map((texts) =>
+    named.reduce(
+      // An empty segment would be another path, which is not what is asked here.
+      (made, { name }, index) => made.replace(`{${name}}`, encode(texts[index] || '0')),
+      path,
+    ),
+  )
+}
+
+function queryOf({ parameters }: Described, known: Known): Arbitrary<string> {
+  const named = parameters.filter((one) => one.in === 'query')
+  const one = fc.oneof(
+    ...named.map(({ name, schema }) => parameter(schema, known).map((text) => [name, text])),
+    fc.tuple(hostileText, hostileText),
+  )
+  // What is required is mostly there: without it nothing but a 422 is ever seen.
+  const needed = named
+    .filter(({ required }) => required)
+    .map(({ name, schema }) => parameter(schema, known).map((text) => [name, text]))
+  const some = fc.oneof(fc.tuple(...needed), fc.array(one, { maxLength: 5 }))
+  return fc
+    .tuple(some, fc.constantFrom('', '', '', '&%', '&page=%zz', '&=&&'))
+    .map(([pairs, tail]) => {
+      const query = pairs.map(([name, text]) => `${encode(name ?? '')}=${encode(text ?? '')}`)
+      return query.join('&') + tail
+    })
+}
+
+/** JSON text; lone surrogates stay as escapes, which JSON can say and UTF-8 cannot. */
+const json = (value: unknown) => JSON.stringify(value)
+
+function bodyOf({ body }: Described, known: Known): Arbitrary<string | undefined> {
+  if (!body) return fc.option(hostile.map(json), { nil: undefined, freq: 4 })
+  return fc.oneof(
+    { weight: 4, arbitrary: valid(body, known).map(json) },
+    { weight: 6, arbitrary: nearlyValid(body, known).map(json) },
+    { weight: 2, arbitrary: hostile.map(json) },
+    { weight: 1, arbitrary: fc.string().map((text) => text.toWellFormed()) },
+    { weight: 1, arbitrary: fc.constantFrom('', '{', '[1,', '{"a":1,"a":2}', '\ufeff{}', 'NaN') },
+    { weight: 1, arbitrary: fc.constant(undefined) },
+  )
+}
+
+/** Requests to the operation: right, nearly right and hostile ones. */
+export function requests(operation: Described, known: Known): Arbitrary<FuzzedRequest> {
+  return fc.record({
+    path: pathOf(operation, known),
+    query: queryOf(operation, known),
+    body: bodyOf(operation, known),
+  })
+}

@@ -1,0 +1,46 @@
+/** Changes of one's own password at once: one wins, and its password is the one that counts. */
+import { beforeAll, expect, test } from 'vitest'
+import { newColleague } from '../sessions/users.ts'
+import { type Clinic, makeClinic, PASSWORD, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { atOnce } from './race.ts'
+
+let service: Service
+let clinic: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+test.each([2, 16])('of %i changes at once one is made', async (count) => {
+  const person = await newColleague(service, clinic)
+  const wish = (index: number) => `wished-Horse-${index}`
+  const answers = await atOnce(
+    (index) =>
+      service.call('PUT', '/api/users/me/password', {
+        token: person.token,
+        body: { current_password: PASSWORD, new_password: wish(index) },
+      }),
+    count,
+  )
+  const winners = answers.flatMap(({ status }, index) => (status === 200 ? [index] : []))
+  expect(winners).toHaveLength(1)
+  for (const { status } of answers) expect([200, 401, 403, 409]).toContain(status)
+  const signIns = await Promise.all(
+    [PASSWORD, ...answers.map((_, index) => wish(index))].map((password) =>
+      service.call('POST', '/api/auth/login', {
+        body: { email: person.email, password, subdomain: 'north' },
+      }),
+    ),
+  )
+  expect(signIns.map(({ status }) => status)).toEqual([
+    401,
+    ...answers.map((_, index) => (index === winners[0] ? 200 : 401)),
+  ])
+  const changes = await service.database.sql(
+    `select 1 from journal where action = 'user.password_changed' and resource_id = $1`,
+    [String(person.id)],
+  )
+  expect(changes).toHaveLength(1)
+})

@@ -1,0 +1,205 @@
+/** Which tenant a sign-in means: the one named, the host's, the only one, or the only account's. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import {
+  type Clinic,
+  makeClinic,
+  PASSWORD,
+  type Person,
+  signIn,
+  superadmin,
+} from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { newColleague, newPerson } from './users.ts'
+
+let service: Service
+let root: Person
+let north: Clinic
+let south: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+  for (const { id } of [north, south])
+    await service.call('POST', '/api/admin/users', {
+      token: root.token,
+      body: {
+        email: 'both@clinics.test',
+        password: PASSWORD,
+        full_name: 'Of Both',
+        role: 'nurse',
+        tenant_id: id,
+      },
+    })
+})
+
+const login = (body: object, host?: string) =>
+  service.call('POST', '/api/auth/login', { body, ...(host ? { headers: { host } } : {}) })
+const both = { email: 'both@clinics.test', password: PASSWORD }
+
+describe('the tenant is', () => {
+  test('the one that is named', async () => {
+    for (const { id, subdomain } of [north, south]) {
+      const answer = await login({ ...both, subdomain })
+      expect(answer).toMatchObject({ status: 200, body: { tenant_id: id } })
+    }
+  })
+
+  test.each(['NORTH', ' north ', 'North'])('the one that is named as "%s"', async (subdomain) => {
+    expect(await login({ ...both, subdomain })).toMatchObject({ body: { tenant_id: north.id } })
+  })
+
+  test.each(['north.wardkeep.test', 'NORTH.wardkeep.test', 'north.wardkeep.test:8080'])(
+    'the one of the host %s',
+    async (host) => {
+      expect(await login(both, host)).toMatchObject({ status: 200, body: { tenant_id: north.id } })
+    },
+  )
+
+  test('the one that is named rather than the one of the host', async () => {
+    const answer = await login({ ...both, subdomain: 'south' }, 'north.wardkeep.test')
+    expect(answer).toMatchObject({ status: 200, body: { tenant_id: south.id } })
+  })
+
+  test.each([
+    'wardkeep.test',
+    'elsewhere.test',
+    'north.elsewhere.test',
+    'a.north.wardkeep.test',
+    'northwardkeep.test',
+  ])('that of the only account when the host %s names none', async (host) => {
+    const { email, password, id } = north.people.nurse
+    expect(await login({ email, password }, host)).toMatchObject({ body: { user_id: id } })
+    expect((await login(both, host)).status).toBe(401)
+  })
+
+  test.each([undefined, null, '', '  '])(
+    'that of the only account for subdomain %j',
+    async (subdomain) => {
+      const { email, password, id } = south.people.doctor
+      const answer = await login({
+        email,
+        password,
+        ...(subdomain === undefined ? {} : { subdomain }),
+      })
+      expect(answer).toMatchObject({ status: 200, body: { user_id: id, tenant_id: south.id } })
+    },
+  )
+
+  test('that of the only active account once the other is blocked', async () => {
+    const body = {
+      email: 'twin@clinics.test',
+      password: PASSWORD,
+      full_name: 'Twin',
+      role: 'nurse',
+    }
+    const [one, two] = await Promise.all(
+      [north, south].map(({ id }) =>
+        service.call('POST', '/api/admin/users', {
+          token: root.token,
+          body: { ...body, tenant_id: id },
+        }),
+      ),
+    )
+    const twin = { email: body.email, password: PASSWORD }
+    expect((await login(twin)).status).toBe(401)
+    await service.call('POST', `/api/admin/users/${one?.body.id}/block`, { token: root.token })
+    expect(await login(twin)).toMatchObject({ status: 200, body: { user_id: two?.body.id } })
+  })
+
+  test('nowhere when the named one does not exist or is deleted', async () => {
+    const gone = await makeClinic(service, root, 'gone')
+    const { email, password } = gone.people.nurse
+    await service.call('DELETE', `/api/admin/tenants/${gone.id}`, { token: root.token })
+    for (const body of [
+      { email, password, subdomain: 'gone' },
+      { email, password },
+      { ...both, subdomain: 'nowhere' },
+    ])
+      expect(await login(body)).toMatchObject({
+        status: 401,
+        body: { code: 'invalid_credentials' },
+      })
+  })
+})
+
+describe('in single-tenant mode', () => {
+  test('the tenant is the only one, and the platform is to be named', async () => {
+    const single = await openService({ config: { TENANT_MODE: 'single' } })
+    const operator = await superadmin(single)
+    const clinic = await makeClinic(single, operator, 'only')
+    const { email, password, id } = clinic.people.nurse
+    const answer = await single.call('POST', '/api/auth/login', { body: { email, password } })
+    expect(answer).toMatchObject({ status: 200, body: { user_id: id } })
+    const body = { email: operator.email, password: operator.password }
+    expect((await single.call('POST', '/api/auth/login', { body })).status).toBe(401)
+    expect(await signIn(single, { ...body, subdomain: 'platform' })).toMatchObject({
+      role: 'superadmin',
+    })
+    const { body: capabilities } = await single.call('GET', '/api/auth/capabilities')
+    expect(capabilities.tenant_mode).toBe(false)
+  })
+})
+
+describe('a sign-in', () => {
+  test('answers who has signed in', async () => {
+    const person = await newColleague(service, north, 'receptionist')
+    const { status, body } = await login({ ...person, subdomain: 'north' })
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+      refresh_token: expect.stringMatching(new RegExp(`^${north.id}\\.[\\w-]{43}$`)),
+      token_type: 'bearer',
+      expires_in: 900,
+      tenant_id: north.id,
+      user_id: person.id,
+      role: 'receptionist',
+      full_name: person.email,
+      demo_mode: false,
+    })
+  })
+
+  test('finds the address whatever its case and the space around it', async () => {
+    const { email, password, id } = north.people.auditor
+    for (const typed of [email.toUpperCase(), `  ${email}\t`]) {
+      const answer = await login({ email: typed, password, subdomain: 'north' })
+      expect(answer).toMatchObject({ status: 200, body: { user_id: id } })
+    }
+  })
+
+  test('takes the password as one text, however it was composed', async () => {
+    const password = 'Schlüssel-Ångström-9'
+    const at = { tenantId: north.id, subdomain: 'north' }
+    const person = await newPerson(service, root, at)
+    await service.call('PUT', `/api/admin/users/${person.id}/password`, {
+      token: root.token,
+      body: { password: password.normalize('NFD') },
+    })
+    for (const typed of [password.normalize('NFC'), password.normalize('NFD')]) {
+      const answer = await login({ email: person.email, password: typed, subdomain: 'north' })
+      expect(answer.status).toBe(200)
+    }
+  })
+
+  test('is journaled with its session and where it came from', async () => {
+    const answer = await service.call('POST', '/api/auth/login', {
+      body: { ...both, subdomain: 'north' },
+      headers: { 'user-agent': 'Journal Browser', 'x-request-id': 'known-request-1' },
+    })
+    const entries = await service.database.sql(
+      `select tenant_id, user_id, user_email, resource_type, ip, user_agent from journal
+       where action = 'auth.login' and request_id = 'known-request-1'`,
+    )
+    expect(entries).toEqual([
+      {
+        tenant_id: north.id,
+        user_id: answer.body.user_id,
+        user_email: 'both@clinics.test',
+        resource_type: 'session',
+        ip: '127.0.0.1',
+        user_agent: 'Journal Browser',
+      },
+    ])
+  })
+})

@@ -1,0 +1,109 @@
+/** Signing out: of this session, of all, and of one whose refresh token is handed in. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { jtiOf, newColleague, refresh, standing } from './users.ts'
+
+let service: Service
+let clinic: Clinic
+let person: Person
+let second: { access_token: string; refresh_token: string }
+let third: typeof second
+
+beforeAll(async () => {
+  service = await openService()
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+beforeEach(async () => {
+  person = await newColleague(service, clinic)
+  const { email, password } = person
+  second = await signIn(service, { email, password, subdomain: 'north' })
+  third = await signIn(service, { email, password, subdomain: 'north' })
+})
+
+const logout = (body?: unknown, token = person.token) =>
+  service.call('POST', '/api/auth/logout', { token, ...(body === undefined ? {} : { body }) })
+
+/** Which of the three sessions live. */
+const living = () =>
+  Promise.all(
+    [person.token, second.access_token, third.access_token].map(
+      async (token) => (await standing(service, token)) === 200,
+    ),
+  )
+
+describe('signing out', () => {
+  test.each([
+    ['no body', undefined],
+    ['an empty body', {}],
+    ['all_devices false', { all_devices: false }],
+    ['no refresh token', { refresh_token: null }],
+    ['an empty refresh token', { refresh_token: '' }],
+    ['what is no refresh token', { refresh_token: 'something else' }],
+    ['a field that nobody knows', { everything: true }],
+  ])('with %s ends this session alone', async (_, body) => {
+    const answer = await logout(body)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({ detail: expect.any(String), email_verified: null })
+    expect(await living()).toEqual([false, true, true])
+    expect((await refresh(service, person.refresh)).status).toBe(401)
+    expect((await refresh(service, second.refresh_token)).status).toBe(200)
+  })
+
+  test('with its own refresh token ends this session, journaled once', async () => {
+    expect((await logout({ refresh_token: person.refresh })).status).toBe(200)
+    expect(await living()).toEqual([false, true, true])
+    expect(await journaled()).toEqual([{ resource_id: jtiOf(person.token), sessions: 1 }])
+  })
+
+  test('with the refresh token of another own session ends both', async () => {
+    expect((await logout({ refresh_token: second.refresh_token })).status).toBe(200)
+    expect(await living()).toEqual([false, false, true])
+    expect((await refresh(service, second.refresh_token)).status).toBe(401)
+    expect(await journaled()).toHaveLength(2)
+  })
+
+  test('with the refresh token of somebody else ends this session alone', async () => {
+    const colleague = await newColleague(service, clinic)
+    expect((await logout({ refresh_token: colleague.refresh })).status).toBe(200)
+    expect(await living()).toEqual([false, true, true])
+    expect(await standing(service, colleague.token)).toBe(200)
+    expect((await refresh(service, colleague.refresh)).status).toBe(200)
+  })
+
+  test('everywhere ends all of the user and nobody else, in one entry', async () => {
+    const answer = await logout({ all_devices: true })
+    expect(answer.status).toBe(200)
+    expect(await living()).toEqual([false, false, false])
+    for (const token of [person.refresh, second.refresh_token, third.refresh_token])
+      expect((await refresh(service, token)).status).toBe(401)
+    expect(await standing(service, clinic.people.doctor.token)).toBe(200)
+    expect(await journaled()).toEqual([{ resource_id: null, sessions: 3 }])
+  })
+
+  test('is refused to whom has done so already', async () => {
+    await logout()
+    expect((await logout()).status).toBe(401)
+    expect((await logout({ all_devices: true })).status).toBe(401)
+    expect(await living()).toEqual([false, true, true])
+  })
+
+  test.each([
+    ['all_devices in quotes', { all_devices: 'true' }, 'bool_type'],
+    ['a number for a token', { refresh_token: 5 }, 'string_type'],
+    ['a list', [], 'dict_type'],
+  ])('with %s is no input, and ends nothing', async (_, body, type) => {
+    const answer = await logout(body)
+    expect(answer).toMatchObject({ status: 422, body: { detail: [{ type }] } })
+    expect(await living()).toEqual([true, true, true])
+  })
+})
+
+function journaled() {
+  return service.database.sql(
+    `select resource_id, (changes ->> 'sessions')::int as sessions from journal
+     where action = 'auth.logout' and user_id = $1 order by id`,
+    [person.id],
+  )
+}

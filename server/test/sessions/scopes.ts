@@ -1,0 +1,35 @@
+/** The scopes of a database by themselves, for tests of what is written and read through them. */
+import { afterAll, onTestFinished } from 'vitest'
+import { type Changes, openScopes, type Scopes } from '../../src/platform/db/index.ts'
+import type { TestDatabase } from '../support/database.ts'
+
+/** Nobody else caches anything, so nobody is told of changes. */
+export const unheard: Changes = {
+  subscribe: () => undefined,
+  emit: () => undefined,
+  trusted: () => true,
+  stop: async () => undefined,
+}
+
+/** Opens the scopes as a node would; closed with the test file. */
+export function scopesOf(database: TestDatabase, size = 20): Scopes {
+  const db = openScopes(database.address, { size, changes: unheard, onLost: () => undefined })
+  afterAll(() => db.close())
+  return db
+}
+
+export interface Gate {
+  /** Passes once the gate is open. */
+  pass: Promise<void>
+  open(): void
+}
+
+/** Something to wait for until the test opens it; at its end nothing is left waiting. */
+export function gate(): Gate {
+  let open = (): void => undefined
+  const pass = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  onTestFinished(() => open())
+  return { pass, open }
+}

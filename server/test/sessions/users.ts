@@ -1,0 +1,74 @@
+/** Fresh users for a test to sign in, change and lose, without touching anyone else's. */
+import type { Role } from '../../src/lib/roles.ts'
+import { type Clinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
+import type { Answer, Service } from '../support/service.ts'
+
+let made = 0
+
+/** A name that no other user, tenant or department of this test file has. */
+export function fresh(word: string): string {
+  made += 1
+  return `${word}-${made}`
+}
+
+/** Creates a user of the clinic, or of `tenantId`, and signs them in. */
+export async function newPerson(
+  service: Service,
+  by: Person,
+  at: { tenantId: number; subdomain: string; role?: Role },
+): Promise<Person> {
+  const email = `${fresh('person')}@${at.subdomain}.test`
+  const role = at.role ?? 'doctor'
+  const created = await service.call('POST', '/api/admin/users', {
+    token: by.token,
+    body: { email, password: PASSWORD, full_name: email, role, tenant_id: at.tenantId },
+  })
+  if (created.status !== 201)
+    throw new Error(`the user was not created: ${JSON.stringify(created.body)}`)
+  const tokens = await signIn(service, { email, password: PASSWORD, subdomain: at.subdomain })
+  return {
+    id: created.body.id,
+    tenant_id: at.tenantId,
+    email,
+    password: PASSWORD,
+    role,
+    token: tokens.access_token,
+    refresh: tokens.refresh_token,
+  }
+}
+
+/** Creates a user of a clinic by its own administrator, and signs them in. */
+export function newColleague(service: Service, clinic: Clinic, role?: Role): Promise<Person> {
+  const at = { tenantId: clinic.id, subdomain: clinic.subdomain, ...(role ? { role } : {}) }
+  return newPerson(service, clinic.people.admin, at)
+}
+
+/** What the profile answers for a token: 200 while its session lives. */
+export async function standing(service: Service, token: string): Promise<number> {
+  return (await service.call('GET', '/api/users/me', { token })).status
+}
+
+export function refresh(service: Service, refresh_token: string): Promise<Answer> {
+  return service.call('POST', '/api/auth/refresh', { body: { refresh_token } })
+}
+
+/** The session's id in an access token. */
+export function jtiOf(token: string): string {
+  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).jti
+}
+
+/** Asks until the answer is as wanted. @throws Error with the last answer after `ms` */
+export async function eventually<T>(
+  ask: () => Promise<T> | T,
+  wanted: (answer: T) => boolean,
+  ms = 3_000,
+): Promise<T> {
+  const deadline = performance.now() + ms
+  for (;;) {
+    const answer = await ask()
+    if (wanted(answer)) return answer
+    if (performance.now() > deadline)
+      throw new Error(`still ${JSON.stringify(answer)} after ${ms} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

@@ -1,0 +1,154 @@
+/** `wardkeep start` on an empty folder, and again on what it made: who can sign in, and what is there. */
+import { chown, mkdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { ROLES } from '../../src/lib/roles.ts'
+import { isRoot, query, scratch } from '../support/embedded.ts'
+import { codeReachable, NOBODY } from '../support/nobody.ts'
+import { type RunningService, type RunOptions, startService, tokenOf } from '../support/process.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 90_000 })
+
+/** What a person starts with: nothing but a free port and a folder. */
+const bare = (dataDir: string) => ({ PORT: '0', DATA_DIR: dataDir })
+
+const jsonLines = (text: string) => text.split('\n').filter((line) => line.startsWith('{'))
+
+const generatedPassword = (service: RunningService) =>
+  /password (\S+) +\(shown this once/.exec(service.stdout())?.[1]
+
+/** The demo's accounts as the start prints them: `[email, role]`. */
+function demoAccounts(service: RunningService): [string, string][] {
+  const found = service.stdout().matchAll(/^ {2}(\S+@demo\.local) +(\w+)$/gm)
+  return [...found].map(([, email = '', role = '']) => [email, role])
+}
+
+const demoPassword = (service: RunningService) =>
+  /tenant "demo", password for all: (\S+)/.exec(service.stdout())?.[1] ?? ''
+
+async function signInDemo(service: RunningService, email: string) {
+  const credentials = { email, password: demoPassword(service), subdomain: 'demo' }
+  return service.call('POST', '/api/auth/login', { body: credentials })
+}
+
+async function walkThrough(dataDir: string, options: RunOptions): Promise<void> {
+  const first = await startService(bare(dataDir), options)
+  expect(await first.call('GET', '/readyz')).toMatchObject({ status: 200 })
+
+  // The superadmin, with the password that is printed for people and kept out of the log.
+  const password = generatedPassword(first) ?? ''
+  expect(password.length).toBeGreaterThan(12)
+  expect(first.stdout().split(password)).toHaveLength(2)
+  expect(jsonLines(first.stdout()).join()).not.toContain(password)
+  expect(jsonLines(first.stdout()).join()).not.toContain(demoPassword(first))
+  const superadmin = { email: 'admin@platform.local', password, subdomain: 'platform' }
+  const root = await tokenOf(first, superadmin)
+  const me = await first.call('GET', '/api/users/me', { token: root })
+  expect(me.body).toMatchObject({ role: 'superadmin', email: superadmin.email })
+
+  // The demo clinic, with everyone in it.
+  const accounts = demoAccounts(first)
+  const roles = new Set(accounts.map(([, role]) => role))
+  expect(roles).toEqual(new Set(ROLES.filter((role) => role !== 'superadmin')))
+  for (const [email, role] of accounts)
+    expect(await signInDemo(first, email)).toMatchObject({
+      status: 200,
+      body: { role, demo_mode: true },
+    })
+  const { body: admin } = await signInDemo(first, 'admin@demo.local')
+  const token = admin.access_token
+  const health = await first.call('GET', '/api/admin/health', { token })
+  expect(health.body).toMatchObject({
+    status: 'ok',
+    patients_count: 200,
+    users_count: accounts.length,
+    database: { embedded: true },
+  })
+  const departments = await first.call('GET', '/api/admin/departments', { token })
+  expect(departments.body.total).toBe(3)
+  const made = await first.call('POST', '/api/admin/departments', {
+    token,
+    body: { name: 'Ours' },
+  })
+  expect(await first.stop()).toEqual({ code: 0, signal: null })
+
+  const second = await startService(bare(dataDir), options)
+  expect(generatedPassword(second)).toBeUndefined()
+  expect(second.stdout()).not.toContain(password)
+  expect(demoAccounts(second)).toEqual(accounts)
+  // Tokens of before go on; nothing was made twice.
+  const again = await second.call('GET', '/api/admin/departments', { token })
+  expect(again.body.items.map(({ id }: { id: number }) => id)).toContain(made.body.id)
+  expect(again.body.total).toBe(4)
+  await tokenOf(second, superadmin)
+  expect((await second.call('GET', '/api/admin/health', { token })).body.patients_count).toBe(200)
+  expect(await second.stop()).toEqual({ code: 0, signal: null })
+}
+
+describe('the first start says who can sign in with what, and the second keeps it all', () => {
+  test('as the account that runs the tests', async () => {
+    const dataDir = join(await scratch(), 'new')
+    await walkThrough(dataDir, {})
+    expect((await stat(join(dataDir, 'root.key'))).mode & 0o777).toBe(0o600)
+  })
+
+  test.runIf(isRoot)('as an account without rights', async (context) => {
+    if (!codeReachable()) context.skip('the account cannot read the code')
+    const home = await scratch()
+    await chown(home, NOBODY.uid, NOBODY.gid)
+    const dataDir = join(home, 'data')
+    await walkThrough(dataDir, { account: NOBODY, cwd: home })
+    for (const name of ['postgres', 'root.key', 'owner.lock'])
+      expect((await stat(join(dataDir, name))).uid).toBe(NOBODY.uid)
+  })
+
+  test.runIf(isRoot)(
+    'as an account without rights, in ./data where nothing is set',
+    async (context) => {
+      if (!codeReachable()) context.skip('the account cannot read the code')
+      const home = await scratch()
+      await mkdir(join(home, 'here'))
+      await chown(join(home, 'here'), NOBODY.uid, NOBODY.gid)
+      const service = await startService(
+        { PORT: '0', DEMO: 'false' },
+        { account: NOBODY, cwd: join(home, 'here') },
+      )
+      expect((await stat(join(home, 'here', 'data', 'postgres'))).uid).toBe(NOBODY.uid)
+      await service.stop()
+    },
+  )
+})
+
+describe('the first superadmin', () => {
+  test('gets the password that is configured, and it is not printed', async () => {
+    const password = 'winter-Garden-31'
+    const service = await startService({
+      ...bare(await scratch()),
+      DEMO: 'false',
+      BOOTSTRAP_ADMIN_EMAIL: 'First@Platform.test',
+      BOOTSTRAP_ADMIN_PASSWORD: password,
+    })
+    expect(service.stdout()).not.toContain(password)
+    expect(service.stdout()).toContain('password as configured')
+    expect(service.stdout()).not.toContain('demo.local')
+    await tokenOf(service, { email: 'first@platform.test', password, subdomain: 'platform' })
+    await service.stop()
+  })
+
+  test('has a password in the database only as a hash', async () => {
+    const dataDir = await scratch()
+    const service = await startService({ ...bare(dataDir), DEMO: 'false' })
+    const password = generatedPassword(service) ?? ''
+    const address = { host: join(dataDir, 'run'), port: 5432, user: 'wardkeep_owner' }
+    const rows = await query<{ row: string }>(
+      { ...address, database: 'wardkeep' },
+      'select users::text as row from users',
+    )
+    expect(rows).toHaveLength(1)
+    expect(rows[0]?.row).toContain('$argon2id$v=19$m=19456,t=2,p=1$')
+    expect(rows[0]?.row).not.toContain(password)
+    expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).not.toContain(password)
+    await service.stop()
+  })
+})

@@ -1,0 +1,148 @@
+/** What a start in production asks for, and what a start on a database of one's own does. */
+
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { emptyDatabase, type TestDatabase } from '../support/database.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { nobodyLeft, processesOn, scratch } from '../support/embedded.ts'
+import { freePort, PLAIN, refusedStart, startService, tokenOf } from '../support/process.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 90_000 })
+
+const KEY = Buffer.alloc(32, 5).toString('base64')
+
+/** The URL of the database for another user of the server. */
+async function urlAs(database: TestDatabase, user: string, password: string): Promise<string> {
+  const url = new URL((await proxyTo(database)).url)
+  url.username = user
+  url.password = password
+  return url.href
+}
+
+describe('in production', () => {
+  test('no key, or a demo, is refused, and both are said at once', async () => {
+    const dataDir = await scratch()
+    const production = { DATA_DIR: dataDir, PORT: '0', NODE_ENV: 'production' }
+    const keyless = await refusedStart(production)
+    expect(keyless).toEqual([expect.stringMatching(/^ENCRYPTION_KEY: is needed in production/)])
+    const demo = await refusedStart({ ...production, DEMO: 'true', ENCRYPTION_KEY: KEY })
+    expect(demo).toEqual(['DEMO: must not be true with NODE_ENV=production.'])
+    expect(await refusedStart({ ...production, DEMO: 'true' })).toHaveLength(2)
+    await nobodyLeft(dataDir)
+  })
+
+  test('with a key and a database it serves, makes no demo, and starts no server of its own', async () => {
+    const database = await emptyDatabase()
+    const dataDir = await scratch()
+    const keyFile = join(dataDir, 'key')
+    await writeFile(keyFile, `${KEY}\n`)
+    const env = {
+      NODE_ENV: 'production',
+      PORT: '0',
+      DATA_DIR: dataDir,
+      ENCRYPTION_KEY_FILE: keyFile,
+      DATABASE_URL: (await proxyTo(database)).url,
+      BOOTSTRAP_ADMIN_EMAIL: PLAIN.BOOTSTRAP_ADMIN_EMAIL,
+      BOOTSTRAP_ADMIN_PASSWORD: PLAIN.BOOTSTRAP_ADMIN_PASSWORD,
+    }
+    const service = await startService(env)
+    expect(service.stdout()).not.toContain('demo')
+    const token = await tokenOf(service)
+    const { body } = await service.call('GET', '/api/admin/health', { token })
+    expect(body).toMatchObject({
+      tenants_count: 1,
+      patients_count: 0,
+      database: { embedded: false },
+    })
+    expect(await processesOn(join(dataDir, 'postgres'))).toEqual([])
+    expect(await database.sql('select subdomain from tenants')).toEqual([{ subdomain: 'platform' }])
+    expect(await service.stop()).toEqual({ code: 0, signal: null })
+    // What is sealed with one key is not opened by another.
+    const other = Buffer.alloc(32, 6).toString('base64')
+    const { ENCRYPTION_KEY_FILE: _, ...keyless } = env
+    const lines = await refusedStart({ ...keyless, ENCRYPTION_KEY: other })
+    expect(lines.join()).toContain('ENCRYPTION_KEY')
+  })
+})
+
+describe('DATABASE_URL', () => {
+  const start = async (url: string) =>
+    refusedStart({ ...PLAIN, DATABASE_URL: url, DATA_DIR: await scratch(), LOG_LEVEL: 'error' })
+
+  test('serves end to end, and a second node joins on the same database', async () => {
+    const database = await emptyDatabase()
+    const url = (await proxyTo(database)).url
+    const env = { ...PLAIN, DEMO: 'true', DATABASE_URL: url, ENCRYPTION_KEY: KEY }
+    const nodes = await Promise.all([startService(env), startService(env)])
+    const [one, two] = nodes as [(typeof nodes)[0], (typeof nodes)[0]]
+    const demo = { email: 'admin@demo.local', password: 'try-Wardkeep-26', subdomain: 'demo' }
+    const token = await tokenOf(one, demo)
+    const created = await one.call('POST', '/api/admin/departments', {
+      token,
+      body: { name: 'Shared' },
+    })
+    expect(created.status).toBe(201)
+    const path = `/api/admin/departments?search=shared`
+    expect(await two.call('GET', path, { token })).toMatchObject({
+      status: 200,
+      body: { total: 1 },
+    })
+    expect(await database.sql('select count(*) from tenants where is_demo')).toEqual([{ count: 1 }])
+    expect(await database.sql('select count(*) from patients')).toEqual([{ count: 200 }])
+    expect(await Promise.all(nodes.map((node) => node.stop()))).toEqual([
+      { code: 0, signal: null },
+      { code: 0, signal: null },
+    ])
+  })
+
+  test('that is no URL is refused', async () => {
+    expect(await start('localhost:5432')).toEqual([
+      expect.stringMatching(/^DATABASE_URL: must be a URL such as postgres:\/\//),
+    ])
+  })
+
+  test('that nobody listens on is refused', async () => {
+    expect(await start(`postgres://x:y@127.0.0.1:${await freePort()}/z`)).toEqual([
+      expect.stringMatching(/^DATABASE_URL: .*ECONNREFUSED.*check that it runs/),
+    ])
+  })
+
+  test('where something else than PostgreSQL listens is refused', async () => {
+    const server = createServer((socket) => void socket.end('SSH-2.0-OpenSSH\r\n'))
+    const port = await freePort()
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    expect(await start(`postgres://x:y@127.0.0.1:${port}/z`)).toEqual([
+      expect.stringMatching(/^DATABASE_URL: /),
+    ])
+  })
+
+  test('with a database that does not exist is refused', async () => {
+    const url = new URL((await proxyTo(await emptyDatabase())).url)
+    url.pathname = '/no_such_database'
+    expect(await start(url.href)).toEqual([
+      expect.stringMatching(/^DATABASE_URL: .*database "no_such_database" does not exist/),
+    ])
+  })
+
+  test('of a user without rights is refused, whatever it is that it may not do', async () => {
+    const database = await emptyDatabase()
+    const user = `wk_weak_${process.pid}`
+    await database.sql(`create role ${user} login password 'weak' nocreaterole`)
+    const url = await urlAs(database, user, 'weak')
+    const denied = [
+      expect.stringMatching(/^DATABASE_URL: .*permission denied.*may create tables and roles\.$/),
+    ]
+    try {
+      expect(await start(url)).toEqual(denied)
+      await database.sql(`grant all on schema public to ${user}`)
+      expect(await start(url)).toEqual([expect.stringMatching(/^DATABASE_URL: .*0001_roles/)])
+    } finally {
+      await database.sql(`drop owned by ${user}`)
+      await database.sql(`drop role ${user}`)
+    }
+  })
+})

@@ -1,0 +1,139 @@
+/** A TCP proxy between the service and its database, for a test to cut, refuse, stall and mute. */
+import { createConnection, createServer, type Server, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import type { TestDatabase } from './database.ts'
+
+export interface DatabaseProxy {
+  /** The database's URL through the proxy. */
+  readonly url: string
+  /** Ends all connections; new ones are taken. */
+  cut(): void
+  /** Ends all connections and refuses new ones, until `open`. */
+  refuse(): Promise<void>
+  /** Keeps all connections but passes nothing on, until `open`. */
+  stall(): void
+  /** Back to normal. */
+  open(): Promise<void>
+  /** Passes the next COMMIT on and then cuts its connection in place of the answer. */
+  loseNextCommitAnswer(): void
+  /** How many COMMIT answers were lost so. */
+  readonly lost: () => number
+}
+
+interface Link {
+  service: Socket
+  database: Socket
+}
+
+/** Opens a proxy in front of the database; it closes with the test. */
+export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
+  const links = new Set<Link>()
+  const state = { isStalled: false, losesCommit: false, lost: 0 }
+  const server = createServer((service) => {
+    const link = { service, database: connectTo(database) }
+    links.add(link)
+    join(link, state, () => links.delete(link))
+  })
+  const cut = () => {
+    for (const { service, database: far } of links) {
+      service.destroy()
+      far.destroy()
+    }
+  }
+  await listen(server, 0)
+  const { port } = server.address() as { port: number }
+  const shut = async () => {
+    cut()
+    if (server.listening) await new Promise((resolve) => server.close(resolve))
+  }
+  onTestFinished(shut)
+  return {
+    url: throughPort(database, port),
+    cut,
+    refuse: shut,
+    stall() {
+      state.isStalled = true
+      for (const { service, database: far } of links) {
+        service.pause()
+        far.pause()
+      }
+    },
+    async open() {
+      state.isStalled = false
+      for (const { service, database: far } of links) {
+        service.resume()
+        far.resume()
+      }
+      if (!server.listening) await listen(server, port)
+    },
+    loseNextCommitAnswer() {
+      state.losesCommit = true
+    },
+    lost: () => state.lost,
+  }
+}
+
+function join(
+  { service, database }: Link,
+  state: { isStalled: boolean; losesCommit: boolean; lost: number },
+  ended: () => void,
+): void {
+  let isMuted = false
+  service.on('data', (bytes) => {
+    if (state.losesCommit && /(^|\W)commit\0/.test(bytes.toString('latin1'))) {
+      state.losesCommit = false
+      isMuted = true
+    }
+    database.write(bytes)
+  })
+  database.on('data', (bytes) => {
+    if (!isMuted) return void service.write(bytes)
+    state.lost += 1
+    service.destroy()
+  })
+  for (const [one, other] of [
+    [service, database],
+    [database, service],
+  ] as const) {
+    one.on('error', () => other.destroy())
+    one.on('close', () => {
+      other.destroy()
+      ended()
+    })
+  }
+  if (!state.isStalled) return
+  service.pause()
+  database.pause()
+}
+
+function connectTo({ address }: TestDatabase): Socket {
+  if ('url' in address) {
+    const { hostname, port } = new URL(address.url)
+    return createConnection(Number(port || 5432), hostname)
+  }
+  const { host, port } = address
+  return host.startsWith('/')
+    ? createConnection(`${host}/.s.PGSQL.${port}`)
+    : createConnection(port, host)
+}
+
+function throughPort({ address }: TestDatabase, port: number): string {
+  const url = new URL('url' in address ? address.url : 'postgres://localhost')
+  if (!('url' in address)) {
+    url.username = address.user
+    url.password = address.password ?? ''
+    url.pathname = `/${address.database}`
+  }
+  url.hostname = '127.0.0.1'
+  url.port = String(port)
+  return url.href
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, '127.0.0.1', () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}

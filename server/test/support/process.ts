@@ -1,0 +1,191 @@
+/** The `wardkeep` command as a process of its own: what it says, how it ends, and calls over HTTP. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { until } from './embedded.ts'
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+
+export const ADMIN = { email: 'root@platform.local', password: 'sesame-Gate-77' }
+
+/** What a service of these tests runs with: any free port, no demo, no limits, a known superadmin. */
+export const PLAIN = {
+  PORT: '0',
+  DEMO: 'false',
+  BOOTSTRAP_ADMIN_EMAIL: ADMIN.email,
+  BOOTSTRAP_ADMIN_PASSWORD: ADMIN.password,
+  RATE_LIMIT_PER_MINUTE: '0',
+  AUTH_RATE_LIMIT_PER_MINUTE: '0',
+}
+
+export interface Ended {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+export interface Command {
+  readonly pid: number
+  readonly ended: Promise<Ended>
+  stdout(): string
+  stderr(): string
+  signal(name: NodeJS.Signals): void
+}
+
+export interface RunOptions {
+  /** Runs as this account, where the tests run as root. */
+  account?: { uid: number; gid: number } | undefined
+  /** The folder to run in. */
+  cwd?: string
+}
+
+/** Starts `wardkeep <args>` with nothing of the tests' environment but `env`; it ends with the test. */
+export function command(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  options: RunOptions = {},
+): Command {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd: options.cwd ?? '/',
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...options.account,
+  })
+  const { pid } = child
+  if (pid === undefined) throw new Error('the process did not start')
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text
+    })
+  const ended = new Promise<Ended>((resolve) =>
+    child.once('close', (code, signal) => resolve({ code, signal })),
+  )
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  return {
+    pid,
+    ended,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    signal: (name) => void child.kill(name),
+  }
+}
+
+/** Runs a command to its end. */
+export async function finished(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  options?: RunOptions,
+) {
+  const run = command(args, env, options)
+  const { code, signal } = await run.ended
+  return { code, signal, stdout: run.stdout(), stderr: run.stderr() }
+}
+
+/** The lines on stderr of a start that is refused: a sentence each, without a stack. */
+export async function refusedStart(
+  env: NodeJS.ProcessEnv,
+  options?: RunOptions,
+): Promise<string[]> {
+  const { code, stderr, stdout } = await finished(['start'], env, options)
+  if (code !== 1) throw new Error(`ended with ${code}: ${stdout} ${stderr}`)
+  if (stdout.includes('Wardkeep is ready')) throw new Error(`it was ready: ${stdout}`)
+  if (/^\s+at /m.test(stderr)) throw new Error(`a stack was printed: ${stderr}`)
+  return stderr.trimEnd().split('\n')
+}
+
+export interface HttpAnswer {
+  status: number
+  headers: Headers
+  body: any
+}
+
+export interface RunningService extends Command {
+  readonly address: string
+  /** One request. @throws when the connection fails */
+  call(
+    method: string,
+    path: string,
+    options?: { token?: string; body?: unknown; headers?: Record<string, string> },
+  ): Promise<HttpAnswer>
+  /** Asks for a stop and waits until it has ended. */
+  stop(): Promise<Ended>
+}
+
+/** Starts the service and waits until it says where it is. */
+export async function startService(
+  env: NodeJS.ProcessEnv,
+  options?: RunOptions,
+): Promise<RunningService> {
+  const run = command(['start'], env, options)
+  const life: { ended?: Ended } = {}
+  void run.ended.then((ended) => {
+    life.ended = ended
+  })
+  const address = await until(
+    'the service says its address',
+    () => (life.ended ? '' : /Wardkeep is ready at (\S+)/.exec(run.stdout())?.[1]),
+    60_000,
+  )
+  if (life.ended || address === '')
+    throw new Error(`the start ended with ${life.ended?.code}: ${run.stdout()} ${run.stderr()}`)
+  return {
+    ...run,
+    address,
+    call: (method, path, call) => request(address, method, path, call),
+    stop() {
+      run.signal('SIGTERM')
+      return run.ended
+    },
+  }
+}
+
+async function request(
+  address: string,
+  method: string,
+  path: string,
+  { token, body, headers }: Parameters<RunningService['call']>[2] = {},
+): Promise<HttpAnswer> {
+  const response = await fetch(address + path, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...headers,
+    },
+    body: body === undefined ? null : JSON.stringify(body),
+    signal: AbortSignal.timeout(60_000),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json') && text !== ''
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: isJson ? JSON.parse(text) : text,
+  }
+}
+
+/** Signs in; answers the access token. */
+export async function tokenOf(
+  service: Pick<RunningService, 'call'>,
+  credentials: { email: string; password: string; subdomain?: string } = {
+    ...ADMIN,
+    subdomain: 'platform',
+  },
+): Promise<string> {
+  const { status, body } = await service.call('POST', '/api/auth/login', { body: credentials })
+  if (status !== 200) throw new Error(`sign-in answered ${status}: ${JSON.stringify(body)}`)
+  return body.access_token
+}
+
+/** A port of the loopback that is free now. */
+export async function freePort(): Promise<number> {
+  const { createServer } = await import('node:net')
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as import('node:net').AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

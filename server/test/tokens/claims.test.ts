@@ -1,0 +1,142 @@
+/** Tokens with our own signature but claims that are not right: a stolen key opens no wrong door. */
+import { generateKeyPairSync } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { jtiOf, newColleague, standing } from '../sessions/users.ts'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { type Json, partsOf, serviceKey, signed } from './forge.ts'
+
+const MINUTE = 60
+let service: Service
+let north: Clinic
+let south: Clinic
+let header: Json
+let claims: Json
+let sign: (header: unknown, claims: unknown) => string
+
+beforeAll(async () => {
+  service = await openService()
+  const root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+  ;({ header, claims } = partsOf(north.people.nurse.token))
+  const key = await serviceKey(service)
+  sign = (head, body) => signed(head, body, key)
+})
+
+const seconds = () => Math.floor(service.clock.now() / 1000)
+const withClaims = (changed: Json) => standing(service, sign(header, { ...claims, ...changed }))
+
+describe('claims', () => {
+  test('are those that are promised, for fifteen minutes', () => {
+    expect(header).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: expect.any(String) })
+    expect(claims).toEqual({
+      iss: 'http://wardkeep.test',
+      sub: String(north.people.nurse.id),
+      tid: north.id,
+      role: 'nurse',
+      jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      iat: expect.any(Number),
+      exp: Number(claims.iat) + 15 * MINUTE,
+    })
+  })
+
+  test('as they were are good', async () => {
+    expect(await withClaims({})).toBe(200)
+  })
+
+  test.each(['iss', 'sub', 'tid', 'jti', 'exp'])('without %s are refused', async (name) => {
+    const { [name]: _, ...rest } = claims
+    expect(await standing(service, sign(header, rest))).toBe(401)
+  })
+
+  const wrong: [string, () => Json][] = [
+    ['expired', () => ({ exp: seconds() - 1 })],
+    ['expired long ago', () => ({ exp: 1 })],
+    ['not good yet', () => ({ nbf: seconds() + 2 * MINUTE })],
+    ['an end that is text', () => ({ exp: String(seconds() + MINUTE) })],
+    ['an end that is null', () => ({ exp: null })],
+    ['another issuer', () => ({ iss: 'http://elsewhere.test' })],
+    ['an issuer that only begins like ours', () => ({ iss: 'http://wardkeep.test.evil' })],
+    ['several issuers', () => ({ iss: ['http://wardkeep.test'] })],
+    ['another tenant', () => ({ tid: south.id })],
+    ['a tenant that does not exist', () => ({ tid: 987_654 })],
+    ['a tenant that is no number', () => ({ tid: "1'; reset role; --" })],
+    ['a tenant that is a fraction', () => ({ tid: 1.5 })],
+    ['a tenant beyond all numbers', () => ({ tid: 1e300 })],
+    ['no session that ever was', () => ({ jti: '00000000-0000-4000-8000-000000000000' })],
+    ['a session that is no id', () => ({ jti: 'x' })],
+    ['a session that is SQL', () => ({ jti: `' or true --` })],
+    ['an object for a session', () => ({ jti: { id: 1 } })],
+    ["a colleague's session", () => ({ jti: jtiOf(north.people.admin.token) })],
+    ['a session of another tenant', () => ({ jti: jtiOf(south.people.admin.token) })],
+    ['another user', () => ({ sub: String(north.people.admin.id) })],
+    ['a user that is no number', () => ({ sub: 'root' })],
+  ]
+  test.each(wrong)('with %s are refused', async (_, change) => {
+    expect(await withClaims(change())).toBe(401)
+    expect(await standing(service, north.people.nurse.token)).toBe(200)
+  })
+
+  test('of a whole other session and tenant, but not its user, are refused', async () => {
+    const jti = jtiOf(south.people.admin.token)
+    expect(await withClaims({ tid: south.id, jti })).toBe(401)
+  })
+
+  test('that raise the role give nobody more than the account has', async () => {
+    const token = sign(header, { ...claims, role: 'superadmin' })
+    expect((await service.call('GET', '/api/admin/users', { token })).status).toBe(403)
+  })
+
+  test('of a session that has ended are refused, however long they say they last', async () => {
+    const person = await newColleague(service, north)
+    const { claims: theirs } = partsOf(person.token)
+    const token = sign(header, { ...theirs, exp: seconds() + 1e6 })
+    expect(await standing(service, token)).toBe(200)
+    await service.call('POST', '/api/auth/logout', { token: person.token })
+    expect(await standing(service, token)).toBe(401)
+  })
+})
+
+describe('the header', () => {
+  test.each(['JWT', 'at+JWTx', 'logout+jwt', ''])('of typ "%s" is refused', async (typ) => {
+    expect(await standing(service, sign({ ...header, typ }, claims))).toBe(401)
+  })
+
+  test('without typ is refused', async () => {
+    const { typ: _, ...rest } = header
+    expect(await standing(service, sign(rest, claims))).toBe(401)
+  })
+
+  test('without kid is refused', async () => {
+    const { kid: _, ...rest } = header
+    expect(await standing(service, sign(rest, claims))).toBe(401)
+  })
+
+  test.each([[['exp']], [['b64']], [['wardkeep']], ['exp'], [[]]])(
+    'with the critical extension %j is refused',
+    async (crit) => {
+      expect(await standing(service, sign({ ...header, crit, b64: false }, claims))).toBe(401)
+    },
+  )
+
+  test.each(['RS256', 'ES256', 'PS512', 'HS256'])('of alg %s is refused', async (alg) => {
+    expect(await standing(service, sign({ ...header, alg }, claims))).toBe(401)
+  })
+
+  test('of a key on another curve is refused', async () => {
+    const { privateKey } = generateKeyPairSync('ed448')
+    expect(await standing(service, signed(header, claims, privateKey))).toBe(401)
+  })
+})
+
+test('a token ends with its fifteen minutes', async () => {
+  const later = await openService({ database: service.database })
+  expect(await standing(later, north.people.nurse.token)).toBe(200)
+  later.clock.advance(15 * MINUTE * 1000 - 5_000)
+  const fresh = (await newColleague(later, south)).token
+  expect(await standing(later, fresh)).toBe(200)
+  later.clock.advance(10_000)
+  expect(await standing(later, north.people.nurse.token)).toBe(401)
+  expect(await standing(later, fresh)).toBe(200)
+})

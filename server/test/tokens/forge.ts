@@ -1,0 +1,59 @@
+/** Makes access tokens as an attacker would, and as the service itself does with its own key. */
+import {
+  createHmac,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from 'node:crypto'
+import { openSealer } from '../../src/platform/crypto/index.ts'
+import { ROOT_KEY, type Service } from '../support/service.ts'
+
+export type Json = Record<string, unknown>
+
+const encode = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+
+const decode = (part: string | undefined): Json =>
+  JSON.parse(Buffer.from(part ?? '', 'base64url').toString())
+
+/** The header and claims of a token. */
+export function partsOf(token: string): { header: Json; claims: Json } {
+  const [header, claims] = token.split('.')
+  return { header: decode(header), claims: decode(claims) }
+}
+
+/** A JWT with a real Ed25519 signature of `key`. */
+export function signed(header: unknown, claims: unknown, key: KeyObject): string {
+  const text = `${encode(header)}.${encode(claims)}`
+  return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`
+}
+
+/** A JWT with a real HMAC, as a verifier would check it that took `secret` for a shared key. */
+export function hmacSigned(header: Json, claims: Json, secret: string | Buffer): string {
+  const digest = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' }[String(header.alg)] ?? ''
+  const text = `${encode(header)}.${encode(claims)}`
+  return `${text}.${createHmac(digest, secret).update(text).digest('base64url')}`
+}
+
+/** A JWT whose third part is `signature`, which may be nothing. */
+export function unsigned(header: Json, claims: Json, signature = ''): string {
+  return `${encode(header)}.${encode(claims)}.${signature}`
+}
+
+/** A key pair of the attacker's own, of the service's kind. */
+export const ownPair = () => generateKeyPairSync('ed25519')
+
+/** The private key that the service signs with, or the one of `kid`: opened as only the root key can. */
+export async function serviceKey(
+  service: Service,
+  kid = service.app.services.auth.keys.signer().kid,
+): Promise<KeyObject> {
+  const [row] = await service.database.sql<{ sealed_private_key: Buffer }>(
+    'select sealed_private_key from signing_keys where kid = $1',
+    [kid],
+  )
+  if (!row) throw new Error(`there is no key ${kid}`)
+  const place = `signing_keys.private_key:${kid}`
+  return createPrivateKey(openSealer(ROOT_KEY).open(row.sealed_private_key, place).toString())
+}

@@ -1,0 +1,175 @@
+/** The life of a refresh token: one use, ten seconds of grace, fourteen days, ninety at most. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { DAY, SECOND } from '../../src/lib/clock.ts'
+import { jtiOf, newColleague, refresh, standing } from '../sessions/users.ts'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let clinic: Clinic
+let person: Person
+
+beforeAll(async () => {
+  service = await openService()
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+beforeEach(async () => {
+  // An administrator who has just signed in, whatever the clock has been moved to.
+  const { email, password } = clinic.people.admin
+  const tokens = await signIn(service, { email, password, subdomain: 'north' })
+  clinic.people.admin = { ...clinic.people.admin, token: tokens.access_token }
+  person = await newColleague(service, clinic)
+})
+
+/** Refreshes and answers the tokens. */
+async function next(token: string) {
+  const { status, body } = await refresh(service, token)
+  expect(status).toBe(200)
+  return body as { access_token: string; refresh_token: string }
+}
+
+describe('a refresh', () => {
+  test('answers new tokens of the same session and user', async () => {
+    const { status, body } = await refresh(service, person.refresh)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      token_type: 'bearer',
+      expires_in: 900,
+      tenant_id: clinic.id,
+      user_id: person.id,
+      role: 'doctor',
+      demo_mode: false,
+    })
+    expect(jtiOf(body.access_token)).toBe(jtiOf(person.token))
+    expect(await standing(service, body.access_token)).toBe(200)
+    expect(await standing(service, person.token)).toBe(200)
+  })
+
+  test('keeps nothing of a token but its hash', async () => {
+    const { refresh_token } = await next(person.refresh)
+    const rows = await service.database.sql<{ row: string }>(
+      `select row_to_json(t)::text || encode(token_hash, 'escape') as row from refresh_tokens t`,
+    )
+    const kept = rows.map(({ row }) => row).join('\n')
+    for (const token of [person.refresh, refresh_token]) {
+      const secret = token.split('.')[1] ?? ''
+      expect(secret).toHaveLength(43)
+      expect(kept).not.toContain(secret)
+      expect(kept).not.toContain(Buffer.from(secret, 'base64url').toString('hex'))
+    }
+  })
+})
+
+describe('a spent refresh token', () => {
+  test('gets the same successor within ten seconds', async () => {
+    const first = await next(person.refresh)
+    service.clock.advance(9 * SECOND)
+    const again = await next(person.refresh)
+    expect(again.refresh_token).toBe(first.refresh_token)
+    expect(await standing(service, again.access_token)).toBe(200)
+  })
+
+  test('gets the same successor also when that has been used already', async () => {
+    const first = await next(person.refresh)
+    const second = await next(first.refresh_token)
+    expect((await next(person.refresh)).refresh_token).toBe(first.refresh_token)
+    expect((await next(first.refresh_token)).refresh_token).toBe(second.refresh_token)
+    expect((await refresh(service, second.refresh_token)).status).toBe(200)
+  })
+
+  test('ends its session with every token of it when shown later, and the journal says so', async () => {
+    const { access_token, refresh_token } = await next(person.refresh)
+    service.clock.advance(11 * SECOND)
+    const replay = await refresh(service, person.refresh)
+    expect(replay).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
+    expect(await standing(service, access_token)).toBe(401)
+    expect(await standing(service, person.token)).toBe(401)
+    expect((await refresh(service, refresh_token)).status).toBe(401)
+    expect((await refresh(service, person.refresh)).status).toBe(401)
+    const entries = await service.database.sql(
+      `select tenant_id, user_id, resource_type from journal
+       where action = 'auth.refresh_reused' and resource_id = $1`,
+      [jtiOf(person.token)],
+    )
+    expect(entries).toEqual([
+      { tenant_id: clinic.id, user_id: person.id, resource_type: 'session' },
+    ])
+  })
+
+  test('ends no other session of its user', async () => {
+    const other = await signIn(service, { ...person, subdomain: 'north' })
+    await next(person.refresh)
+    service.clock.advance(11 * SECOND)
+    await refresh(service, person.refresh)
+    expect(await standing(service, other.access_token)).toBe(200)
+    expect((await refresh(service, other.refresh_token)).status).toBe(200)
+  })
+
+  test('ends the session even when it would have expired by itself', async () => {
+    const { refresh_token } = await next(person.refresh)
+    service.clock.advance(13 * DAY)
+    const latest = await next(refresh_token)
+    service.clock.advance(3 * DAY)
+    expect((await refresh(service, person.refresh)).status).toBe(401)
+    expect((await refresh(service, latest.refresh_token)).status).toBe(401)
+  })
+})
+
+describe('a session', () => {
+  test('goes on as long as it is refreshed within fourteen days', async () => {
+    let token = person.refresh
+    for (let week = 0; week < 4; week += 1) {
+      service.clock.advance(13 * DAY)
+      token = (await next(token)).refresh_token
+    }
+    service.clock.advance(14 * DAY - 5 * SECOND)
+    expect((await refresh(service, token)).status).toBe(200)
+  })
+
+  test('is over after fourteen days without a refresh', async () => {
+    const { refresh_token } = await next(person.refresh)
+    service.clock.advance(14 * DAY + SECOND)
+    expect((await refresh(service, refresh_token)).status).toBe(401)
+  })
+
+  test('is over after ninety days, however often it was refreshed', async () => {
+    let token = person.refresh
+    for (let day = 10; day < 90; day += 10) {
+      service.clock.advance(10 * DAY)
+      token = (await next(token)).refresh_token
+    }
+    service.clock.advance(10 * DAY - 5 * SECOND)
+    token = (await next(token)).refresh_token
+    service.clock.advance(10 * SECOND)
+    expect((await refresh(service, token)).status).toBe(401)
+  })
+})
+
+describe('a forged refresh token', () => {
+  const secret = 'A'.repeat(43)
+  const forged: [string, () => string][] = [
+    ['of the right shape', () => `${clinic.id}.${secret}`],
+    ['of no tenant', () => `0.${secret}`],
+    ['of a tenant that does not exist', () => `98765.${secret}`],
+    ['of a tenant beyond all numbers', () => `9999999999999999.${secret}`],
+    ['of a tenant with more digits still', () => `99999999999999999999.${secret}`],
+    ['of a negative tenant', () => `-1.${secret}`],
+    ['with another tenant in front', () => person.refresh.replace(/^\d+/, '1')],
+    ['with zeros in front', () => `00${person.refresh}`],
+    ['cut short', () => person.refresh.slice(0, -1)],
+    ['longer', () => `${person.refresh}A`],
+    ['with a space', () => ` ${person.refresh}`],
+    ['with a line break', () => `${person.refresh}\n`],
+    ['without a tenant', () => person.refresh.split('.')[1] ?? ''],
+    ['in another case', () => person.refresh.toLowerCase()],
+    ['of SQL', () => `${clinic.id}.' or true --`],
+    ['as its own hash', () => `${clinic.id}.${'0'.repeat(64)}`],
+  ]
+  test.each(forged)('%s does nothing to anybody', async (_, forge) => {
+    const answer = await refresh(service, forge())
+    expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
+    expect(await standing(service, person.token)).toBe(200)
+    expect((await refresh(service, person.refresh)).status).toBe(200)
+  })
+})

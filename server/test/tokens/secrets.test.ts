@@ -1,0 +1,124 @@
+/** What a whole run has logged and journaled holds no password and no token. */
+import { beforeAll, expect, test } from 'vitest'
+import { newColleague, refresh } from '../sessions/users.ts'
+import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service, SUPERADMIN } from '../support/service.ts'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+const secrets = new Set<string>([SUPERADMIN.password, PASSWORD])
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+  for (const person of [root, ...Object.values(clinic.people)])
+    remember(person.token, person.refresh)
+  await live()
+})
+
+function remember(...texts: string[]): void {
+  for (const text of texts) {
+    secrets.add(text)
+    // A part of a token that is secret by itself.
+    const tail = text.split('.').at(-1) ?? ''
+    if (tail.length >= 40) secrets.add(tail)
+  }
+}
+
+/** A day with every use of a secret, right and wrong. */
+async function live(): Promise<void> {
+  const person = await newColleague(service, clinic)
+  remember(person.token, person.refresh)
+  const login = (password: string, extra: object = {}) => {
+    secrets.add(password)
+    const body = { email: person.email, password, subdomain: 'north', ...extra }
+    return service.call('POST', '/api/auth/login', { body })
+  }
+  await login('a-wrong-Guess-1')
+  await login('a-wrong-Guess-2', { subdomain: 'nowhere' })
+  await login('x'.repeat(2_000))
+  await login('with-a-NUL-\0-in-it')
+  const second = (await login(PASSWORD)).body
+  remember(second.access_token, second.refresh_token)
+  const third = (await refresh(service, second.refresh_token)).body
+  remember(third.access_token, third.refresh_token)
+  service.clock.advance(11_000)
+  await refresh(service, second.refresh_token)
+  const forged = `${clinic.id}.${'forgedSecret'.repeat(4).slice(0, 43)}`
+  remember(forged)
+  await refresh(service, forged)
+  const tampered = `${person.token.slice(0, -6)}TAMPER`
+  remember(tampered)
+  await service.call('GET', '/api/users/me', { token: tampered })
+  await service.call('GET', '/api/admin/users', { token: person.token })
+  await service.call('PUT', '/api/users/me/password', {
+    token: person.token,
+    body: { current_password: secret('not-the-Current-4'), new_password: secret('wanted-Horse-5') },
+  })
+  await service.call('PUT', `/api/admin/users/${person.id}/password`, {
+    token: clinic.people.admin.token,
+    body: { password: secret('given-Horse-61') },
+  })
+  await service.call('POST', '/api/admin/users', {
+    token: clinic.people.admin.token,
+    body: {
+      email: person.email,
+      password: secret('taken-Horse-72'),
+      full_name: 'Taken',
+      role: 'nurse',
+    },
+  })
+  await service.call('POST', '/api/auth/login', {
+    payload: `{"email": "${person.email}", "password": "${secret('broken-Horse-83')}"`,
+  })
+  await service.call('GET', `/api/auth/tenants?access_token=${secret('in-the-Query-94')}`)
+  const { token, refresh: own } = clinic.people.nurse
+  await service.call('POST', '/api/auth/logout', { token, body: { refresh_token: own } })
+}
+
+function secret(text: string): string {
+  secrets.add(text)
+  return text
+}
+
+const found = (text: string) =>
+  [...secrets].filter(
+    (word) => text.includes(word) || text.includes(JSON.stringify(word).slice(1, -1)),
+  )
+
+test('the log knows none of them', () => {
+  const lines = service.logged.map((line) => JSON.stringify(line, shown)).join('\n')
+  expect(lines).toContain('/api/auth/login')
+  expect(found(lines)).toEqual([])
+})
+
+test('the journal knows none of them', async () => {
+  const rows = await service.database.sql<{ row: string }>(
+    'select journal::text as row from journal',
+  )
+  expect(rows.length).toBeGreaterThan(20)
+  const text = rows.map(({ row }) => row).join('\n')
+  for (const action of ['auth.refresh_reused', 'auth.login_failed', 'user.password_changed'])
+    expect(text).toContain(action)
+  expect(found(text)).toEqual([])
+})
+
+test('no column of any table knows one of them', async () => {
+  const tables = await service.database.sql<{ name: string }>(
+    `select table_name as name from information_schema.tables
+     where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  )
+  expect(tables.length).toBeGreaterThan(8)
+  for (const { name } of tables) {
+    const rows = await service.database.sql<{ row: string }>(`select t::text as row from ${name} t`)
+    expect(found(rows.map(({ row }) => row).join('\n')), name).toEqual([])
+  }
+})
+
+/** Errors as text: by themselves they have no JSON. */
+function shown(_key: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value
+  return { ...value, message: value.message, stack: value.stack, cause: value.cause }
+}

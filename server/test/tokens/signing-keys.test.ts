@@ -1,0 +1,164 @@
+/** The keys behind the access tokens: published, rotated without a sign-out, sealed at rest. */
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { openSigningKeys } from '../../src/features/auth/index.ts'
+import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { openSealer } from '../../src/platform/crypto/index.ts'
+import { unheard } from '../sessions/scopes.ts'
+import { eventually, refresh, standing } from '../sessions/users.ts'
+import { type Person, superadmin } from '../support/clinics.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { partsOf, serviceKey, signed } from './forge.ts'
+
+let service: Service
+let other: Service
+let root: Person
+
+beforeEach(async () => {
+  service = await openService()
+  other = await openService({ database: service.database })
+  root = await superadmin(service)
+})
+
+const keysOf = async (node: Service): Promise<JSONWebKeySet> =>
+  (await node.call('GET', '/.well-known/jwks.json')).body
+const rotate = (node: Service) => node.app.services.auth.keys.rotate()
+const kidOf = (token: string) => String(partsOf(token).header.kid)
+
+describe('the published keys', () => {
+  test('let anyone check a token, and only a real one', async () => {
+    const keys = createLocalJWKSet(await keysOf(service))
+    const { payload, protectedHeader } = await jwtVerify(root.token, keys, {
+      issuer: 'http://wardkeep.test',
+      typ: 'at+jwt',
+      algorithms: ['EdDSA'],
+    })
+    expect(payload).toMatchObject({ sub: String(root.id), tid: root.tenant_id, role: 'superadmin' })
+    expect(protectedHeader.kid).toBe((await keysOf(service)).keys[0]?.kid)
+    await expect(jwtVerify(`${root.token.slice(0, -4)}AAAA`, keys)).rejects.toThrow()
+  })
+
+  test('have no private part', async () => {
+    await rotate(service)
+    const { keys } = await keysOf(service)
+    expect(keys).toHaveLength(2)
+    for (const key of keys) {
+      expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x'])
+      expect(key).toMatchObject({ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig' })
+    }
+  })
+})
+
+describe('a new signing key', () => {
+  test('signs nobody out, on the node that made it and on the others', async () => {
+    const before = [root, await superadmin(other)]
+    await rotate(service)
+    for (const node of [service, other])
+      for (const { token } of before) expect(await standing(node, token)).toBe(200)
+    const after = await superadmin(service)
+    expect(kidOf(after.token)).not.toBe(kidOf(root.token))
+    expect(await standing(other, after.token)).toBe(200)
+    expect(await refresh(other, root.refresh)).toMatchObject({ status: 200 })
+  })
+
+  test('is soon the one that the others sign with too', async () => {
+    await rotate(service)
+    const { kid } = service.app.services.auth.keys.signer()
+    await eventually(
+      () => other.app.services.auth.keys.signer().kid,
+      (theirs) => theirs === kid,
+    )
+    expect(kidOf((await superadmin(other)).token)).toBe(kid)
+  })
+
+  test('is made once when two nodes want one at the same time', async () => {
+    await Promise.all([rotate(service), rotate(other)])
+    const rows = await service.database.sql('select 1 from signing_keys where retired_at is null')
+    expect(rows).toHaveLength(1)
+    expect(await standing(other, (await superadmin(service)).token)).toBe(200)
+    expect(await standing(service, (await superadmin(other)).token)).toBe(200)
+  })
+
+  test('comes when the one before is old enough, not before', async () => {
+    const { keys } = service.app.services.auth
+    const first = keys.signer().kid
+    await keys.rotateWhenOlder(HOUR)
+    expect(keys.signer().kid).toBe(first)
+    service.clock.advance(HOUR + SECOND)
+    await keys.rotateWhenOlder(HOUR)
+    expect(keys.signer().kid).not.toBe(first)
+  })
+
+  test('is journaled, without anything of the key', async () => {
+    await rotate(service)
+    const rows = await service.database.sql<{ resource_id: string; changes: unknown }>(
+      `select resource_id, changes from journal where action = 'auth.key_rotated' order by id`,
+    )
+    expect(rows.at(-1)).toEqual({
+      resource_id: service.app.services.auth.keys.signer().kid,
+      changes: null,
+    })
+  })
+})
+
+describe('a retired key', () => {
+  test('checks the tokens that it signed until the last has expired, and then no more', async () => {
+    const retired = kidOf(root.token)
+    const key = await serviceKey(service)
+    await rotate(service)
+    const lasting = () => {
+      const { header, claims } = partsOf(root.token)
+      // Each is another token, so that none is known already.
+      const iat = Math.floor(service.clock.now() / SECOND)
+      return signed(header, { ...claims, iat, exp: iat + 60 * 60 }, key)
+    }
+    service.clock.advance(15 * MINUTE)
+    expect(await standing(service, lasting())).toBe(200)
+    service.clock.advance(HOUR)
+    expect(await standing(service, lasting())).toBe(401)
+    const published = (await keysOf(service)).keys.map(({ kid }) => kid)
+    expect(published).toEqual([service.app.services.auth.keys.signer().kid])
+    expect(published).not.toContain(retired)
+  })
+
+  test('is forgotten by the database after a day', async () => {
+    const retired = kidOf(root.token)
+    await rotate(service)
+    service.clock.advance(25 * HOUR)
+    await rotate(service)
+    const rows = await service.database.sql<{ kid: string }>('select kid from signing_keys')
+    expect(rows).toHaveLength(2)
+    expect(rows.map(({ kid }) => kid)).not.toContain(retired)
+  })
+})
+
+describe('the private key', () => {
+  const openWith = (rootKey: Buffer) =>
+    openSigningKeys(service.app.db, unheard, openSealer(rootKey), service.clock, silentLog)
+
+  test('is sealed in the database', async () => {
+    const [row] = await service.database.sql<{ sealed_private_key: Buffer; public_jwk: object }>(
+      'select sealed_private_key, public_jwk from signing_keys',
+    )
+    const pem = (await serviceKey(service)).export({ format: 'der', type: 'pkcs8' })
+    expect(row?.sealed_private_key.includes(pem.subarray(-32))).toBe(false)
+    expect(row?.sealed_private_key.includes('PRIVATE KEY')).toBe(false)
+    expect(Object.keys(row?.public_jwk ?? {})).not.toContain('d')
+  })
+
+  test('opens with the root key and with no other', async () => {
+    const opened = await openWith(ROOT_KEY)
+    expect(opened.signer().kid).toBe(kidOf(root.token))
+    await expect(openWith(Buffer.alloc(32, 8))).rejects.toThrow(/root key/)
+  })
+
+  test('does not open in the place of another', async () => {
+    await rotate(service)
+    await service.database.sql(
+      `update signing_keys a set sealed_private_key = b.sealed_private_key
+       from signing_keys b where a.retired_at is null and b.retired_at is not null`,
+    )
+    await expect(openWith(ROOT_KEY)).rejects.toThrow()
+  })
+})
