@@ -14,7 +14,8 @@ export function sendToken(call) {
     try {
       const response = await call(token, form)
       const { detail } = await response.json()
-      status.textContent = typeof detail === 'string' ? detail : detail.map(({ msg }) => msg).join('\n')
+      status.textContent =
+        typeof detail === 'string' ? detail : detail.map(({ msg }) => msg).join('\n')
       if (response.ok) form.hidden = true
     } catch {
       status.textContent = 'The service cannot be reached; try again.'

@@ -37,13 +37,13 @@ import {
   openServer,
   rateLimit,
 } from './platform/http/index.ts'
-import { actorOf, append, ensurePartitions, keepPartitionsAhead } from './platform/journal/index.ts'
 import { openJobs } from './platform/jobs/index.ts'
+import { actorOf, append, ensurePartitions, keepPartitionsAhead } from './platform/journal/index.ts'
 import { openMailer, outboxTransport, smtpTransport } from './platform/mail/index.ts'
-import { openThrottle } from './platform/throttle/index.ts'
 import { canFail } from './platform/observe/can-fail.ts'
 import type { Logger } from './platform/observe/log.ts'
 import { openMetrics } from './platform/observe/metrics.ts'
+import { openThrottle } from './platform/throttle/index.ts'
 
 export const VERSION = packageJson.version
 

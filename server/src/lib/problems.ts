@@ -23,8 +23,14 @@ export const PROBLEMS = {
     'tenant_id: the platform tenant and your own cannot be deleted or deactivated',
   ],
   wrong_password: [403, 'The current password is wrong'],
-  email_unverified: [403, 'Confirm your e-mail address first; ask for a new link if it has expired'],
-  registration_closed: [403, 'This tenant takes no registrations; ask its administrator for an account'],
+  email_unverified: [
+    403,
+    'Confirm your e-mail address first; ask for a new link if it has expired',
+  ],
+  registration_closed: [
+    403,
+    'This tenant takes no registrations; ask its administrator for an account',
+  ],
   role_not_offered: [403, 'role: registration is for doctors, nurses and receptionists'],
   enrolment_required: [403, 'Set up a second factor first; this session can do nothing else'],
   totp_required: [401, 'A code of your second factor is needed: send it as totp_code'],

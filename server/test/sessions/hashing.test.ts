@@ -1,8 +1,9 @@
 /** What sign-in does with password hashes: the same work for all, never too much at once, kept up to date. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { authOperations, signInService } from '../../src/features/auth/index.ts'
+import { accountLocator, authOperations, signInService } from '../../src/features/auth/index.ts'
 import { openPasswords, type Passwords } from '../../src/platform/crypto/index.ts'
 import { addOperations, openServer, rateLimit } from '../../src/platform/http/index.ts'
+import { openThrottle } from '../../src/platform/throttle/index.ts'
 import {
   type Clinic,
   makeClinic,
@@ -34,8 +35,11 @@ function signInWith(passwords: Passwords) {
     clock: service.clock,
     passwords,
     sessions: services.auth.sessions,
+    secondFactor: services.accounts.secondFactor,
+    throttle: openThrottle(db, service.clock),
+    locate: accountLocator(db, false),
     publicHost: 'wardkeep.test',
-    singleTenant: false,
+    needsVerifiedEmail: false,
   })
 }
 

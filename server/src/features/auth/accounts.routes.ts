@@ -25,13 +25,20 @@ export interface AccountParts {
   publicHost: string
 }
 
-const said = (detail: string, email_verified: boolean | null): Message => ({ detail, email_verified })
+const said = (detail: string, email_verified: boolean | null): Message => ({
+  detail,
+  email_verified,
+})
 
 export function accountOperations(parts: AccountParts): AnyOperation[] {
   return [...registrationOperations(parts), ...recoveryOperations(parts), ...totpOperations(parts)]
 }
 
-function registrationOperations({ registrations, recovery, publicHost }: AccountParts): AnyOperation[] {
+function registrationOperations({
+  registrations,
+  recovery,
+  publicHost,
+}: AccountParts): AnyOperation[] {
   const common = { tag: 'Accounts', access: anyone, throttled: true } as const
   return [
     operation({
@@ -55,8 +62,16 @@ function registrationOperations({ registrations, recovery, publicHost }: Account
       success: [202, Message],
       handle: async ({ body, host, origin }) => {
         const subdomain = body.subdomain || subdomainOf(host, publicHost)
-        await recovery.requestLink({ purpose: 'verify_email', email: body.email, subdomain, origin })
-        return said('If there is such an account that is not confirmed yet, a link is on its way', false)
+        await recovery.requestLink({
+          purpose: 'verify_email',
+          email: body.email,
+          subdomain,
+          origin,
+        })
+        return said(
+          'If there is such an account that is not confirmed yet, a link is on its way',
+          false,
+        )
       },
     }),
     operation({
@@ -89,7 +104,12 @@ function recoveryOperations({ recovery, publicHost }: AccountParts): AnyOperatio
       success: [202, Message],
       handle: async ({ body, host, origin }) => {
         const subdomain = body.subdomain || subdomainOf(host, publicHost)
-        await recovery.requestLink({ purpose: 'reset_password', email: body.email, subdomain, origin })
+        await recovery.requestLink({
+          purpose: 'reset_password',
+          email: body.email,
+          subdomain,
+          origin,
+        })
         return said('If there is such an account, a link is on its way', null)
       },
     }),

@@ -57,7 +57,9 @@ export const TotpSetup = Type.Object(
 )
 export type TotpSetup = Static<typeof TotpSetup>
 
-export const TotpCode = Type.Object({ code: Type.String({ minLength: 1, maxLength: 64, trim: true }) })
+export const TotpCode = Type.Object({
+  code: Type.String({ minLength: 1, maxLength: 64, trim: true }),
+})
 export const RecoveryCodes = Type.Object({
   recovery_codes: Type.Array(Type.String(), { description: 'shown this once; each is good once' }),
 })

@@ -22,7 +22,8 @@ export function verificationLetter(name: string, clinic: string, url: string): L
     greeting: `Hello ${name},`,
     lines: [`this address was given for an account at ${clinic}. Please confirm that it is yours.`],
     link: { label: 'Confirm the address', url },
-    closing: 'The link is valid for 24 hours. If you have not asked for an account, ignore this mail.',
+    closing:
+      'The link is valid for 24 hours. If you have not asked for an account, ignore this mail.',
   })
 }
 

@@ -4,11 +4,19 @@ import type { TenantTx } from '../../platform/db/index.ts'
 import './auth.table.ts'
 import './accounts.table.ts'
 
-export async function purgeRefreshTokens(tx: TenantTx, now: string, limit: number): Promise<number> {
+export async function purgeRefreshTokens(
+  tx: TenantTx,
+  now: string,
+  limit: number,
+): Promise<number> {
   const result = await tx.db
     .deleteFrom('refresh_tokens')
     .where('token_hash', 'in', (eb) =>
-      eb.selectFrom('refresh_tokens').select('token_hash').where('expires_at', '<', now).limit(limit),
+      eb
+        .selectFrom('refresh_tokens')
+        .select('token_hash')
+        .where('expires_at', '<', now)
+        .limit(limit),
     )
     .executeTakeFirst()
   return Number(result.numDeletedRows)
@@ -29,11 +37,19 @@ export async function purgeSessions(tx: TenantTx, before: string, limit: number)
   return Number(result.numDeletedRows)
 }
 
-export async function purgeAccountTokens(tx: TenantTx, now: string, limit: number): Promise<number> {
+export async function purgeAccountTokens(
+  tx: TenantTx,
+  now: string,
+  limit: number,
+): Promise<number> {
   const result = await tx.db
     .deleteFrom('account_tokens')
     .where('token_hash', 'in', (eb) =>
-      eb.selectFrom('account_tokens').select('token_hash').where('expires_at', '<', now).limit(limit),
+      eb
+        .selectFrom('account_tokens')
+        .select('token_hash')
+        .where('expires_at', '<', now)
+        .limit(limit),
     )
     .executeTakeFirst()
   return Number(result.numDeletedRows)

@@ -116,7 +116,8 @@ export function usersService(deps: UsersDeps): Users {
     deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], async () => {
       const { user_id: id, tenant_id } = caller
       const stored = await db.inTenant(tenant_id, (tx) => store.findPasswordHash(tx, id), 'read')
-      if (!stored || !(await passwords.verify(stored, password))) throw new Problem('wrong_password')
+      if (!stored || !(await passwords.verify(stored, password)))
+        throw new Problem('wrong_password')
       return stored
     })
 

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import * as store from './keys.store.ts'
-import { type Sealer, openSealer } from './seal.ts'
+import { openSealer, type Sealer } from './seal.ts'
 
 const KEY_BYTES = 32
 const ID_BYTES = 8
@@ -42,10 +42,15 @@ export async function openKeyRing(db: Scopes, root: Sealer): Promise<KeyRing> {
     return known
   }
 
-  async function load(tx: TenantTx, tenantId: number, id: number | null): Promise<DataKey | undefined> {
+  async function load(
+    tx: TenantTx,
+    tenantId: number,
+    id: number | null,
+  ): Promise<DataKey | undefined> {
     const row = await store.findDataKey(tx, tenantId, id)
     if (!row) return undefined
-    const kek = keks.get(row.key_encryption_key_id) ?? (await loadKek(tx, row.key_encryption_key_id))
+    const kek =
+      keks.get(row.key_encryption_key_id) ?? (await loadKek(tx, row.key_encryption_key_id))
     return { id: row.id, sealer: openSealer(kek.open(row.wrapped_key, dataKeyPlace(tenantId))) }
   }
 
@@ -63,7 +68,11 @@ export async function openKeyRing(db: Scopes, root: Sealer): Promise<KeyRing> {
       const kek = await store.findCurrentKek(tx)
       if (!kek) throw new Error('there is no key-encryption key')
       const wrapped = openKek(kek).seal(randomBytes(KEY_BYTES), dataKeyPlace(tenantId))
-      await store.insertDataKey(tx, { tenant_id: tenantId, key_encryption_key_id: kek.id, wrapped_key: wrapped })
+      await store.insertDataKey(tx, {
+        tenant_id: tenantId,
+        key_encryption_key_id: kek.id,
+        wrapped_key: wrapped,
+      })
       key = await load(tx, tenantId, null)
     }
     if (!key) throw new Error(`tenant ${tenantId} has no data key`)

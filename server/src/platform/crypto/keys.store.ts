@@ -32,7 +32,9 @@ export function findDataKey(tx: TenantTx, tenantId: number, id: number | null) {
     .selectFrom('data_keys')
     .select(['id', 'key_encryption_key_id', 'wrapped_key'])
     .where('tenant_id', '=', tenantId)
-  return (id === null ? keys.where('retired_at', 'is', null) : keys.where('id', '=', id)).executeTakeFirst()
+  return (
+    id === null ? keys.where('retired_at', 'is', null) : keys.where('id', '=', id)
+  ).executeTakeFirst()
 }
 
 /** Adds a tenant's data key; of two at once one is kept. */

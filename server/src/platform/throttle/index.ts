@@ -111,6 +111,9 @@ const GUESSED_WRONG = new Set(['invalid_credentials', 'wrong_password', 'wrong_c
 
 /** The same for every spelling that means the same: case, width and invisible characters are nothing. */
 function keyOf({ rule, of }: Count): Buffer {
-  const plain = of.normalize('NFKC').toLowerCase().replaceAll(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu, '')
+  const plain = of
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu, '')
   return createHash('sha256').update(`${rule.name}\0${plain}`).digest()
 }

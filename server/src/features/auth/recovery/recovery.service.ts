@@ -1,8 +1,8 @@
 /** Verifying an address and getting back in: links by mail, each good once (decisions §3). */
 import { type Clock, DAY, HOUR } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
-import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
 import type { Origin } from '../../../platform/access/index.ts'
+import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type JobKind, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append } from '../../../platform/journal/index.ts'
@@ -11,9 +11,9 @@ import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts
 import type { TokenPurpose } from '../accounts.table.ts'
 import { resetLetter, verificationLetter } from '../mails.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
+import * as users from '../sign-in/accounts.store.ts'
 import type { Locate } from '../sign-in/locate.ts'
 import { newToken, type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
-import * as users from '../sign-in/accounts.store.ts'
 import * as store from './account-tokens.store.ts'
 
 const LIFE: Record<TokenPurpose, number> = { verify_email: DAY, reset_password: HOUR }
@@ -80,12 +80,16 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     const url = `${deps.publicUrl}${page}?token=${encodeURIComponent(token.text)}`
     const letter = compose(account.full_name, account.tenant_name, url)
     await mailer.send(tx, { to: account.email, ...letter })
-    await append(tx, { user_id: account.id, user_email: account.email, origin }, {
-      action: purpose === 'verify_email' ? 'auth.verification_sent' : 'auth.reset_requested',
-      tenant_id: account.tenant_id,
-      resource_type: 'user',
-      resource_id: account.id,
-    })
+    await append(
+      tx,
+      { user_id: account.id, user_email: account.email, origin },
+      {
+        action: purpose === 'verify_email' ? 'auth.verification_sent' : 'auth.reset_requested',
+        tenant_id: account.tenant_id,
+        resource_type: 'user',
+        resource_id: account.id,
+      },
+    )
   }
 
   jobs.work(LINK_JOB, async ({ purpose, email, subdomain, origin }) => {
@@ -122,7 +126,12 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       // The same answer: that somebody else has asked already is nobody's business.
       if (isTooOften) return
       await db.acrossTenants((tx) =>
-        jobs.send(tx, LINK_JOB, { purpose, email, subdomain: subdomain ?? null, origin: { ...origin } }),
+        jobs.send(tx, LINK_JOB, {
+          purpose,
+          email,
+          subdomain: subdomain ?? null,
+          origin: { ...origin },
+        }),
       )
     },
 
@@ -132,12 +141,16 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       redeem(text, 'verify_email', async (tx, account) => {
         await users.markVerified(tx, account.id, iso())
         tx.stale(`user:${account.id}`)
-        await append(tx, { user_id: account.id, user_email: account.email, origin }, {
-          action: 'user.email_verified',
-          tenant_id: account.tenant_id,
-          resource_type: 'user',
-          resource_id: account.id,
-        })
+        await append(
+          tx,
+          { user_id: account.id, user_email: account.email, origin },
+          {
+            action: 'user.email_verified',
+            tenant_id: account.tenant_id,
+            resource_type: 'user',
+            resource_id: account.id,
+          },
+        )
       }),
 
     async resetPassword(text, password, origin) {
@@ -152,13 +165,17 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
         await store.voidTokens(tx, account.id)
         const which = { tenantId: account.tenant_id, userId: account.id }
         await deps.sessions.end(tx, which, 'password_changed')
-        await append(tx, { user_id: account.id, user_email: account.email, origin }, {
-          action: 'user.password_changed',
-          tenant_id: account.tenant_id,
-          resource_type: 'user',
-          resource_id: account.id,
-          changes: { by: 'reset link' },
-        })
+        await append(
+          tx,
+          { user_id: account.id, user_email: account.email, origin },
+          {
+            action: 'user.password_changed',
+            tenant_id: account.tenant_id,
+            resource_type: 'user',
+            resource_id: account.id,
+            changes: { by: 'reset link' },
+          },
+        )
       })
     },
 

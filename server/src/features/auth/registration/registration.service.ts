@@ -5,7 +5,7 @@ import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/ind
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, changesBetween } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
-import { type KnownTenant, findOnlyTenant, findTenantBySubdomain } from '../../tenants/index.ts'
+import { findOnlyTenant, findTenantBySubdomain, type KnownTenant } from '../../tenants/index.ts'
 import { insertUser, type Profile, requireDepartment } from '../../users/index.ts'
 import type { Registration } from '../auth.schema.ts'
 import type { Recovery } from '../recovery/recovery.service.ts'
@@ -36,7 +36,10 @@ export interface Registrations {
 export function registrationService(deps: RegistrationDeps): Registrations {
   const { db, throttle } = deps
 
-  function findTenant(tx: TenantTx, subdomain: string | undefined): Promise<KnownTenant | undefined> {
+  function findTenant(
+    tx: TenantTx,
+    subdomain: string | undefined,
+  ): Promise<KnownTenant | undefined> {
     if (subdomain) return findTenantBySubdomain(tx, subdomain.toLowerCase())
     return deps.singleTenant ? findOnlyTenant(tx) : Promise.resolve(undefined)
   }
@@ -69,13 +72,23 @@ export function registrationService(deps: RegistrationDeps): Registrations {
         email_verified_at: null,
         is_active: modeOf(tenant) === 'open',
       })
-      await append(tx, { user_id: created.id, user_email: email, origin }, {
-        action: 'user.registered',
-        tenant_id: tenant.id,
-        resource_type: 'user',
-        resource_id: created.id,
-        changes: changesBetween<typeof created>(null, created, ['email', 'full_name', 'role', 'department_id', 'is_active']),
-      })
+      await append(
+        tx,
+        { user_id: created.id, user_email: email, origin },
+        {
+          action: 'user.registered',
+          tenant_id: tenant.id,
+          resource_type: 'user',
+          resource_id: created.id,
+          changes: changesBetween<typeof created>(null, created, [
+            'email',
+            'full_name',
+            'role',
+            'department_id',
+            'is_active',
+          ]),
+        },
+      )
       const account = await lockAccount(tx, created.id)
       if (account) await deps.recovery.sendVerification(tx, account, origin)
       return { ...created, department_name: department?.name ?? null }
@@ -88,7 +101,9 @@ export function registrationService(deps: RegistrationDeps): Registrations {
         throw new Problem('role_not_offered')
       refuseWeakPassword(registration.password, registration.email, ['body', 'password'])
       await throttle.count({ rule: BY_ADDRESS, of: origin.ip })
-      const tenant = await requireTenant(registration.subdomain || subdomainOf(host, deps.publicHost))
+      const tenant = await requireTenant(
+        registration.subdomain || subdomainOf(host, deps.publicHost),
+      )
       return throttle.unlessTaken({ rule: TAKEN_BY_ADDRESS, of: origin.ip }, async () => {
         const hash = await deps.passwords.hash(registration.password)
         return create(tenant, registration, hash, origin)

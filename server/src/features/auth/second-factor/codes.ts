@@ -27,7 +27,10 @@ function totp(secret: Uint8Array, account: string): TOTP {
 }
 
 /** What an authenticator app needs: the secret as text, and all of it as a URL. */
-export function describeSecret(secret: Uint8Array, account: string): { secret: string; url: string } {
+export function describeSecret(
+  secret: Uint8Array,
+  account: string,
+): { secret: string; url: string } {
   const generator = totp(secret, account)
   return { secret: generator.secret.base32, url: generator.toString() }
 }
@@ -42,7 +45,10 @@ export function stepOf(secret: Uint8Array, code: string, now: number): number | 
 
 /** A code for paper: `abcd-efgh-jkmn`, some 59 bits. */
 export function newRecoveryCode(): string {
-  const characters = Array.from({ length: RECOVERY_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)])
+  const characters = Array.from(
+    { length: RECOVERY_LENGTH },
+    () => ALPHABET[randomInt(ALPHABET.length)],
+  )
   return characters.join('').replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 

@@ -96,7 +96,12 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           const hashes = codes.map((recovery) => hashRecoveryCode(caller.user_id, recovery))
           await store.confirm(tx, keys(caller), iso(), hashes)
           await store.freeSessions(tx, caller.user_id)
-          await record(tx, caller, { id: caller.user_id, tenant_id: caller.tenant_id }, 'auth.totp_enabled')
+          await record(
+            tx,
+            caller,
+            { id: caller.user_id, tenant_id: caller.tenant_id },
+            'auth.totp_enabled',
+          )
           return codes
         }),
       ),
@@ -106,7 +111,12 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
       await db.inTenant(caller.tenant_id, async (tx) => {
         if (await store.isDemanded(tx, caller.user_id)) throw new Problem('totp_demanded')
         if (!(await store.remove(tx, keys(caller)))) return
-        await record(tx, caller, { id: caller.user_id, tenant_id: caller.tenant_id }, 'auth.totp_disabled')
+        await record(
+          tx,
+          caller,
+          { id: caller.user_id, tenant_id: caller.tenant_id },
+          'auth.totp_disabled',
+        )
       })
     },
 

@@ -116,7 +116,9 @@ export async function isDemanded(tx: TenantTx, userId: number): Promise<boolean>
   const row = await tx.db
     .selectFrom('users')
     .innerJoin('tenants', 'tenants.id', 'users.tenant_id')
-    .select(sql<boolean>`coalesce(tenants.settings -> 'require_totp', '[]') ? users.role`.as('demanded'))
+    .select(
+      sql<boolean>`coalesce(tenants.settings -> 'require_totp', '[]') ? users.role`.as('demanded'),
+    )
     .where('users.id', '=', userId)
     .where('users.tenant_id', '=', tx.tenantId)
     .executeTakeFirst()

@@ -61,7 +61,13 @@ const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 export function sessionsService({ db, clock, states, access }: SessionsDeps): Sessions {
   const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
 
-  async function tokens({ sessionId, refresh, user, isDemo, mustEnrol }: Started): Promise<TokenResponse> {
+  async function tokens({
+    sessionId,
+    refresh,
+    user,
+    isDemo,
+    mustEnrol,
+  }: Started): Promise<TokenResponse> {
     const { id: userId, tenant_id: tenantId, role, full_name } = user
     return {
       access_token: await access.sign({ userId, tenantId, role, jti: sessionId }),
@@ -81,7 +87,13 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
   async function goOn(sessionId: string, refresh: OpaqueToken): Promise<TokenResponse> {
     const state = await states.get(refresh.tenantId, sessionId)
     if (!state) throw new Problem('invalid_refresh_token')
-    return tokens({ sessionId, refresh, user: state.profile, isDemo: state.is_demo, mustEnrol: state.enrolment_only })
+    return tokens({
+      sessionId,
+      refresh,
+      user: state.profile,
+      isDemo: state.is_demo,
+      mustEnrol: state.enrolment_only,
+    })
   }
 
   /** Shown again: within the grace the same successor, later the end of the session. */
@@ -132,7 +144,13 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
           ...entryOf('auth.login', account.tenant_id, sessionId),
         },
       )
-      return { sessionId, refresh, user: account, isDemo: account.is_demo, mustEnrol: account.must_enrol }
+      return {
+        sessionId,
+        refresh,
+        user: account,
+        isDemo: account.is_demo,
+        mustEnrol: account.must_enrol,
+      }
     },
 
     async refresh(text, origin) {

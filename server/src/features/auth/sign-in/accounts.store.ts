@@ -45,11 +45,7 @@ function accounts(tx: TenantTx) {
 }
 
 function named(tx: TenantTx, email: string) {
-  return accounts(tx).where(
-    sql<string>`lower(users.email)`,
-    '=',
-    sql<string>`lower(${email})`,
-  )
+  return accounts(tx).where(sql<string>`lower(users.email)`, '=', sql<string>`lower(${email})`)
 }
 
 export function findAccount(
@@ -100,15 +96,16 @@ export async function isKnownAddress(
 
 /**
  * Notes the sign-in, if the account may still do so with the password that was checked: the row is
- * held until the commit, so a block that comes now waits and then ends this session too.
+ * held until the commit, so a block that comes now waits and then ends this session too. Answers
+ * what may have changed since the account was found.
  */
 export async function admit(
   tx: TenantTx,
   account: Account,
   now: string,
   freshHash: string | null,
-): Promise<boolean> {
-  const { rows } = await sql`
+): Promise<Pick<Account, 'role' | 'full_name' | 'totp_enabled'> | undefined> {
+  const { rows } = await sql<Pick<Account, 'role' | 'full_name' | 'totp_enabled'>>`
     with tenant as (
       select id from tenants where id = ${account.tenant_id} and is_active and deleted_at is null for share
     )
@@ -116,8 +113,9 @@ export async function admit(
     from tenant
     where users.id = ${account.id} and users.tenant_id = tenant.id
       and users.is_active and users.password_hash = ${account.password_hash}
-    returning users.id`.execute(tx.db)
-  return rows.length === 1
+    returning users.role, users.full_name,
+      users.totp_enabled_at is not null as totp_enabled`.execute(tx.db)
+  return rows[0]
 }
 
 /** Notes that the user's address is theirs; a first time counts. */

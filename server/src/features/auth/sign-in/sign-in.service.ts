@@ -68,7 +68,10 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /** Refuses, and the journal says so: the same work whether the account exists or not. */
-  async function refuse(code: ProblemCode, { located, credentials, origin }: Attempt): Promise<never> {
+  async function refuse(
+    code: ProblemCode,
+    { located, credentials, origin }: Attempt,
+  ): Promise<never> {
     const { account, tenantId } = located
     const actor = {
       user_id: account?.id ?? null,
@@ -97,11 +100,15 @@ export function signInService(deps: SignInDeps): SignIn {
   /** Starts the session within one transaction with all that it depends on. */
   async function enter(
     tx: TenantTx,
-    account: store.Account,
+    found: store.Account,
     freshHash: string | null,
     { credentials, origin }: Attempt,
   ): Promise<Started | undefined> {
-    if (!(await store.admit(tx, account, iso(), freshHash))) return undefined
+    const admitted = await store.admit(tx, found, iso(), freshHash)
+    if (!admitted) return undefined
+    const account = { ...found, ...admitted }
+    // Other sessions of the user show when they last signed in.
+    tx.stale(`user:${account.id}`)
     const code = credentials.totp_code
     if (account.totp_enabled && !(code && (await deps.secondFactor.take(tx, account.id, code))))
       throw new Problem('invalid_credentials')

@@ -1,6 +1,6 @@
 /** Which tenant a host name stands for. */
 import { expect, test } from 'vitest'
-import { subdomainOf } from './sign-in.service.ts'
+import { subdomainOf } from './locate.ts'
 
 test.each([
   ['demo.clinic.example', 'demo'],

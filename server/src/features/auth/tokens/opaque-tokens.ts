@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 
-const TOKEN = /^(\d{1,16})\.([\w-]{43})$/
+const TOKEN = /^([1-9]\d{0,15})\.([\w-]{43})$/
 
 export interface OpaqueToken {
   text: string
@@ -15,7 +15,7 @@ export interface OpaqueToken {
 /** Reads a token that a client shows; undefined when it cannot be one. */
 export function parseToken(text: string): OpaqueToken | undefined {
   const [, tenant, secret] = TOKEN.exec(text) ?? []
-  if (!tenant || !secret) return undefined
+  if (!tenant || !secret || !Number.isSafeInteger(Number(tenant))) return undefined
   return toToken(Number(tenant), secret)
 }
 

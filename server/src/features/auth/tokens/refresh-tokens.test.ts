@@ -1,22 +1,23 @@
 /** The text of refresh tokens: what can be one, and the one successor that each has. */
 import { describe, expect, test } from 'vitest'
-import { newRefreshToken, newSalt, parseRefreshToken, successorOf } from './refresh-tokens.ts'
+import { newToken, parseToken } from './opaque-tokens.ts'
+import { newSalt, successorOf } from './refresh-tokens.ts'
 
 describe('a refresh token', () => {
   test('is read back as it was made', () => {
-    const token = newRefreshToken(42)
+    const token = newToken(42)
     expect(token.text).toMatch(/^42\.[\w-]{43}$/)
-    expect(parseRefreshToken(token.text)).toEqual(token)
+    expect(parseToken(token.text)).toEqual(token)
   })
 
   test('is never made twice', () => {
-    const texts = Array.from({ length: 1000 }, () => newRefreshToken(1).text)
+    const texts = Array.from({ length: 1000 }, () => newToken(1).text)
     expect(new Set(texts).size).toBe(1000)
   })
 
   test('has a hash of its whole text: the tenant in front cannot be exchanged', () => {
-    const token = newRefreshToken(1)
-    const moved = parseRefreshToken(token.text.replace(/^1/, '2'))
+    const token = newToken(1)
+    const moved = parseToken(token.text.replace(/^1/, '2'))
     expect(moved?.tenantId).toBe(2)
     expect(moved?.hash).not.toEqual(token.hash)
   })
@@ -43,22 +44,22 @@ describe('a refresh token', () => {
     `9999999999999999.${secret}`,
     `99999999999999999999.${secret}`,
   ])('is not "%s"', (text) => {
-    expect(parseRefreshToken(text)).toBeUndefined()
+    expect(parseToken(text)).toBeUndefined()
   })
 
   test('may belong to the last tenant that numbers reach', () => {
-    expect(parseRefreshToken(`9007199254740991.${secret}`)?.tenantId).toBe(Number.MAX_SAFE_INTEGER)
+    expect(parseToken(`9007199254740991.${secret}`)?.tenantId).toBe(Number.MAX_SAFE_INTEGER)
   })
 })
 
 describe('a successor', () => {
-  const spent = newRefreshToken(7)
+  const spent = newToken(7)
   const salt = newSalt()
 
   test('is the same each time, and of the same tenant', () => {
     const successor = successorOf(spent, salt)
     expect(successorOf(spent, salt)).toEqual(successor)
-    expect(parseRefreshToken(successor.text)).toEqual(successor)
+    expect(parseToken(successor.text)).toEqual(successor)
     expect(successor.tenantId).toBe(7)
   })
 
@@ -66,7 +67,7 @@ describe('a successor', () => {
     const texts = [
       successorOf(spent, salt),
       successorOf(spent, newSalt()),
-      successorOf(newRefreshToken(7), salt),
+      successorOf(newToken(7), salt),
       spent,
     ].map(({ text }) => text)
     expect(new Set(texts).size).toBe(4)
