@@ -22,4 +22,4 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD \
   ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # No shell in between: SIGTERM reaches the service itself, which stops within ten seconds.
-CMD ["node", "server/src/main.ts", "start"]
+CMD ["node", "--max-semi-space-size=8", "server/src/main.ts", "start"]

@@ -29,7 +29,7 @@ create table users (
   unique (tenant_id, id),
   constraint users__department foreign key (tenant_id, department_id)
     references departments (tenant_id, id) on delete set null (department_id)
-);
+) with (fillfactor = 90);
 create unique index users__email on users (tenant_id, lower(email));
 
 alter table departments add constraint departments__head_doctor

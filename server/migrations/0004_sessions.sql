@@ -15,9 +15,11 @@ create table sessions (
   unique (tenant_id, id),
   constraint sessions__user foreign key (tenant_id, user_id)
     references users (tenant_id, id) on delete cascade
-);
+) with (fillfactor = 75);
 create index sessions__live on sessions (tenant_id, user_id, created_at) where ended_at is null;
-create index sessions__expired on sessions (expires_at);
+-- Not on what every refresh moves: it would rewrite the indexes each time.
+create index sessions__expired on sessions (absolute_expires_at);
+create index sessions__ended on sessions (ended_at) where ended_at is not null;
 call isolate('sessions');
 grant select, insert, update, delete on sessions to wardkeep_app, wardkeep_platform;
 
@@ -32,7 +34,7 @@ create table refresh_tokens (
   successor_salt bytea,
   constraint refresh_tokens__session foreign key (tenant_id, session_id)
     references sessions (tenant_id, id) on delete cascade
-);
+) with (fillfactor = 75);
 create index refresh_tokens__by_session on refresh_tokens (tenant_id, session_id);
 create index refresh_tokens__expired on refresh_tokens (expires_at);
 call isolate('refresh_tokens');

@@ -82,10 +82,6 @@ create unlogged table throttles (
 create index throttles__forgotten on throttles (forget_at);
 grant select, insert, update, delete on throttles to wardkeep_platform;
 
--- For the purge: when a session is over, ended or expired.
-create index sessions__over on sessions (least(expires_at, coalesce(ended_at, expires_at)));
-drop index sessions__expired;
-
 -- From here on a deleted tenant can no longer be put back.
 alter table tenants add column purge_started_at timestamptz(3);
 

@@ -47,6 +47,7 @@ export const PROBLEMS = {
   too_many_requests: [429, 'Too many requests; wait as long as Retry-After says'],
   internal: [500, 'Internal server error'],
   database_away: [503, 'The database cannot be reached; try again shortly'],
+  busy: [503, 'The record is being changed by others; try again shortly'],
   overloaded: [503, 'Too many sign-ins at once; try again shortly'],
   stopping: [503, 'The service is stopping; try again shortly'],
 } as const satisfies Record<string, readonly [status: number, detail: string]>

@@ -40,5 +40,7 @@ export function listEntries(
   if (query.user_id) filtered = filtered.where('user_id', '=', query.user_id)
   if (span.from) filtered = filtered.where('created_at', '>=', span.from)
   if (span.until) filtered = filtered.where('created_at', '<', span.until)
-  return readPage(tx, filtered, query, { column: query.sort_by, id: 'id' })
+  // Ids rise with time, so this is the order of the ids all the same, but as the indexes have it.
+  const ties = query.sort_by === 'id' ? [] : ['created_at', 'id']
+  return readPage(tx, filtered, query, { column: query.sort_by, ties })
 }

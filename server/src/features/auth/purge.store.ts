@@ -1,5 +1,4 @@
 /** The SQL that deletes what is over, at most `limit` rows at a time. Each answers how many. */
-import { sql } from 'kysely'
 import type { TenantTx } from '../../platform/db/index.ts'
 import './auth.table.ts'
 import './accounts.table.ts'
@@ -22,7 +21,7 @@ export async function purgeRefreshTokens(
   return Number(result.numDeletedRows)
 }
 
-/** Sessions that were over before `before`, ended or expired. */
+/** Sessions that were ended, or came to their absolute end, before `before`. */
 export async function purgeSessions(tx: TenantTx, before: string, limit: number): Promise<number> {
   const result = await tx.db
     .deleteFrom('sessions')
@@ -30,7 +29,7 @@ export async function purgeSessions(tx: TenantTx, before: string, limit: number)
       eb
         .selectFrom('sessions')
         .select('id')
-        .where(sql<boolean>`least(expires_at, coalesce(ended_at, expires_at)) < ${before}`)
+        .where((or) => or.or([or('ended_at', '<', before), or('absolute_expires_at', '<', before)]))
         .limit(limit),
     )
     .executeTakeFirst()

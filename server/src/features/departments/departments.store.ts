@@ -26,7 +26,7 @@ export function listDepartments(tx: TenantTx, query: DepartmentQuery): Promise<F
   if (query.tenant_id) filtered = filtered.where('tenant_id', '=', query.tenant_id)
   if (query.search)
     filtered = filtered.where(sql<string>`lower(name)`, 'like', containing(query.search))
-  return readPage(tx, filtered, query, { column: query.sort_by, id: 'id' })
+  return readPage(tx, filtered, query, { column: query.sort_by, ties: ['id'] })
 }
 
 /** The departments of one tenant, for the public list. */

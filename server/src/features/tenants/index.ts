@@ -4,6 +4,7 @@ export { purgeDeletedTenants } from './tenants.jobs.ts'
 export { tenantOperations } from './tenants.routes.ts'
 export { type EndTenantSessions, type Tenants, tenantsService } from './tenants.service.ts'
 export {
+  countOperators,
   countTenants,
   findOnlyTenant,
   findPlatformTenant,
@@ -11,4 +12,5 @@ export {
   findTenantBySubdomain,
   insertTenant,
   type KnownTenant,
+  lockOperators,
 } from './tenants.store.ts'

@@ -42,13 +42,14 @@ export function tenantsService(db: Scopes, endSessions: EndTenantSessions): Tena
 
     update: (caller, id, change) =>
       forCaller(db, caller, async (tx) => {
-        const before = await found(store.lockTenant(tx, id))
         const active = change.is_active
+        if (active === false && caller.role === 'superadmin') await store.lockOperators(tx)
+        const before = await found(store.lockTenant(tx, id))
         if (active !== undefined && caller.role !== 'superadmin')
           throw new Problem('superadmin_required', {
             detail: 'Only a superadmin may activate or deactivate a tenant',
           })
-        if (active === false) refuseProtected(caller, before)
+        if (active === false) await refuseLosing(tx, caller, before)
         if (Object.keys(change).length === 0) return before
         const after = await store.updateTenant(tx, id, change)
         if (before.is_active && active === false) await endSessions(tx, id, 'tenant_deactivated')
@@ -66,8 +67,9 @@ export function tenantsService(db: Scopes, endSessions: EndTenantSessions): Tena
 
     delete: (caller, id) =>
       db.acrossTenants(async (tx) => {
+        await store.lockOperators(tx)
         const tenant = await found(store.lockTenant(tx, id))
-        refuseProtected(caller, tenant)
+        await refuseLosing(tx, caller, tenant)
         await store.markDeleted(tx, id)
         await endSessions(tx, id, 'tenant_deleted')
         tx.stale(`tenant:${id}`)
@@ -101,6 +103,8 @@ async function found<T>(tenant: Promise<T | undefined>): Promise<T> {
   return record
 }
 
-function refuseProtected(caller: Admin, tenant: store.KnownTenant): void {
+/** The platform and the caller keep their tenant, and somebody stays who operates the platform. */
+async function refuseLosing(tx: TenantTx, caller: Admin, tenant: store.KnownTenant): Promise<void> {
   if (tenant.is_platform || tenant.id === caller.tenant_id) throw new Problem('tenant_protected')
+  if ((await store.countOperators(tx, tenant.id)) === 0) throw new Problem('last_superadmin')
 }

@@ -110,6 +110,26 @@ export async function countTenants(tx: TenantTx): Promise<number> {
   return count
 }
 
+/** Any number will do, as long as all nodes use the same. */
+const OPERATORS_LOCK = 7_261_938
+
+/**
+ * Until the transaction ends nobody else changes who operates the platform: whoever could take away
+ * a superadmin, or the tenant of one, takes this before looking who is left.
+ */
+export async function lockOperators(tx: TenantTx): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${OPERATORS_LOCK})`.execute(tx.db)
+}
+
+/** How many superadmins can sign in: active ones of active tenants, other than tenant `except`. */
+export async function countOperators(tx: TenantTx, except: number | null = null): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from users u join tenants t on t.id = u.tenant_id
+    where u.role = 'superadmin' and u.is_active and t.is_active and t.deleted_at is null
+      and t.id is distinct from ${except}::bigint`.execute(tx.db)
+  return rows[0]?.count ?? 0
+}
+
 /** The platform's own tenant; there is one from the first start on. */
 export function findPlatformTenant(tx: TenantTx): Promise<Tenant | undefined> {
   return living(tx).select(COLUMNS).where('is_platform', '=', true).executeTakeFirst()

@@ -10,7 +10,7 @@ import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.t
 import { type Action, actorOf, append, changesBetween } from '../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../platform/throttle/index.ts'
 import { type Department, findDepartment } from '../departments/index.ts'
-import { findTenant } from '../tenants/index.ts'
+import { countOperators, findTenant, lockOperators } from '../tenants/index.ts'
 import type { NewUser, OwnPasswordChange, User, UserChange, UserQuery } from './users.schema.ts'
 import * as store from './users.store.ts'
 
@@ -82,8 +82,9 @@ export function usersService(deps: UsersDeps): Users {
     work: (tx: TenantTx, target: User, superadmins: number) => Promise<T>,
   ): Promise<T> {
     return forCaller(db, caller, async (tx) => {
-      // Always in this order: of two superadmins who demote each other one must wait, not both.
-      const superadmins = caller.role === 'superadmin' ? await store.lockSuperadmins(tx) : 0
+      // Always in this order: of two superadmins who demote each other one waits, and then sees it.
+      if (caller.role === 'superadmin') await lockOperators(tx)
+      const superadmins = caller.role === 'superadmin' ? await countOperators(tx) : 0
       const target = await store.lockUser(tx, id)
       if (!target) throw new Problem('not_found', { detail: 'There is no such user' })
       if (target.role === 'superadmin' && caller.role !== 'superadmin')

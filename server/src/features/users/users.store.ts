@@ -41,7 +41,7 @@ export function listUsers(tx: TenantTx, query: UserQuery): Promise<Found<User>> 
   if (query.role) filtered = filtered.where('role', '=', query.role)
   if (query.is_active !== undefined) filtered = filtered.where('is_active', '=', query.is_active)
   if (query.search) filtered = filtered.where('search', 'like', containing(query.search))
-  return readPage(tx, filtered, query, { column: query.sort_by, id: 'id' })
+  return readPage(tx, filtered, query, { column: query.sort_by, ties: ['id'] })
 }
 
 export function findUser(tx: TenantTx, id: number): Promise<User | undefined> {
@@ -51,21 +51,6 @@ export function findUser(tx: TenantTx, id: number): Promise<User | undefined> {
 /** As `findUser`, and keeps others from changing the user until the transaction ends. */
 export function lockUser(tx: TenantTx, id: number): Promise<User | undefined> {
   return visible(tx).select(COLUMNS).where('id', '=', id).forUpdate().executeTakeFirst()
-}
-
-/**
- * How many superadmins are active, holding them all until the transaction ends: of two who demote
- * each other, the second sees what the first has done.
- */
-export async function lockSuperadmins(tx: TenantTx): Promise<number> {
-  const rows = await visible(tx)
-    .select('id')
-    .where('role', '=', 'superadmin')
-    .where('is_active', '=', true)
-    .orderBy('id')
-    .forUpdate()
-    .execute()
-  return rows.length
 }
 
 export interface UserRow {

@@ -21,6 +21,11 @@ function isDatabaseAway(error: unknown): boolean {
   return (code !== undefined && AWAY.test(code)) || AWAY_WORDS.test(message ?? '')
 }
 
+/** Whether a statement failed only because one before it in its transaction had. */
+export function isAborted(error: unknown): boolean {
+  return (error as DriverError).code === '25P02'
+}
+
 /** Whether the transaction lost a deadlock or a serialization race and may simply run again. */
 export function isRetryable(error: unknown): boolean {
   const { code } = error as DriverError
@@ -47,7 +52,7 @@ export function problemOf(error: unknown): Problem | undefined {
   const constraint = brokenConstraint(error)
   if (constraint) return new Problem(CONFLICTS[constraint] ?? 'conflict', { cause: error })
   if (isRetryable(error) || (error as DriverError).code === '55P03')
-    return new Problem('conflict', { cause: error })
+    return new Problem('busy', { retryAfter: 1, cause: error })
   if (isDatabaseAway(error)) return new Problem('database_away', { retryAfter: 2, cause: error })
   return undefined
 }

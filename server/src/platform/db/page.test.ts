@@ -53,7 +53,7 @@ function pageOf(kind: string, page: number, limit = 20, sort_order: 'asc' | 'des
       { ...tx, db: counted } as unknown as TenantTx,
       filtered,
       { page, limit, sort_by: 'label', sort_order },
-      { column: 'label', id: 'id' },
+      { column: 'label', ties: ['id'] },
     )
     return { ...found, statements }
   }, 'read')

@@ -12,15 +12,16 @@ export interface Found<T> {
 
 /**
  * @param filtered the list's rows with every filter and column, but no order or limit
- * @param sort the column expression to sort by; ties are broken by `id`, so pages never overlap
+ * @param sort the column to sort by, and those that break its ties, so that pages never overlap;
+ *   together they are an index's columns, or every page sorts the whole list
  */
 export async function readPage<DB, TB extends keyof DB, O>(
   tx: TenantTx,
   filtered: SelectQueryBuilder<DB, TB, O>,
   query: PageQuery,
-  sort: { column: string; id: string },
+  sort: { column: string; ties: readonly string[] },
 ): Promise<Found<O>> {
-  const keys = [...new Set([sort.column, sort.id])]
+  const keys = [...new Set([sort.column, ...sort.ties])]
   const page = keys
     .reduce((sorted, key) => sorted.orderBy(sql.ref(key), query.sort_order), filtered)
     .limit(query.limit)

@@ -3,15 +3,15 @@
  * part of the transaction, so row-level security holds it even where a query forgets to.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { sql, type Transaction } from 'kysely'
+import { type Compilable, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
 import type { Changes, Topic } from './changes.ts'
 import { CHANNEL } from './changes.ts'
 import { type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
-import { isRetryable } from './failures.ts'
-import { queriesOn } from './statements.ts'
+import { isAborted, isRetryable } from './failures.ts'
+import { prepared, queriesOn } from './statements.ts'
 
 declare const scoped: unique symbol
 
@@ -21,6 +21,11 @@ export interface TenantTx {
   readonly db: Transaction<Database>
   /** The tenant that is seen; null when all are. */
   readonly tenantId: number | null
+  /**
+   * Sends a statement whose answer nobody needs, without waiting for it: the commit goes out right
+   * behind it, and fails where it does.
+   */
+  send(query: Compilable): void
   /** Says what the commit will make stale on every node (see `changes.ts`). */
   stale(...topics: Topic[]): void
   /** Runs once the transaction has committed. */
@@ -62,25 +67,35 @@ export function openScopes(
     const client = await pool.connect()
     const topics = new Set<Topic>()
     const followUps: (() => void)[] = []
+    const sent: Promise<unknown>[] = []
+    const scope = tenantId === null ? 'p' : 't'
     let broken: Error | undefined
     try {
       const begin = client.query(opening(tenantId, mode))
       const tx = {
-        db: queriesOn(client, tenantId === null ? 'p' : 't'),
+        db: queriesOn(client, scope),
         tenantId,
+        // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
+        send(query: Compilable) {
+          const { sql: text, parameters } = query.compile()
+          const answer = client.query(prepared(scope, text, parameters))
+          // Its failure is heard with the commit's, or by what fails after it.
+          answer.catch(() => undefined)
+          sent.push(answer)
+        },
         stale: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
         afterCommit: (work: () => void) => void followUps.push(work),
       } as unknown as TenantTx
       // The opening is on the wire already; what follows it need not wait for its answer.
       const [begun, done] = await Promise.allSettled([begin, work(tx)])
       if (begun.status === 'rejected') throw begun.reason
-      if (done.status === 'rejected') throw done.reason
+      if (done.status === 'rejected') throw await firstFailure(done.reason, sent)
       const commit = client.query(closing(topics))
       if (mode === 'read') commit.catch(options.onLost)
       else {
+        const [committed] = await Promise.all([commit, ...sent])
         // COMMIT of a failed transaction answers ROLLBACK without an error.
-        if (lastCommand(await commit) !== 'COMMIT')
-          throw new Error('the transaction was rolled back')
+        if (lastCommand(committed) !== 'COMMIT') throw new Error('the transaction was rolled back')
       }
       options.changes.emit(topics)
       for (const followUp of followUps) followUp()
@@ -125,8 +140,16 @@ export function openScopes(
   }
 }
 
+/** Why a transaction failed: the statement that was sent and failed, not the next one's echo of it. */
+async function firstFailure(failure: unknown, sent: Promise<unknown>[]): Promise<unknown> {
+  if (!isAborted(failure)) return failure
+  const outcomes = await Promise.allSettled(sent)
+  return outcomes.find((outcome) => outcome.status === 'rejected')?.reason ?? failure
+}
+
 function opening(tenantId: number | null, mode: Mode): string {
-  const begin = mode === 'read' ? 'begin read only' : 'begin'
+  // Commands find rows by their keys, whatever the values: to plan them anew each time buys nothing.
+  const begin = mode === 'read' ? 'begin read only' : 'begin; set local plan_cache_mode = auto'
   if (tenantId === null) return `${begin}; set local role ${PLATFORM_ROLE}`
   if (!Number.isSafeInteger(tenantId)) throw new TypeError('a tenant id is an integer')
   return `${begin}; set local wardkeep.tenant_id = '${tenantId}'`

@@ -28,16 +28,16 @@ function nameOf(sql: string): string | undefined {
   return name
 }
 
+/** A query under the name it is prepared by. The scope is part of it: plans depend on the role. */
+export function prepared(scope: string, text: string, values: readonly unknown[]): pg.QueryConfig {
+  const name = nameOf(text)
+  return { ...(name ? { name: `${scope}${name}` } : {}), text, values: [...values] }
+}
+
 function connectionOn(client: pg.PoolClient, scope: string): DatabaseConnection {
   return {
     async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-      const name = nameOf(query.sql)
-      const result = await client.query({
-        // The scope is part of the name: a plan depends on the role's row-level security.
-        ...(name ? { name: `${scope}${name}` } : {}),
-        text: query.sql,
-        values: query.parameters as unknown[],
-      })
+      const result = await client.query(prepared(scope, query.sql, query.parameters))
       return { rows: result.rows, numAffectedRows: BigInt(result.rowCount ?? 0) }
     },
     streamQuery() {

@@ -29,26 +29,27 @@ export interface Entry {
   changes?: Record<string, unknown>
 }
 
-/** Appends `entry`. It commits with the change that it tells of, or not at all. */
+/**
+ * Appends `entry`. It commits with the change that it tells of, or not at all; nobody waits for it
+ * but the commit.
+ */
 export async function append(tx: TenantTx, actor: Actor, entry: Entry): Promise<void> {
-  await tx.db
-    .insertInto('journal')
-    .values({
-      tenant_id: entry.tenant_id,
-      user_id: actor.user_id,
-      user_email: actor.user_email,
-      action: entry.action,
-      resource_type: entry.resource_type,
-      resource_id:
-        entry.resource_id === undefined || entry.resource_id === null
-          ? null
-          : String(entry.resource_id),
-      changes: entry.changes === undefined ? null : JSON.stringify(entry.changes),
-      ip: actor.origin?.ip ?? null,
-      user_agent: actor.origin?.user_agent ?? null,
-      request_id: actor.origin?.request_id ?? null,
-    })
-    .execute()
+  const entered = tx.db.insertInto('journal').values({
+    tenant_id: entry.tenant_id,
+    user_id: actor.user_id,
+    user_email: actor.user_email,
+    action: entry.action,
+    resource_type: entry.resource_type,
+    resource_id:
+      entry.resource_id === undefined || entry.resource_id === null
+        ? null
+        : String(entry.resource_id),
+    changes: entry.changes === undefined ? null : JSON.stringify(entry.changes),
+    ip: actor.origin?.ip ?? null,
+    user_agent: actor.origin?.user_agent ?? null,
+    request_id: actor.origin?.request_id ?? null,
+  })
+  tx.send(entered)
 }
 
 /**

@@ -80,11 +80,18 @@ export function readOn(db: Scopes, options: ReaderOptions): Promise<number | nul
 export function follow(db: Scopes, log: Logger, options: ReaderOptions): Follower {
   const batch = options.batch ?? 500
   let stopped = false
-  let wake = (): void => undefined
+  // A call that comes while a batch is read must not be lost: the next pause ends at once.
+  let isWoken = false
+  let endPause = (): void => undefined
+  const wake = () => {
+    isWoken = true
+    endPause()
+  }
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
+      if (isWoken) return resolve()
       const timer = setTimeout(resolve, ms)
-      wake = () => {
+      endPause = () => {
         clearTimeout(timer)
         resolve()
       }
@@ -92,6 +99,7 @@ export function follow(db: Scopes, log: Logger, options: ReaderOptions): Followe
 
   async function run(): Promise<void> {
     while (!stopped) {
+      isWoken = false
       const read = await canFail(
         readOn(db, options),
         `reading the journal for ${options.name}`,
@@ -103,7 +111,7 @@ export function follow(db: Scopes, log: Logger, options: ReaderOptions): Followe
 
   const running = run()
   return {
-    wake: () => wake(),
+    wake,
     async stop() {
       stopped = true
       wake()

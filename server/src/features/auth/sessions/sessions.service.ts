@@ -125,7 +125,7 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
     async start(tx, account, origin) {
       const sessionId = randomUUID()
       const refresh = newToken(account.tenant_id)
-      await store.insertSession(tx, {
+      store.insertSession(tx, {
         id: sessionId,
         tenant_id: account.tenant_id,
         user_id: account.id,

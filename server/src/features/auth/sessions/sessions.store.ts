@@ -65,10 +65,10 @@ export interface NewSession {
   token_hash: Buffer
 }
 
-/** Starts a session with its first refresh token. */
-export async function insertSession(tx: TenantTx, session: NewSession): Promise<void> {
+/** Starts a session with its first refresh token; it is there once the transaction has committed. */
+export function insertSession(tx: TenantTx, session: NewSession): void {
   const { token_hash, now, ...row } = session
-  await tx.db
+  const started = tx.db
     .with('session', (db) =>
       db
         .insertInto('sessions')
@@ -83,7 +83,7 @@ export async function insertSession(tx: TenantTx, session: NewSession): Promise<
       issued_at: now,
       expires_at: session.expires_at,
     })
-    .execute()
+  tx.send(started)
 }
 
 export interface Rotation {
