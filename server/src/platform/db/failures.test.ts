@@ -53,16 +53,16 @@ describe('a database that is away', () => {
 
 describe('a lost race', () => {
   test.each(['40P01', '40001'])(
-    '%s may be run again, and is a conflict when it may no more',
+    '%s may be run again, and asks for patience when it may no more',
     (code) => {
       expect(isRetryable(thrown({ code }))).toBe(true)
-      expect(problemOf(thrown({ code }))).toMatchObject({ code: 'conflict' })
+      expect(problemOf(thrown({ code }))).toMatchObject({ code: 'busy', status: 503 })
     },
   )
 
-  test('for a lock is a conflict, and is not run again', () => {
+  test('for a lock asks for patience, and is not run again', () => {
     expect(isRetryable(thrown({ code: '55P03' }))).toBe(false)
-    expect(problemOf(thrown({ code: '55P03' }))).toMatchObject({ code: 'conflict' })
+    expect(problemOf(thrown({ code: '55P03' }))).toMatchObject({ code: 'busy', status: 503 })
   })
 })
 

@@ -1,4 +1,5 @@
 /** The order in which readers see the journal: that of commits, with nothing skipped or twice. */
+import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gate, scopesOf } from '../../../test/sessions/scopes.ts'
 import { eventually } from '../../../test/sessions/users.ts'
@@ -67,6 +68,8 @@ async function slow(word: string) {
   const end = gate()
   const outcome = db.acrossTenants(async (tx) => {
     await write(tx, word)
+    // The entry is only sent so far; the answer to what follows it says that it is written.
+    await sql`select 1`.execute(tx.db)
     written.open()
     await end.pass
   })
