@@ -276,6 +276,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/users/{user_id}/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Takes a user's second factor away, as they have lost it
+         * @description Who may call: admin.
+         */
+        delete: operations["removeUserTotp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/users/{user_id}/unblock": {
         parameters: {
             query?: never;
@@ -416,6 +436,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes an account, as far as the tenant's setting `registration` lets people
+         * @description Takes no token.
+         */
+        post: operations["register"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/request-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sends a link to choose a new password, if there is such an account
+         * @description Takes no token.
+         */
+        post: operations["requestReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/resend-verification": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sends a new link to confirm the address, if there is such an account
+         * @description Takes no token.
+         */
+        post: operations["resendVerification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/reset-password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets a new password with the token of a link, and ends all sessions
+         * @description Takes no token.
+         */
+        post: operations["resetPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/sessions": {
         parameters: {
             query?: never;
@@ -470,6 +570,86 @@ export interface paths {
         get: operations["listPublicTenants"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/totp/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes the caller's second factor away
+         * @description Who may call: signed in.
+         */
+        post: operations["disableTotp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/totp/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enables the offered secret with a code of it; answers the recovery codes, once
+         * @description Who may call: signed in.
+         */
+        post: operations["enableTotp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/totp/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Offers a secret for an authenticator app; nothing is asked for until it is enabled
+         * @description Who may call: signed in.
+         */
+        post: operations["setUpTotp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/verify-email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirms an address with the token of a link
+         * @description Takes no token.
+         */
+        post: operations["verifyEmail"];
         delete?: never;
         options?: never;
         head?: never;
@@ -769,6 +949,15 @@ export interface components {
             user_id: number;
             full_name: string;
             demo_mode: boolean;
+            /** @description true when the session can do nothing but set up a second factor */
+            enrolment_required: boolean;
+        };
+        TotpSetup: {
+            /** @description base32, for typing in by hand */
+            secret: string;
+            otpauth_url: string;
+            /** @description the URL as a QR code, an SVG image */
+            qr_svg: string;
         };
         User: {
             id: number;
@@ -862,7 +1051,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -915,7 +1104,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -928,7 +1117,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -977,7 +1166,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1027,7 +1216,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1040,7 +1229,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1089,7 +1278,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1133,7 +1322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1146,7 +1335,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1170,7 +1359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1231,7 +1420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1276,7 +1465,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1289,7 +1478,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1313,7 +1502,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1374,7 +1563,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1410,7 +1599,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1423,7 +1612,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1447,7 +1636,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1508,7 +1697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1544,7 +1733,7 @@ export interface operations {
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1557,7 +1746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1594,7 +1783,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1630,7 +1819,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1643,7 +1832,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1680,7 +1869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1708,6 +1897,13 @@ export interface operations {
                     name: string;
                     subdomain: string;
                     settings?: {
+                        /**
+                         * @description who may register: anyone, anyone after approval (default), or nobody
+                         * @enum {string}
+                         */
+                        registration?: "open" | "approval" | "closed";
+                        /** @description the roles that must have a second factor */
+                        require_totp?: ("superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor")[];
                         /** @description false keeps the tenant off the public list */
                         listed?: boolean;
                     } & {
@@ -1729,7 +1925,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1742,7 +1938,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1754,7 +1950,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1815,7 +2011,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1853,7 +2049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1866,7 +2062,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1927,7 +2123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1956,6 +2152,13 @@ export interface operations {
                 "application/json": {
                     name?: string;
                     settings?: {
+                        /**
+                         * @description who may register: anyone, anyone after approval (default), or nobody
+                         * @enum {string}
+                         */
+                        registration?: "open" | "approval" | "closed";
+                        /** @description the roles that must have a second factor */
+                        require_totp?: ("superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor")[];
                         /** @description false keeps the tenant off the public list */
                         listed?: boolean;
                     } & {
@@ -1978,7 +2181,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1991,7 +2194,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2015,7 +2218,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2076,7 +2279,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2112,7 +2315,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2125,7 +2328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2149,7 +2352,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2210,7 +2413,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2262,7 +2465,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2275,7 +2478,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2324,7 +2527,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2374,7 +2577,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2387,7 +2590,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2411,7 +2614,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2472,7 +2675,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2510,7 +2713,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2523,7 +2726,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2584,7 +2787,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2630,7 +2833,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2643,7 +2846,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2667,7 +2870,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2728,7 +2931,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2764,7 +2967,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2777,7 +2980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2801,7 +3004,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2862,7 +3065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2900,7 +3103,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2913,7 +3116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2937,7 +3140,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2998,7 +3201,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3044,7 +3247,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3057,7 +3260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3081,7 +3284,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3142,7 +3345,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3187,7 +3390,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3200,7 +3403,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3224,7 +3427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3285,7 +3488,129 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    removeUserTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3323,7 +3648,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3336,7 +3661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3360,7 +3685,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3421,7 +3746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3482,7 +3807,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3569,7 +3894,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3614,7 +3939,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3626,7 +3951,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3687,7 +4012,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3730,7 +4055,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3743,7 +4068,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3804,7 +4129,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3840,7 +4165,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3853,7 +4178,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3890,7 +4215,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3932,7 +4257,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3993,7 +4318,432 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    register: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** Format: email */
+                    email: string;
+                    password: string;
+                    full_name: string;
+                    /**
+                     * @description doctor, nurse or receptionist
+                     * @enum {string}
+                     */
+                    role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
+                    subdomain?: string | null;
+                    department_id?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Profile"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    requestReset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email: string;
+                    subdomain?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resendVerification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email: string;
+                    subdomain?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resetPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    token: string;
+                    new_password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description The notification is not acceptable (link_expired) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4029,7 +4779,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4042,7 +4792,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4079,7 +4829,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4117,7 +4867,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4130,7 +4880,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4203,7 +4953,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4264,7 +5014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4279,93 +5029,7 @@ export interface operations {
             };
         };
     };
-    getPreferences: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Preferences"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too many requests (too_many_requests) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    updatePreferences: {
+    disableTotp: {
         parameters: {
             query?: never;
             header?: never;
@@ -4375,11 +5039,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @enum {string} */
-                    theme?: "light" | "dark" | "system";
-                    settings?: {
-                        [key: string]: unknown;
-                    };
+                    password: string;
                 };
             };
         };
@@ -4393,10 +5053,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Preferences"];
+                    "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4409,7 +5069,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4421,329 +5081,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body is too large (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    updateTheme: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** @enum {string} */
-                    theme: "light" | "dark" | "system";
-                };
-            };
-        };
-        responses: {
-            /** @description Done */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Preferences"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is too large (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    getProfile: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Profile"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too many requests (too_many_requests) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    changeOwnPassword: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    current_password: string;
-                    new_password: string;
-                };
-            };
-        };
-        responses: {
-            /** @description Done */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        detail: string;
-                    };
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4804,7 +5142,887 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    enableTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description shown this once; each is good once */
+                        recovery_codes: string[];
+                    };
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    setUpTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TotpSetup"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verifyEmail: {
+        parameters: {
+            query: {
+                token: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description The notification is not acceptable (link_expired) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getPreferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preferences"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    updatePreferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    theme?: "light" | "dark" | "system";
+                    settings?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preferences"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    updateTheme: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    theme: "light" | "dark" | "system";
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preferences"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Profile"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    changeOwnPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    current_password: string;
+                    new_password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                    };
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, registration_closed, role_not_offered, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4868,7 +6086,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4931,7 +6149,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4995,7 +6213,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, overloaded, stopping) */
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -3,7 +3,10 @@ import type { App } from '../../src/app.ts'
 
 const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+) \(([A-Z, ]+)\)$/
 
-/** `METHOD path` of every route, with `{name}` for parameters; the documentation's pages left out. */
+/** Where people look: the documentation, and what mailed links open with its parts. */
+const PAGES = /^\/(docs|verify-email$|reset-password$|pages\/)/
+
+/** `METHOD path` of every route, with `{name}` for parameters; the pages left out. */
 export function servedRoutes(app: App): string[] {
   const branch: string[] = []
   const routes: string[] = []
@@ -13,7 +16,7 @@ export function servedRoutes(app: App): string[] {
     const depth = indent.length / 4
     branch.splice(depth, branch.length, part)
     const path = branch.join('').replaceAll(/:(\w+)/g, '{$1}')
-    if (path.startsWith('/docs')) continue
+    if (PAGES.test(path)) continue
     routes.push(...methods.split(', ').map((method) => `${method} ${path}`))
   }
   return routes

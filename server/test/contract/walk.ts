@@ -1,5 +1,6 @@
 /** Calls every operation that is built once, successfully, as a platform's first day would. */
-import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { codeOf, mailedToken } from '../support/accounts.ts'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import type { Answer, CallOptions, Service } from '../support/service.ts'
 
 export interface Step {
@@ -36,6 +37,7 @@ export async function walk(service: Service): Promise<Step[]> {
   await walkPlatform(scene)
   await walkClinic(scene)
   await walkOwn(scene)
+  await walkAccount(scene)
   return steps
 }
 
@@ -119,4 +121,32 @@ async function walkOwn({ clinic, take }: Scene): Promise<void> {
   await take('POST /api/auth/logout', { token: doctor.token, body: {} })
   const change = { current_password: nurse.password, new_password: 'yet-Another-Secret-5' }
   await take('PUT /api/users/me/password', { token: nurse.token, body: change })
+}
+
+async function walkAccount({ service, clinic, take }: Scene): Promise<void> {
+  const { subdomain } = clinic
+  const email = 'newcomer@walked.test'
+  const whom = { email, subdomain }
+  const registration = { ...whom, password: 'first-Secret-6', full_name: 'New', role: 'nurse' }
+  const { body: made } = await take('POST /api/auth/register', { body: registration })
+  const admin = { token: clinic.people.admin.token }
+  await service.call('POST', `/api/admin/users/${made.id}/unblock`, admin)
+  await mailedToken(service, email, 'verify-email')
+  await take('POST /api/auth/resend-verification', { body: whom })
+  const verification = await mailedToken(service, email, 'verify-email', 1)
+  await take('POST /api/auth/verify-email', { query: { token: verification } })
+  await take('POST /api/auth/request-reset', { body: whom })
+  const password = 'second-Secret-7'
+  const reset = { token: await mailedToken(service, email, 'reset-password') }
+  await take('POST /api/auth/reset-password', { body: { ...reset, new_password: password } })
+
+  const { access_token: token } = await signIn(service, { ...whom, password })
+  const enrol = async (call: (name: string, body?: object) => Promise<Answer>) => {
+    const { secret } = (await call('POST /api/auth/totp/setup')).body
+    await call('POST /api/auth/totp/enable', { code: codeOf(service, secret) })
+  }
+  await enrol((name, body) => take(name, { token, body }))
+  await take('POST /api/auth/totp/disable', { token, body: { password } })
+  await enrol((name, body) => service.call('POST', name.slice('POST '.length), { token, body }))
+  await take('DELETE /api/admin/users/{user_id}/totp', { ...admin, path: { user_id: made.id } })
 }

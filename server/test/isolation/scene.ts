@@ -1,5 +1,6 @@
 /** Three clinics to cross between: the callers' own, one never to be touched, one for superadmins. */
 import type { Role } from '../../src/lib/roles.ts'
+import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import type { Service } from '../support/service.ts'
 
@@ -127,6 +128,22 @@ async function furnish(service: Service, root: Person, clinic: Clinic): Promise<
   await service.database.sql(
     'insert into patients (tenant_id, department_id, attending_doctor_id) values ($1, $2, $3)',
     [clinic.id, clinic.departmentId, doctor.id],
+  )
+  await furnishAccount(service, clinic.people.auditor)
+}
+
+/** Gives a person a second factor, which takes a data key of the tenant, and a link by mail. */
+export async function furnishAccount(service: Service, { id, token }: Person): Promise<void> {
+  const enrol = (step: string, body?: object) =>
+    service.call('POST', `/api/auth/totp/${step}`, { token, body })
+  const offered = await enrol('setup')
+  const enabled = await enrol('enable', { code: codeOf(service, offered.body.secret) })
+  if (enabled.status !== 200) throw new Error(`enrolling answered ${enabled.status}`)
+  await service.database.sql(
+    `insert into account_tokens (tenant_id, user_id, purpose, token_hash, email, expires_at)
+     select tenant_id, id, 'reset_password', decode(md5(email), 'hex'), email, now() + interval '1 hour'
+     from users where id = $1`,
+    [id],
   )
 }
 

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { listenerClient } from '../../src/platform/db/connection.ts'
 import { openService, type Service } from '../support/service.ts'
-import { openScene, type Scene, tenantTables } from './scene.ts'
+import { furnishAccount, openScene, type Scene, tenantTables } from './scene.ts'
 
 const REFUSED_BY_POLICY = '42501'
 
@@ -19,6 +19,7 @@ beforeAll(async () => {
     body: { theme: 'dark' },
   })
   await service.database.sql('insert into patients (tenant_id) values ($1)', [scene.own.id])
+  await furnishAccount(service, scene.own.people.receptionist)
   tables = await tenantTables(service)
 })
 
@@ -105,6 +106,17 @@ describe('a write for another tenant', () => {
       'a journal entry',
       "insert into journal (tenant_id, action, resource_type) values ($1, 'user.updated', 'user')",
     ],
+    [
+      'a link by mail',
+      `insert into account_tokens (tenant_id, user_id, purpose, token_hash, email, expires_at)
+       select $1, id, 'verify_email', 'x', email, now() from users limit 1`,
+    ],
+    [
+      'a data key',
+      `insert into data_keys (tenant_id, key_encryption_key_id, wrapped_key)
+       select $1, id, 'x' from key_encryption_keys limit 1`,
+    ],
+    ['its own second factor handed over', 'update second_factors set tenant_id = $1'],
     ['a tenant', "insert into tenants (id, name, subdomain) values ($1 + 100000, 'p', 'planted')"],
     ['its own row handed over', 'update users set tenant_id = $1 where department_id is null'],
     ['its own department handed over', 'update departments set tenant_id = $1'],
@@ -127,6 +139,10 @@ describe('a write for another tenant', () => {
       'delete from departments where tenant_id = $1',
       'delete from refresh_tokens where tenant_id = $1',
       'delete from preferences where tenant_id = $1',
+      'delete from account_tokens where tenant_id = $1',
+      'delete from second_factors where tenant_id = $1',
+      'update recovery_codes set used_at = null where tenant_id = $1',
+      'update data_keys set retired_at = now() where tenant_id = $1',
     ]) {
       const { rowCount } = await inTenant(own(), (client) => client.query(sql, [foreign()]))
       expect([sql, rowCount]).toEqual([sql, 0])

@@ -50,6 +50,9 @@ const newUser = (fields: object): Aimed => ({
     ...fields,
   },
 })
+/** An account that is not there, and that nobody has asked for before. */
+const unknownAccount = () => ({ email: `${crypto.randomUUID()}@own.test`, subdomain: 'own' })
+const registration = (fields: object): Aimed => newUser({ subdomain: 'own', ...fields })
 const named = (fields: object = {}) => ({ name: crypto.randomUUID(), ...fields })
 
 export const TABLE: readonly Line[] = [
@@ -66,13 +69,51 @@ export const TABLE: readonly Line[] = [
   },
   {
     name: 'POST /api/auth/login',
-    aim: () => ({ body: { email: 'nobody@own.test', password: 'wrong', subdomain: 'own' } }),
+    aim: () => ({ body: { ...unknownAccount(), password: 'wrong' } }),
     own: everyone(401),
   },
   {
     name: 'POST /api/auth/refresh',
     aim: () => ({ body: { refresh_token: 'none' } }),
     own: everyone(401),
+  },
+  { name: 'POST /api/auth/register', aim: () => registration({}), own: everyone(201) },
+  {
+    name: 'POST /api/auth/register',
+    what: 'into a department',
+    aim: ({ departmentId }) => registration({ department_id: departmentId }),
+    own: everyone(201),
+    foreign: everyone(422),
+  },
+  {
+    name: 'POST /api/auth/register',
+    what: 'as an administrator',
+    aim: () => registration({ role: 'admin' }),
+    own: everyone(403),
+  },
+  {
+    name: 'POST /api/auth/resend-verification',
+    aim: () => ({ body: unknownAccount() }),
+    own: everyone(202),
+  },
+  {
+    name: 'POST /api/auth/verify-email',
+    aim: ({ tenantId }) => ({ query: { token: `${tenantId}.${'A'.repeat(43)}` } }),
+    own: everyone(400),
+    foreign: everyone(400),
+  },
+  {
+    name: 'POST /api/auth/request-reset',
+    aim: () => ({ body: unknownAccount() }),
+    own: everyone(202),
+  },
+  {
+    name: 'POST /api/auth/reset-password',
+    aim: ({ tenantId }) => ({
+      body: { token: `${tenantId}.${'A'.repeat(43)}`, new_password: 'a-Fine-Secret-3' },
+    }),
+    own: everyone(400),
+    foreign: everyone(400),
   },
 
   { name: 'GET /api/auth/me', aim: nothing, own: signedIn(200) },
@@ -115,6 +156,19 @@ export const TABLE: readonly Line[] = [
     name: 'PUT /api/users/me/password',
     what: 'not knowing the current one',
     aim: () => ({ body: { current_password: 'wrong', new_password: 'correct-Horse-9' } }),
+    own: signedIn(403),
+  },
+  { name: 'POST /api/auth/totp/setup', aim: nothing, own: signedIn(200) },
+  {
+    name: 'POST /api/auth/totp/enable',
+    what: 'with a wrong code',
+    aim: () => ({ body: { code: 'none' } }),
+    own: signedIn(403),
+  },
+  {
+    name: 'POST /api/auth/totp/disable',
+    what: 'not knowing the password',
+    aim: () => ({ body: { password: 'wrong' } }),
     own: signedIn(403),
   },
 
@@ -254,6 +308,12 @@ export const TABLE: readonly Line[] = [
     aim: atUser,
     own: admins(200),
     foreign: admins(200, 404),
+  },
+  {
+    name: 'DELETE /api/admin/users/{user_id}/totp',
+    aim: atUser,
+    own: admins(204),
+    foreign: admins(204, 404),
   },
   {
     name: 'PUT /api/admin/users/{user_id}/password',

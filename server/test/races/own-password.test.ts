@@ -26,18 +26,15 @@ test.each([2, 16])('of %i changes at once one is made', async (count) => {
   )
   const winners = answers.flatMap(({ status }, index) => (status === 200 ? [index] : []))
   expect(winners).toHaveLength(1)
-  for (const { status } of answers) expect([200, 401, 403, 409]).toContain(status)
-  const signIns = await Promise.all(
-    [PASSWORD, ...answers.map((_, index) => wish(index))].map((password) =>
-      service.call('POST', '/api/auth/login', {
-        body: { email: person.email, password, subdomain: 'north' },
-      }),
-    ),
-  )
-  expect(signIns.map(({ status }) => status)).toEqual([
-    401,
-    ...answers.map((_, index) => (index === winners[0] ? 200 : 401)),
-  ])
+  // 429: those that find the password changed count as guesses.
+  for (const { status } of answers) expect([200, 401, 403, 409, 429]).toContain(status)
+  const signIns: number[] = []
+  for (const password of [PASSWORD, ...answers.map((_, index) => wish(index))]) {
+    await service.database.sql('delete from throttles')
+    const body = { email: person.email, password, subdomain: 'north' }
+    signIns.push((await service.call('POST', '/api/auth/login', { body })).status)
+  }
+  expect(signIns).toEqual([401, ...answers.map((_, index) => (index === winners[0] ? 200 : 401))])
   const changes = await service.database.sql(
     `select 1 from journal where action = 'user.password_changed' and resource_id = $1`,
     [String(person.id)],

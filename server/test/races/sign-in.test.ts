@@ -88,6 +88,8 @@ async function during(
   head: number,
   change: () => Promise<Answer>,
 ): Promise<Answer[]> {
+  // What the rounds before have failed must not make this one wait.
+  await service.database.sql('delete from throttles')
   const login = () =>
     service.call('POST', '/api/auth/login', { body: { email, password: PASSWORD, subdomain } })
   const before = atOnce(login, head)
@@ -97,8 +99,9 @@ async function during(
   return [...(await before), ...(await after)]
 }
 
+/** @param allowed beside 429, which more than a few failures are answered */
 function expectStatuses(answers: Answer[], allowed: number[]): void {
-  for (const { status } of answers) expect(allowed).toContain(status)
+  for (const { status } of answers) expect([...allowed, 429]).toContain(status)
 }
 
 async function expectOver(person: Person, answers: Answer[]): Promise<void> {

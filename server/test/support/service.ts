@@ -1,4 +1,8 @@
 /** The service for tests: the real application on a database of its own, with a clock to move. */
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import { type App, openApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
@@ -29,6 +33,8 @@ export interface Service {
   clock: Clock & { advance(ms: number): void }
   /** Every line that was logged, as `[level, fields, message]`. */
   logged: unknown[][]
+  /** The data folder; without SMTP the mails are in its `outbox`. */
+  dataDir: string
   call<T = any>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
   close(): Promise<void>
 }
@@ -61,8 +67,9 @@ export async function openService(
   const database = options.database ?? (await migratedDatabase())
   const clock = movableClock()
   const logged: unknown[][] = []
+  const dataDir = join(tmpdir(), `wardkeep-service-${randomUUID()}`)
   const app = await openApp({
-    config: testConfig(options.config),
+    config: testConfig({ DATA_DIR: dataDir, ...options.config }),
     address: database.address,
     publicUrl: 'http://wardkeep.test',
     rootKey: ROOT_KEY,
@@ -75,9 +82,10 @@ export async function openService(
     if (!isOpen) return
     isOpen = false
     await app.close()
+    await rm(dataDir, { recursive: true, force: true })
   }
   afterAll(close)
-  return { app, database, clock, logged, close, call: caller(app) }
+  return { app, database, clock, logged, dataDir, close, call: caller(app) }
 }
 
 function caller(app: App): Service['call'] {
