@@ -14,15 +14,21 @@ function commonPasswords(): Set<string> {
 /** An e-mail's local part this short is in too many passwords by chance. */
 const SHORTEST_CONTEXT = 3
 
-/** @throws InvalidInput when the password is a common one or holds the local part of the e-mail */
+/** Characters are counted as people see them, and one can be of any number of bytes. */
+const MOST_BYTES = 1024
+
+/** @throws InvalidInput when the password is too many bytes, is a common one or holds the local part of the e-mail */
 export function refuseWeakPassword(password: string, email: string, loc: string[]): void {
   const lower = password.normalize('NFKC').toLowerCase()
   const refuse = (msg: string) => {
     throw new InvalidInput([{ loc, msg: `Value error, ${msg}`, type: 'value_error' }])
   }
+  if (Buffer.byteLength(password) > MOST_BYTES)
+    refuse(`the password must not be longer than ${MOST_BYTES} bytes`)
   if (commonPasswords().has(lower))
     refuse('this password is among the most common ones; choose another')
-  const local = email.slice(0, Math.max(email.lastIndexOf('@'), 0)).toLowerCase()
+  const name = email.slice(0, Math.max(email.lastIndexOf('@'), 0))
+  const local = name.normalize('NFKC').toLowerCase()
   if (local.length >= SHORTEST_CONTEXT && lower.includes(local))
     refuse('the password must not contain the name of the e-mail address')
 }

@@ -34,8 +34,7 @@ export function listenerClient(address: DatabaseAddress): pg.Client {
 
 /**
  * The pool of requests. Statements are pipelined, so that opening a transaction costs no round
- * trip of its own. Plans are always made for the values at hand: a generic plan of a search or
- * of a partitioned table would be a trap, and planning the short ones costs some 50 µs.
+ * trip of its own.
  */
 export function openPool(address: DatabaseAddress, size: number): pg.Pool {
   return new pg.Pool({
@@ -48,7 +47,6 @@ export function openPool(address: DatabaseAddress, size: number): pg.Pool {
     options: [
       `-c role=${APP_ROLE}`,
       '-c timezone=UTC',
-      '-c plan_cache_mode=force_custom_plan',
       '-c statement_timeout=30s',
       '-c lock_timeout=10s',
       '-c idle_in_transaction_session_timeout=60s',

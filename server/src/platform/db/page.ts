@@ -21,6 +21,8 @@ export async function readPage<DB, TB extends keyof DB, O>(
   query: PageQuery,
   sort: { column: string; ties: readonly string[] },
 ): Promise<Found<O>> {
+  // Which index is best depends on the values: a plan for any of them would be a trap here.
+  tx.send(sql`set local plan_cache_mode = force_custom_plan`.compile(tx.db))
   const keys = [...new Set([sort.column, ...sort.ties])]
   const page = keys
     .reduce((sorted, key) => sorted.orderBy(sql.ref(key), query.sort_order), filtered)

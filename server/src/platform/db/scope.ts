@@ -3,7 +3,7 @@
  * part of the transaction, so row-level security holds it even where a query forgets to.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Compilable, sql, type Transaction } from 'kysely'
+import { type CompiledQuery, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
 import type { Changes, Topic } from './changes.ts'
@@ -25,7 +25,7 @@ export interface TenantTx {
    * Sends a statement whose answer nobody needs, without waiting for it: the commit goes out right
    * behind it, and fails where it does.
    */
-  send(query: Compilable): void
+  send(query: CompiledQuery): void
   /** Says what the commit will make stale on every node (see `changes.ts`). */
   stale(...topics: Topic[]): void
   /** Runs once the transaction has committed. */
@@ -76,8 +76,7 @@ export function openScopes(
         db: queriesOn(client, scope),
         tenantId,
         // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
-        send(query: Compilable) {
-          const { sql: text, parameters } = query.compile()
+        send({ sql: text, parameters }: CompiledQuery) {
           const answer = client.query(prepared(scope, text, parameters))
           // Its failure is heard with the commit's, or by what fails after it.
           answer.catch(() => undefined)
@@ -148,8 +147,7 @@ async function firstFailure(failure: unknown, sent: Promise<unknown>[]): Promise
 }
 
 function opening(tenantId: number | null, mode: Mode): string {
-  // Commands find rows by their keys, whatever the values: to plan them anew each time buys nothing.
-  const begin = mode === 'read' ? 'begin read only' : 'begin; set local plan_cache_mode = auto'
+  const begin = mode === 'read' ? 'begin read only' : 'begin'
   if (tenantId === null) return `${begin}; set local role ${PLATFORM_ROLE}`
   if (!Number.isSafeInteger(tenantId)) throw new TypeError('a tenant id is an integer')
   return `${begin}; set local wardkeep.tenant_id = '${tenantId}'`

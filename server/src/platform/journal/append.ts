@@ -49,7 +49,7 @@ export async function append(tx: TenantTx, actor: Actor, entry: Entry): Promise<
     user_agent: actor.origin?.user_agent ?? null,
     request_id: actor.origin?.request_id ?? null,
   })
-  tx.send(entered)
+  tx.send(entered.compile())
 }
 
 /**

@@ -39,7 +39,10 @@ export interface Throttle {
   guess<T>(counts: readonly [Count, ...Count[]], attempt: () => Promise<T>): Promise<T>
   /** Counts an event that is no guess at one secret, such as a registration. @throws Problem 429 */
   count(count: Count): Promise<void>
-  /** Does work of which each 409 counts, as it tells that something exists. @throws Problem 429 */
+  /**
+   * Does work of which each 409 counts, as it tells that something exists; one at a time, as guesses.
+   * @throws Problem 429
+   */
   unlessTaken<T>(count: Count, work: () => Promise<T>): Promise<T>
 }
 
@@ -91,19 +94,21 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
           throw error
         }
       }),
-    async count(count) {
-      await refuseWaiting([count])
-      await fail([count])
-    },
-    async unlessTaken(count, work) {
-      await refuseWaiting([count])
-      try {
-        return await work()
-      } catch (error) {
-        if (problemOf(error)?.status === 409) await fail([count])
-        throw error
-      }
-    },
+    count: (count) =>
+      inTurn(keyOf(count).toString('hex'), async () => {
+        await refuseWaiting([count])
+        await fail([count])
+      }),
+    unlessTaken: (count, work) =>
+      inTurn(keyOf(count).toString('hex'), async () => {
+        await refuseWaiting([count])
+        try {
+          return await work()
+        } catch (error) {
+          if (problemOf(error)?.status === 409) await fail([count])
+          throw error
+        }
+      }),
   }
 }
 

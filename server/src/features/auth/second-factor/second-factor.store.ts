@@ -78,6 +78,8 @@ export async function remove(
   user: { user_id: number; tenant_id: number },
 ): Promise<boolean> {
   const { user_id, tenant_id } = user
+  // The user first, as sign-in does: of the two one waits, and neither for the other.
+  await setEnabledAt(tx, user, null)
   const removed = await tx.db
     .deleteFrom('second_factors')
     .where('user_id', '=', user_id)
@@ -89,7 +91,6 @@ export async function remove(
     .where('user_id', '=', user_id)
     .where('tenant_id', '=', tenant_id)
     .execute()
-  await setEnabledAt(tx, user, null)
   return removed?.confirmed_at !== undefined && removed.confirmed_at !== null
 }
 

@@ -83,7 +83,7 @@ export function insertSession(tx: TenantTx, session: NewSession): void {
       issued_at: now,
       expires_at: session.expires_at,
     })
-  tx.send(started)
+  tx.send(started.compile())
 }
 
 export interface Rotation {

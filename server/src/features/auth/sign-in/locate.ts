@@ -5,6 +5,8 @@ import * as store from './accounts.store.ts'
 
 /** What was found; `tenantId` is known also where there is no such account. */
 export interface Located {
+  /** The tenant that was named, or is the only one: known without any account. */
+  namedTenantId: number | null
   tenantId: number | null
   account: store.Account | undefined
 }
@@ -22,11 +24,12 @@ export function accountLocator(db: Scopes, singleTenant: boolean): Locate {
   return (email, subdomain) =>
     db.acrossTenants(async (tx) => {
       const tenant = await tenantOf(tx, subdomain)
-      if (tenant === 'none') return { tenantId: null, account: undefined }
+      if (tenant === 'none') return { namedTenantId: null, tenantId: null, account: undefined }
       const account = tenant
         ? await store.findAccount(tx, tenant.id, email)
         : await store.findOnlyAccount(tx, email)
-      return { tenantId: tenant?.id ?? account?.tenant_id ?? null, account }
+      const namedTenantId = tenant?.id ?? null
+      return { namedTenantId, tenantId: namedTenantId ?? account?.tenant_id ?? null, account }
     }, 'read')
 }
 

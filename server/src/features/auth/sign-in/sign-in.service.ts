@@ -51,18 +51,20 @@ export function signInService(deps: SignInDeps): SignIn {
 
   /**
    * What a failure counts against. An address that the user is known by counts for itself, so a
-   * stranger who guesses at the account elsewhere does not make its owner wait.
+   * stranger who guesses at the account elsewhere does not make its owner wait. Else it is only
+   * what was asked for that tells the counts apart: by what was found, a wait would tell that the
+   * account exists. The address that was typed comes last, so nobody can spell another's count.
    */
   async function countsOf({ credentials, origin, located }: Attempt): Promise<[Count, Count]> {
-    const { account, tenantId } = located
+    const { account, namedTenantId } = located
     // Asked for an account that does not exist as well, so that it takes the same time.
     const isKnown = await db.acrossTenants(
       (tx) => store.isKnownAddress(tx, account, origin.ip, iso(-KNOWN_FOR)),
       'read',
     )
-    const who = `${tenantId ?? 'none'}/${credentials.email}`
+    const from = isKnown ? origin.ip : 'anywhere'
     return [
-      { rule: BY_ACCOUNT, of: isKnown ? `${who}/${origin.ip}` : who },
+      { rule: BY_ACCOUNT, of: `${namedTenantId ?? 'unnamed'}/${from}/${credentials.email}` },
       { rule: BY_ADDRESS, of: origin.ip },
     ]
   }
