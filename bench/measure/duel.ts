@@ -1,0 +1,27 @@
+/** Lets two contenders run by turns, so that whatever else the machine does falls on both. */
+import { type Outcome, outcomeOf } from './statistics.ts'
+
+/** Works for about so many seconds, and answers how much it got done a second. */
+export type Contender = (seconds: number) => Promise<number>
+
+export interface Pace {
+  rounds: number
+  /** Length of one turn; scenarios whose single work takes long make it longer. */
+  seconds: number
+}
+
+const WARM_UP_S = 1
+
+export async function duel(ours: Contender, peer: Contender, pace: Pace): Promise<Outcome> {
+  const rounds: { ours: number; peer: number }[] = []
+  // Code is compiled and caches are filled before anything counts.
+  await ours(WARM_UP_S)
+  await peer(WARM_UP_S)
+  for (let round = 0; round < pace.rounds; round += 1) {
+    const oursFirst = round % 2 === 0
+    const first = await (oursFirst ? ours : peer)(pace.seconds)
+    const second = await (oursFirst ? peer : ours)(pace.seconds)
+    rounds.push(oursFirst ? { ours: first, peer: second } : { ours: second, peer: first })
+  }
+  return outcomeOf(rounds)
+}

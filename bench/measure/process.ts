@@ -1,0 +1,21 @@
+/** What a process costs: its memory and its time on the processor. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+/** Resident memory in MB (10^6 bytes). */
+export function residentMb(pid: number): number {
+  const kib = Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' }))
+  return (kib * 1024) / 1e6
+}
+
+/** Seconds on the processor since its start; not a number where the system has no /proc. */
+export function cpuSeconds(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // Behind the name, which may hold blanks: utime and stime are the 14th and 15th, in 1/100 s.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) / 100
+  } catch {
+    return Number.NaN
+  }
+}

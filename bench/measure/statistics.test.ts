@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { median, outcomeOf } from './statistics.ts'
+
+describe('the statistics of a measurement', () => {
+  it('takes the middle of an odd number of values, in whatever order they came', () => {
+    expect(median([9, 1, 100])).toBe(9)
+  })
+
+  it('takes the mean of the two in the middle of an even number', () => {
+    expect(median([4, 1, 2, 100])).toBe(3)
+  })
+
+  it('sorts by number and not by text', () => {
+    expect(median([10, 9, 100])).toBe(10)
+  })
+
+  it('leaves the values as they were given', () => {
+    const values = [3, 1, 2]
+    median(values)
+    expect(values).toEqual([3, 1, 2])
+  })
+
+  it('has no median of nothing', () => {
+    expect(() => median([])).toThrow(RangeError)
+  })
+
+  it('compares within a round, so that a slow round does not tip the scales', () => {
+    const rounds = [
+      { ours: 60, peer: 100 },
+      { ours: 6, peer: 10 },
+      { ours: 66, peer: 100 },
+    ]
+    expect(outcomeOf(rounds)).toEqual({ ours: 60, peer: 100, ratio: 0.6 })
+  })
+})

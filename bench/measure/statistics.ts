@@ -1,0 +1,27 @@
+/** The arithmetic of the measurements: medians and ratios of rounds. */
+
+/** The middle value; of an even number the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  if (values.length === 0) throw new RangeError('there is no median of nothing')
+  const sorted = values.toSorted((a, b) => a - b)
+  const half = sorted.length >> 1
+  const upper = sorted[half] ?? Number.NaN
+  return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? Number.NaN) + upper) / 2
+}
+
+/** What rounds of two contenders come to. */
+export interface Outcome {
+  ours: number
+  peer: number
+  /** The median of the rounds' own ratios: what slows the machine down slows both of a round. */
+  ratio: number
+}
+
+/** @param rounds the rates of both, measured right after each other */
+export function outcomeOf(rounds: readonly { ours: number; peer: number }[]): Outcome {
+  return {
+    ours: median(rounds.map(({ ours }) => ours)),
+    peer: median(rounds.map(({ peer }) => peer)),
+    ratio: median(rounds.map(({ ours, peer }) => ours / peer)),
+  }
+}

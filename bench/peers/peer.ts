@@ -1,0 +1,28 @@
+/** A peer: a process beside the service that does the same work with nothing around it. */
+import { type ChildProcess, fork } from 'node:child_process'
+
+export interface Peer {
+  pid: number
+  /** Asks the peer to do its work, and waits for what it answers. */
+  ask<A>(question: unknown): Promise<A>
+  stop(): void
+}
+
+/** Starts a peer; its program answers questions with `answer` of `answer.ts`. */
+export function openPeer(program: URL): Peer {
+  const child: ChildProcess = fork(program)
+  return {
+    pid: child.pid ?? Number.NaN,
+    ask: <A>(question: unknown) =>
+      new Promise<A>((resolve, reject) => {
+        const died = (code: number | null) => reject(new Error(`the peer ended with ${code}`))
+        child.once('exit', died)
+        child.once('message', (message) => {
+          child.off('exit', died)
+          resolve(message as A)
+        })
+        child.send(question as object)
+      }),
+    stop: () => void child.kill(),
+  }
+}

@@ -1,0 +1,25 @@
+/** The peer of lists: the page's statements over `pg` alone, from a pool as large as the service's. */
+import pg from 'pg'
+import { answer, keepBusy } from './answer.ts'
+
+interface Question {
+  database: pg.ClientConfig
+  poolSize: number
+  page: { text: string; values: unknown[] }
+  /** Asked in addition when the page's count is at its bound. */
+  estimate: { text: string; values: unknown[] }
+  bound: number
+  atOnce: number
+  seconds: number
+}
+
+let pool: pg.Pool | undefined
+
+answer(({ database, poolSize, page, estimate, bound, atOnce, seconds }: Question) => {
+  pool ??= new pg.Pool({ ...database, max: poolSize })
+  const connected = pool
+  return keepBusy(atOnce, seconds, async () => {
+    const { rows } = await connected.query(page)
+    if (Number(rows[0].wk_total) > bound) await connected.query(estimate)
+  })
+})

@@ -1,0 +1,63 @@
+/** `npm run bench`: seeds, measures, and prints one line a scenario beside its limit or peer. */
+import { parseArgs } from 'node:util'
+import type { Line } from './measure/table.ts'
+import { tableOf } from './measure/table.ts'
+import { profile } from './scenarios/profile.ts'
+import { refreshes } from './scenarios/refreshes.ts'
+import type { Scenario } from './scenarios/scenario.ts'
+import { signIns } from './scenarios/sign-ins.ts'
+import { auditSizes, userSizes } from './scenarios/sizes.ts'
+import { starts } from './scenarios/starts.ts'
+import { users } from './scenarios/users.ts'
+import { FULL, QUICK } from './seed/sizes.ts'
+import { openStage } from './stage.ts'
+
+const SCENARIOS: Record<string, Scenario> = {
+  starts,
+  profile,
+  users,
+  'user-sizes': userSizes,
+  'audit-sizes': auditSizes,
+  'sign-ins': signIns,
+  refreshes,
+}
+
+const USAGE = `npm run bench -- [--quick] [--data <folder>] [scenario…]
+
+  --quick          a twentieth of the data and short turns: to try it out
+  --data <folder>  keep the seeded databases there, and use those that are
+  scenarios        ${Object.keys(SCENARIOS).join(', ')}; without any: all`
+
+async function run(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      data: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const chosen = positionals.length > 0 ? positionals : Object.keys(SCENARIOS)
+  const unknown = chosen.filter((name) => !Object.hasOwn(SCENARIOS, name))
+  if (values.help || unknown.length > 0) {
+    if (unknown.length > 0) process.exitCode = 1
+    return console.log(USAGE)
+  }
+  const started = performance.now()
+  const say = (what: string) =>
+    console.error(`${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${what}`)
+  const pace = values.quick ? { rounds: 1, seconds: 1 } : { rounds: 3, seconds: 2 }
+  const stage = await openStage(values.quick ? QUICK : FULL, values.data, say)
+  const lines: Line[] = []
+  try {
+    for (const name of chosen) {
+      say(name)
+      lines.push(...((await SCENARIOS[name]?.(stage, pace, say)) ?? []))
+    }
+  } finally {
+    await stage.close()
+  }
+  console.log(tableOf(lines))
+}
+
+await run()

@@ -1,0 +1,60 @@
+/** Going on with a session, against one update and one insert in a transaction. */
+import { duel } from '../measure/duel.ts'
+import { drive } from '../measure/load.ts'
+import { perSecond } from '../measure/table.ts'
+import { openPeer } from '../peers/peer.ts'
+import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
+import { signIn } from '../service.ts'
+import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
+
+export const refreshes: Scenario = async (stage, pace) => {
+  const { service, database, size } = await stage.house('large')
+
+  /** Sessions of as many users of as many tenants; their tokens go on from answer to answer. */
+  async function freshTokens(): Promise<string[]> {
+    const signedIn = Array.from({ length: CONNECTIONS }, (_, tenant) => {
+      const clinic = tenant % size.tenants
+      return signIn(service.url, emailOf(clinic, 2), PASSWORD, subdomainOf(clinic))
+    })
+    return (await Promise.all(signedIn)).map(({ refresh_token }) => refresh_token)
+  }
+
+  const peer = openPeer(new URL('../peers/pg-rotation.ts', import.meta.url))
+  try {
+    const outcome = await duel(
+      async (seconds) => {
+        // What a turn cuts off may have spent a token: each turn starts with its own.
+        const tokens = await freshTokens()
+        return drive({
+          url: service.url,
+          connections: CONNECTIONS,
+          seconds,
+          request: {
+            method: 'POST',
+            path: '/api/auth/refresh',
+            headers: { 'content-type': 'application/json' },
+            setupRequest: (request) => ({
+              ...request,
+              body: JSON.stringify({ refresh_token: tokens.shift() }),
+            }),
+            onResponse: (_status, body) => void tokens.push(JSON.parse(body).refresh_token),
+          },
+        })
+      },
+      (seconds) =>
+        peer.ask<number>({ database, poolSize: POOL_SIZE, atOnce: CONNECTIONS, seconds }),
+      pace,
+    )
+    return [
+      {
+        name: 'refresh, against an update and an insert',
+        ours: perSecond(outcome.ours),
+        limit: perSecond(outcome.peer),
+        ratio: outcome.ratio,
+        aim: { atLeast: 0.4 },
+      },
+    ]
+  } finally {
+    peer.stop()
+  }
+}

@@ -1,0 +1,63 @@
+/** Signing in, against the password checks that it can't do without. */
+import { availableParallelism } from 'node:os'
+import { hash } from '@node-rs/argon2'
+import { duel } from '../measure/duel.ts'
+import { drive } from '../measure/load.ts'
+import { perSecond } from '../measure/table.ts'
+import { openPeer } from '../peers/peer.ts'
+import { emailOf, PASSWORD, PASSWORD_COST, subdomainOf } from '../seed/sizes.ts'
+import { CONNECTIONS, type Scenario } from './scenario.ts'
+
+/** The users of a tenant that are never blocked, without its admin and auditor. */
+const FIRST_USER = 2
+const LAST_USER = 99
+/** Checks at once, as many as the service lets run: one a processor. */
+const AT_ONCE = availableParallelism()
+/** A sign-in takes some 50 ms of a processor: a turn of a few seconds holds too few of them. */
+const LONGER = 3
+
+export const signIns: Scenario = async (stage, pace) => {
+  const { service, size } = await stage.house('large')
+  let turn = 0
+  const credentials = () => {
+    turn += 1
+    const tenant = turn % size.tenants
+    const user = FIRST_USER + (Math.floor(turn / size.tenants) % (LAST_USER - FIRST_USER))
+    return {
+      email: emailOf(tenant, user),
+      password: PASSWORD,
+      subdomain: subdomainOf(tenant),
+    }
+  }
+  const peer = openPeer(new URL('../peers/argon2-verify.ts', import.meta.url))
+  const stored = await hash(PASSWORD, PASSWORD_COST)
+  try {
+    const outcome = await duel(
+      (seconds) =>
+        drive({
+          url: service.url,
+          connections: CONNECTIONS,
+          seconds,
+          request: {
+            method: 'POST',
+            path: '/api/auth/login',
+            headers: { 'content-type': 'application/json' },
+            setupRequest: (request) => ({ ...request, body: JSON.stringify(credentials()) }),
+          },
+        }),
+      (seconds) => peer.ask<number>({ hash: stored, password: PASSWORD, atOnce: AT_ONCE, seconds }),
+      { ...pace, seconds: pace.seconds * LONGER },
+    )
+    return [
+      {
+        name: 'sign-in, against argon2 alone',
+        ours: perSecond(outcome.ours),
+        limit: perSecond(outcome.peer),
+        ratio: outcome.ratio,
+        aim: { atLeast: 0.9 },
+      },
+    ]
+  } finally {
+    peer.stop()
+  }
+}

@@ -1,0 +1,69 @@
+/** The same page of a small database and of one a hundred times its size. */
+import { duel } from '../measure/duel.ts'
+import { type Line, perSecond } from '../measure/table.ts'
+import { userId } from '../seed/people.ts'
+import { FULL } from '../seed/sizes.ts'
+import { type As, pageOf, TENANT } from './lists.ts'
+import type { Scenario } from './scenario.ts'
+
+interface Case {
+  name: string
+  as: As
+  path: string
+}
+
+const both = (name: string, path: string): Case[] => [
+  { name: `${name}, admin`, as: 'admin', path },
+  { name: `${name}, superadmin`, as: 'superadmin', path },
+]
+
+const USER_PAGES: Case[] = [
+  ...both('users by name', '/api/admin/users?sort_by=full_name'),
+  ...both('users, search, by name', '/api/admin/users?search=anna+ko&sort_by=full_name'),
+  ...both('users, search of one address', '/api/admin/users?search=user77%40clinic-3.e'),
+  ...both('doctors by creation', '/api/admin/users?role=doctor&sort_by=created_at&sort_order=desc'),
+  ...both('blocked users', '/api/admin/users?is_active=false&sort_by=email'),
+]
+
+const audit = (query: string) => `/api/admin/audit?${query}`
+// Tenants are alike in both sizes, so that a user of the tenant has the same id in both.
+const someone = userId(FULL.large, TENANT, 5)
+const day = (back: number) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10)
+
+const AUDIT_PAGES: Case[] = [
+  ...both('audit, latest', audit('')),
+  ...both('audit, by id', audit('sort_by=id&sort_order=asc')),
+  ...both('audit, one action', audit('action=user.blocked')),
+  ...both('audit, one user', audit(`user_id=${someone}`)),
+  ...both('audit, one week', audit(`from_date=${day(47)}&to_date=${day(40)}`)),
+  ...both(
+    'audit, an action in a week',
+    audit(`action=auth.login&from_date=${day(47)}&to_date=${day(40)}`),
+  ),
+  ...both('audit, by action', audit('sort_by=action&sort_order=asc')),
+  ...both('audit, by user', audit('sort_by=user_id')),
+  ...both('audit, page 100', audit('page=100')),
+]
+
+const compared =
+  (cases: readonly Case[]): Scenario =>
+  async (stage, pace, say) => {
+    const [large, small] = [await stage.house('large'), await stage.house('small')]
+    const lines: Line[] = []
+    for (const { name, as, path } of cases) {
+      say(name)
+      const outcome = await duel(await pageOf(large, as, path), await pageOf(small, as, path), pace)
+      lines.push({
+        name: `${name}: large against small`,
+        ours: perSecond(outcome.ours),
+        limit: perSecond(outcome.peer),
+        // How many times longer the large one takes.
+        ratio: 1 / outcome.ratio,
+        aim: { atMost: 1.5 },
+      })
+    }
+    return lines
+  }
+
+export const userSizes = compared(USER_PAGES)
+export const auditSizes = compared(AUDIT_PAGES)

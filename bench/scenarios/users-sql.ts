@@ -1,0 +1,43 @@
+/**
+ * The statements of a page of users as the service sends them, taken down as text: searched, by
+ * name, backwards. Roles, tenant settings and transactions around them are left out.
+ */
+
+/** Totals are counted up to here; beyond it the planner is asked for an estimate. */
+export const BOUND = 10_000
+
+const COLUMNS = `"id", "email", "full_name", "role", "tenant_id", "department_id",
+  "can_see_all_patients", "is_active", email_verified_at is not null as "email_verified",
+  totp_enabled_at is not null as "totp_enabled", "created_at", "last_login_at"`
+
+interface Statement {
+  text: string
+  values: unknown[]
+}
+
+/** @param tenantId null for all tenants */
+export function usersPageSql(
+  tenantId: number | null,
+  search: string,
+): { page: Statement; estimate: Statement } {
+  const scope =
+    tenantId === null
+      ? '"tenant_id" not in (select id from tenants where deleted_at is not null)'
+      : `"tenant_id" = ${tenantId}`
+  const pattern = `%${search}%`
+  const filtered = (columns: string) =>
+    `select ${columns} from "users" where ${scope} and "search" like $1`
+  const counted = filtered('1 as "one"')
+  return {
+    page: {
+      text: `
+        select c.wk_total, p.* from
+          (select count(*) as wk_total from (${counted} limit ${BOUND + 1}) m) c
+          left join lateral (select true as wk_row, q.* from (
+            ${filtered(COLUMNS)} order by "full_name" desc, "id" desc limit 20 offset 0
+          ) q) p on true`,
+      values: [pattern],
+    },
+    estimate: { text: `explain (format json) ${counted}`, values: [pattern] },
+  }
+}

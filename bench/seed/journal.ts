@@ -1,0 +1,91 @@
+/** The journal's rows, spread over the last twelve months, and the partitions that hold them. */
+import type pg from 'pg'
+import type { Value } from './copy.ts'
+import { tenantId, userId } from './people.ts'
+import { chance } from './random.ts'
+import { emailOf, type Size } from './sizes.ts'
+
+const MONTHS = 12
+const SPAN_MS = 350 * 86_400_000
+
+/** How often each action comes, out of a hundred. */
+const SHARES: [action: string, resource: string, share: number][] = [
+  ['auth.login', 'session', 30],
+  ['auth.token_refreshed', 'session', 40],
+  ['auth.logout', 'session', 10],
+  ['auth.login_failed', 'session', 6],
+  ['access.refused', 'operation', 4],
+  ['preferences.updated', 'preferences', 4],
+  ['user.updated', 'user', 3],
+  ['user.created', 'user', 1],
+  ['user.blocked', 'user', 1],
+  ['user.role_changed', 'user', 1],
+]
+const ACTIONS = SHARES.flatMap(([action, resource, share]) =>
+  Array.from({ length: share }, () => [action, resource] as const),
+)
+
+/** Months before the current one; those from it on are made by the service. */
+export async function makePastPartitions(client: pg.Client): Promise<void> {
+  await client.query(`
+    do $$
+    declare
+      first_day date;
+      part text;
+    begin
+      for back in 1 .. ${MONTHS} loop
+        first_day := (date_trunc('month', now() at time zone 'UTC') - make_interval(months => back))::date;
+        part := 'journal_' || to_char(first_day, 'YYYY_MM');
+        continue when to_regclass('public.' || part) is not null;
+        execute format('create table %I partition of journal for values from (%L) to (%L)', part,
+          first_day::text || ' 00:00:00+00', (first_day + interval '1 month')::date::text || ' 00:00:00+00');
+      end loop;
+    end $$`)
+}
+
+export const ENTRY_COLUMNS = [
+  'id',
+  'tenant_id',
+  'user_id',
+  'user_email',
+  'action',
+  'resource_type',
+  'resource_id',
+  'changes',
+  'ip',
+  'user_agent',
+  'request_id',
+  'created_at',
+]
+const BASE = 1000
+
+/** Entries `from` to `until`, of all; ids rise with time, tenants and their users come as chance has it. */
+export function* entryRows(
+  size: Size,
+  from: number,
+  until: number,
+  now: number,
+): Generator<Value[]> {
+  const random = chance(from + 3)
+  const step = SPAN_MS / (size.tenants * size.entriesPerTenant)
+  for (let entry = from; entry < until; entry += 1) {
+    const tenant = random.below(size.tenants)
+    const user = random.below(size.usersPerTenant)
+    const id = userId(size, tenant, user)
+    const [action, resource] = random.pick(ACTIONS)
+    yield [
+      BASE + entry,
+      tenantId(tenant),
+      id,
+      emailOf(tenant, user),
+      action,
+      resource,
+      resource === 'session' ? `5e551011-0000-4000-8000-${String(entry).padStart(12, '0')}` : id,
+      resource === 'user' ? '{"before":{"role":"nurse"},"after":{"role":"doctor"}}' : null,
+      `10.${tenant >> 8}.${tenant & 255}.${user & 255}`,
+      'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+      `4e9e57ab-0000-4000-8000-${String(entry).padStart(12, '0')}`,
+      new Date(now - SPAN_MS + entry * step).toISOString(),
+    ]
+  }
+}

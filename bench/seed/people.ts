@@ -1,0 +1,68 @@
+/** The rows of tenants, their departments and their staff. */
+
+import type { Value } from './copy.ts'
+import { FAMILY, GIVEN } from './names.ts'
+import { type Chance, chance } from './random.ts'
+import { emailOf, type Size, subdomainOf } from './sizes.ts'
+
+const DAY = 86_400_000
+const DEPARTMENTS = ['Cardiology', 'Emergency', 'Intensive care', 'Paediatrics', 'Surgery']
+const ROLES = ['doctor', 'doctor', 'doctor', 'nurse', 'nurse', 'nurse', 'nurse', 'receptionist']
+
+/** Ids of seeded rows start here, well behind what the service made at its first start. */
+const BASE = 1000
+export const tenantId = (tenant: number) => BASE + tenant
+export const userId = (size: Size, tenant: number, user: number) =>
+  BASE + tenant * size.usersPerTenant + user
+const departmentId = (tenant: number, department: number) =>
+  BASE + tenant * DEPARTMENTS.length + department
+
+const someDay = (random: Chance, now: number) =>
+  new Date(now - random.below(1000 * DAY)).toISOString()
+
+export const TENANT_COLUMNS = ['id', 'name', 'subdomain', 'created_at']
+export function* tenantRows({ tenants }: Size, now: number): Generator<Value[]> {
+  const random = chance(1)
+  for (let tenant = 0; tenant < tenants; tenant += 1)
+    yield [tenantId(tenant), `Clinic ${tenant}`, subdomainOf(tenant), someDay(random, now)]
+}
+
+export const DEPARTMENT_COLUMNS = ['id', 'tenant_id', 'name']
+export function* departmentRows({ tenants }: Size): Generator<Value[]> {
+  for (let tenant = 0; tenant < tenants; tenant += 1)
+    for (const [index, name] of DEPARTMENTS.entries())
+      yield [departmentId(tenant, index), tenantId(tenant), name]
+}
+
+export const USER_COLUMNS = [
+  'id',
+  'tenant_id',
+  'email',
+  'full_name',
+  'role',
+  'department_id',
+  'is_active',
+  'password_hash',
+  'email_verified_at',
+  'created_at',
+]
+export function* userRows(size: Size, hash: string, now: number): Generator<Value[]> {
+  const random = chance(2)
+  for (let tenant = 0; tenant < size.tenants; tenant += 1)
+    for (let user = 0; user < size.usersPerTenant; user += 1) {
+      const created = someDay(random, now)
+      yield [
+        userId(size, tenant, user),
+        tenantId(tenant),
+        emailOf(tenant, user),
+        `${random.pick(GIVEN)} ${random.pick(FAMILY)}`,
+        user === 0 ? 'admin' : user === 1 ? 'auditor' : random.pick(ROLES),
+        user === 0 ? null : departmentId(tenant, random.below(DEPARTMENTS.length)),
+        // The lower numbers sign in; of the others some are blocked.
+        user < 100 || random.below(50) > 0,
+        hash,
+        created,
+        created,
+      ]
+    }
+}

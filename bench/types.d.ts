@@ -1,0 +1,34 @@
+/** Types of the two packages that bring none, as far as they are used here. */
+declare module 'autocannon' {
+  export interface Request {
+    method?: string
+    path?: string
+    headers?: Record<string, string>
+    body?: string
+    setupRequest?(request: Request): Request
+    onResponse?(status: number, body: string): void
+  }
+  interface Options {
+    url: string
+    connections: number
+    pipelining: number
+    duration: number
+    timeout: number
+    headers?: Record<string, string>
+    requests?: Request[]
+  }
+  interface Result {
+    '2xx': number
+    non2xx: number
+    errors: number
+    duration: number
+  }
+  export default function autocannon(options: Options): Promise<Result>
+}
+
+declare module 'pg-copy-streams' {
+  import type { Writable } from 'node:stream'
+  import type { Submittable } from 'pg'
+
+  export function from(sql: string): Writable & Submittable
+}
