@@ -1,11 +1,17 @@
 -- The schema that the migrations make. Generated from the catalogues of a migrated database
 -- by `npm run generate`; not meant to be edited or run.
 
+CREATE SCHEMA pgboss;
+GRANT usage ON SCHEMA pgboss TO wardkeep_app;
+GRANT usage ON SCHEMA pgboss TO wardkeep_platform;
+
 GRANT usage ON SCHEMA public TO PUBLIC;
 GRANT usage ON SCHEMA public TO wardkeep_app;
 GRANT usage ON SCHEMA public TO wardkeep_platform;
 
 CREATE EXTENSION pg_trgm WITH SCHEMA public;
+
+CREATE TYPE pgboss.job_state AS ENUM ('created', 'retry', 'active', 'completed', 'cancelled', 'failed');
 
 CREATE OR REPLACE FUNCTION public.current_tenant()
  RETURNS bigint
@@ -56,6 +62,211 @@ begin
 end $procedure$;
 REVOKE ALL ON ROUTINE isolate(regclass,text) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION pgboss.create_queue(queue_name text, options jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  tablename varchar := CASE WHEN options->>'partition' = 'true'
+                        THEN 'j' || encode(sha224(queue_name::bytea), 'hex')
+                        ELSE 'job_common'
+                        END;
+  queue_created_on timestamptz;
+BEGIN
+
+  WITH q as (
+    INSERT INTO pgboss.queue (
+      name,
+      policy,
+      retry_limit,
+      retry_delay,
+      retry_backoff,
+      retry_delay_max,
+      expire_seconds,
+      retention_seconds,
+      deletion_seconds,
+      warning_queued,
+      dead_letter,
+      partition,
+      table_name,
+      heartbeat_seconds,
+      notify,
+      created_on,
+      updated_on
+    )
+    VALUES (
+      queue_name,
+      options->>'policy',
+      COALESCE((options->>'retryLimit')::int, 2),
+      COALESCE((options->>'retryDelay')::int, 0),
+      COALESCE((options->>'retryBackoff')::bool, false),
+      (options->>'retryDelayMax')::int,
+      COALESCE((options->>'expireInSeconds')::int, 900),
+      COALESCE((options->>'retentionSeconds')::int, 1209600),
+      COALESCE((options->>'deleteAfterSeconds')::int, 604800),
+      COALESCE((options->>'warningQueueSize')::int, 0),
+      options->>'deadLetter',
+      COALESCE((options->>'partition')::bool, false),
+      tablename,
+      (options->>'heartbeatSeconds')::int,
+      COALESCE((options->>'notify')::bool, false),
+      pgboss.job_now(),
+      pgboss.job_now()
+    )
+    ON CONFLICT DO NOTHING
+    RETURNING created_on
+  )
+  SELECT created_on into queue_created_on from q;
+
+  IF queue_created_on IS NULL OR options->>'partition' IS DISTINCT FROM 'true' THEN
+    RETURN;
+  END IF;
+
+  EXECUTE format('CREATE TABLE pgboss.%I (LIKE pgboss.job INCLUDING DEFAULTS)', tablename);
+
+  EXECUTE pgboss.job_table_format($cmd$ALTER TABLE pgboss.job ADD PRIMARY KEY (name, id)$cmd$, tablename);
+  EXECUTE pgboss.job_table_format($cmd$ALTER TABLE pgboss.job ADD CONSTRAINT q_fkey FOREIGN KEY (name) REFERENCES pgboss.queue (name) ON DELETE RESTRICT DEFERRABLE INITIALLY DEFERRED$cmd$, tablename);
+  EXECUTE pgboss.job_table_format($cmd$ALTER TABLE pgboss.job ADD CONSTRAINT dlq_fkey FOREIGN KEY (dead_letter) REFERENCES pgboss.queue (name) ON DELETE RESTRICT DEFERRABLE INITIALLY DEFERRED$cmd$, tablename);
+
+  EXECUTE pgboss.job_table_format($cmd$CREATE INDEX job_i11 ON pgboss.job (name, priority DESC, created_on, start_after) WHERE state < 'active' AND NOT blocked$cmd$, tablename);
+  EXECUTE pgboss.job_table_format($cmd$CREATE UNIQUE INDEX job_i4 ON pgboss.job (name, singleton_on, COALESCE(singleton_key, '')) WHERE state <> 'cancelled' AND singleton_on IS NOT NULL$cmd$, tablename);
+  EXECUTE pgboss.job_table_format($cmd$CREATE INDEX job_i7 ON pgboss.job (name, group_id) WHERE state = 'active' AND group_id IS NOT NULL$cmd$, tablename);
+  EXECUTE pgboss.job_table_format($cmd$CREATE INDEX job_i9 ON pgboss.job (name, id) WHERE blocking AND state = 'completed'$cmd$, tablename);
+  EXECUTE pgboss.job_table_format($cmd$CREATE INDEX job_i12 ON pgboss.job (source_root_id) WHERE source_root_id IS NOT NULL$cmd$, tablename);
+
+  IF options->>'policy' = 'short' THEN
+    EXECUTE pgboss.job_table_format($cmd$CREATE UNIQUE INDEX job_i1 ON pgboss.job (name, COALESCE(singleton_key, '')) WHERE state = 'created' AND policy = 'short'$cmd$, tablename);
+  ELSIF options->>'policy' = 'singleton' THEN
+    EXECUTE pgboss.job_table_format($cmd$CREATE UNIQUE INDEX job_i2 ON pgboss.job (name, COALESCE(singleton_key, '')) WHERE state = 'active' AND policy = 'singleton'$cmd$, tablename);
+  ELSIF options->>'policy' = 'stately' THEN
+    EXECUTE pgboss.job_table_format($cmd$CREATE UNIQUE INDEX job_i3 ON pgboss.job (name, state, COALESCE(singleton_key, '')) WHERE state <= 'active' AND policy = 'stately'$cmd$, tablename);
+  ELSIF options->>'policy' = 'exclusive' THEN
+    EXECUTE pgboss.job_table_format($cmd$CREATE UNIQUE INDEX job_i6 ON pgboss.job (name, COALESCE(singleton_key, '')) WHERE state <= 'active' AND policy = 'exclusive'$cmd$, tablename);
+  ELSIF options->>'policy' = 'key_strict_fifo' THEN
+    EXECUTE pgboss.job_table_format($cmd$CREATE UNIQUE INDEX job_i8 ON pgboss.job (name, singleton_key) WHERE state IN ('active', 'retry', 'failed') AND policy = 'key_strict_fifo'$cmd$, tablename);
+    EXECUTE pgboss.job_table_format($cmd$CREATE INDEX job_i10 ON pgboss.job (name, singleton_key, state DESC, created_on, id) INCLUDE (start_after) WHERE state < 'active' AND NOT blocked AND policy = 'key_strict_fifo'$cmd$, tablename);
+    EXECUTE pgboss.job_table_format($cmd$ALTER TABLE pgboss.job ADD CONSTRAINT job_key_strict_fifo_singleton_key_check CHECK (NOT (policy = 'key_strict_fifo' AND singleton_key IS NULL))$cmd$, tablename);
+  END IF;
+
+  EXECUTE format('ALTER TABLE pgboss.%I ADD CONSTRAINT cjc CHECK (name=%L)', tablename, queue_name);
+  EXECUTE format('ALTER TABLE pgboss.job ATTACH PARTITION pgboss.%I FOR VALUES IN (%L)', tablename, queue_name);
+END;
+$function$;
+
+CREATE OR REPLACE FUNCTION pgboss.delete_queue(queue_name text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  v_table varchar;
+  v_partition bool;
+BEGIN
+
+  SELECT table_name, partition
+  FROM pgboss.queue
+  WHERE name = queue_name
+  INTO v_table, v_partition;
+
+  IF v_partition THEN
+    EXECUTE format('DROP TABLE IF EXISTS pgboss.%I', v_table);
+  ELSE
+    EXECUTE format('DELETE FROM pgboss.%I WHERE name = %L', v_table, queue_name);
+  END IF;
+
+  DELETE FROM pgboss.queue WHERE name = queue_name;
+END;
+$function$;
+
+CREATE OR REPLACE FUNCTION pgboss.job_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT pg_catalog.now();
+$function$;
+
+CREATE OR REPLACE FUNCTION pgboss.job_table_format(command text, table_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  SELECT format(
+    regexp_replace(
+      regexp_replace(command, '\.job\y', '.%1$I', 'g'),
+      '\yjob_i(\d+)', '%1$s_i\1', 'g'
+    ),
+    table_name
+  );
+$function$;
+
+CREATE OR REPLACE FUNCTION pgboss.job_table_run(command text, tbl_name text DEFAULT NULL::text, queue_name text DEFAULT NULL::text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  tbl RECORD;
+BEGIN
+  IF queue_name IS NOT NULL THEN
+    SELECT table_name INTO tbl_name FROM pgboss.queue WHERE name = queue_name;
+  END IF;
+
+  IF tbl_name IS NOT NULL THEN
+    EXECUTE pgboss.job_table_format(command, tbl_name);
+    RETURN;
+  END IF;
+
+  EXECUTE pgboss.job_table_format(command, 'job_common');
+
+  FOR tbl IN SELECT table_name FROM pgboss.queue WHERE partition = true
+  LOOP
+    EXECUTE pgboss.job_table_format(command, tbl.table_name);
+  END LOOP;
+END;
+$function$;
+
+CREATE OR REPLACE FUNCTION pgboss.job_table_run_async(command_name text, version integer, command text, tbl_name text DEFAULT NULL::text, queue_name text DEFAULT NULL::text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF queue_name IS NOT NULL THEN
+    SELECT table_name INTO tbl_name FROM pgboss.queue WHERE name = queue_name;
+  END IF;
+
+  IF tbl_name IS NOT NULL THEN
+    INSERT INTO pgboss.bam (name, version, status, queue, table_name, command)
+    VALUES (
+      command_name,
+      version,
+      'pending',
+      queue_name,
+      tbl_name,
+      pgboss.job_table_format(command, tbl_name)
+    );
+    RETURN;
+  END IF;
+
+  INSERT INTO pgboss.bam (name, version, status, queue, table_name, command)
+  SELECT
+    command_name,
+    version,
+    'pending',
+    NULL,
+    'job_common',
+    pgboss.job_table_format(command, 'job_common')
+  UNION ALL
+  SELECT
+    command_name,
+    version,
+    'pending',
+    queue.name,
+    queue.table_name,
+    pgboss.job_table_format(command, queue.table_name)
+  FROM pgboss.queue
+  WHERE partition = true;
+END;
+$function$;
+
 CREATE OR REPLACE FUNCTION public.refuse_journal_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -63,6 +274,55 @@ AS $function$
 begin
   raise exception 'the journal is append-only' using errcode = 'insufficient_privilege';
 end $function$;
+
+CREATE TABLE account_tokens (
+  tenant_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  purpose text NOT NULL,
+  token_hash bytea NOT NULL,
+  email text NOT NULL,
+  expires_at timestamp(3) with time zone NOT NULL,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT account_tokens_pkey PRIMARY KEY (user_id, purpose),
+  CONSTRAINT account_tokens__hash UNIQUE (token_hash),
+  CONSTRAINT account_tokens_purpose_check CHECK (purpose = ANY (ARRAY['verify_email'::text, 'reset_password'::text])),
+  CONSTRAINT account_tokens__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE
+);
+CREATE INDEX account_tokens__expired ON account_tokens USING btree (expires_at);
+ALTER TABLE account_tokens ENABLE ROW LEVEL SECURITY;
+ALTER TABLE account_tokens FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON account_tokens FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON account_tokens FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON account_tokens TO wardkeep_app;
+GRANT delete, insert, select, update ON account_tokens TO wardkeep_platform;
+
+CREATE TABLE data_keys (
+  id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
+  tenant_id bigint NOT NULL,
+  key_encryption_key_id bigint NOT NULL,
+  wrapped_key bytea NOT NULL,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  retired_at timestamp(3) with time zone,
+  CONSTRAINT data_keys_pkey PRIMARY KEY (id),
+  CONSTRAINT data_keys_key_encryption_key_id_fkey FOREIGN KEY (key_encryption_key_id) REFERENCES key_encryption_keys(id),
+  CONSTRAINT data_keys_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+CREATE INDEX data_keys__by_kek ON data_keys USING btree (key_encryption_key_id);
+CREATE UNIQUE INDEX data_keys__one_current ON data_keys USING btree (tenant_id) WHERE retired_at IS NULL;
+ALTER TABLE data_keys ENABLE ROW LEVEL SECURITY;
+ALTER TABLE data_keys FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON data_keys FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON data_keys FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON data_keys TO wardkeep_app;
+GRANT delete, insert, select, update ON data_keys TO wardkeep_platform;
 
 CREATE TABLE departments (
   id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
@@ -136,6 +396,17 @@ CREATE TABLE journal_readers (
 );
 GRANT delete, insert, select, update ON journal_readers TO wardkeep_platform;
 
+CREATE TABLE key_encryption_keys (
+  id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
+  wrapped_key bytea NOT NULL,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  retired_at timestamp(3) with time zone,
+  CONSTRAINT key_encryption_keys_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX key_encryption_keys__one_current ON key_encryption_keys USING btree ((true)) WHERE retired_at IS NULL;
+GRANT delete, insert, select, update ON key_encryption_keys TO wardkeep_platform;
+GRANT select ON key_encryption_keys TO wardkeep_app;
+
 CREATE TABLE migrations (
   version integer NOT NULL,
   name text NOT NULL,
@@ -170,6 +441,182 @@ CREATE POLICY tenant ON patients FOR all TO wardkeep_app
 GRANT delete, insert, select, update ON patients TO wardkeep_app;
 GRANT delete, insert, select, update ON patients TO wardkeep_platform;
 
+CREATE TABLE pgboss.bam (
+  id uuid DEFAULT gen_random_uuid() NOT NULL,
+  name text NOT NULL,
+  version integer NOT NULL,
+  status text DEFAULT 'pending'::text NOT NULL,
+  queue text,
+  table_name text NOT NULL,
+  command text NOT NULL,
+  error text,
+  created_on timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  started_on timestamp with time zone,
+  completed_on timestamp with time zone,
+  CONSTRAINT bam_pkey PRIMARY KEY (id)
+);
+GRANT delete, insert, select, update ON pgboss.bam TO wardkeep_platform;
+
+CREATE TABLE pgboss.job (
+  id uuid DEFAULT gen_random_uuid() NOT NULL,
+  name text NOT NULL,
+  priority integer DEFAULT 0 NOT NULL,
+  data jsonb,
+  state pgboss.job_state DEFAULT 'created'::pgboss.job_state NOT NULL,
+  retry_limit integer DEFAULT 2 NOT NULL,
+  retry_count integer DEFAULT 0 NOT NULL,
+  retry_delay integer DEFAULT 0 NOT NULL,
+  retry_backoff boolean DEFAULT false NOT NULL,
+  retry_delay_max integer,
+  expire_seconds integer DEFAULT 900 NOT NULL,
+  deletion_seconds integer DEFAULT 604800 NOT NULL,
+  singleton_key text,
+  singleton_on timestamp without time zone,
+  group_id text,
+  group_tier text,
+  start_after timestamp with time zone DEFAULT now() NOT NULL,
+  created_on timestamp with time zone DEFAULT now() NOT NULL,
+  started_on timestamp with time zone,
+  completed_on timestamp with time zone,
+  keep_until timestamp with time zone DEFAULT now() + '336:00:00'::interval NOT NULL,
+  output jsonb,
+  dead_letter text,
+  policy text,
+  heartbeat_on timestamp with time zone,
+  heartbeat_seconds integer,
+  blocked boolean DEFAULT false NOT NULL,
+  blocking boolean DEFAULT false NOT NULL,
+  pending_dependencies integer DEFAULT 0 NOT NULL,
+  source_name text,
+  source_id uuid,
+  source_created_on timestamp with time zone,
+  source_retry_count integer,
+  source_output jsonb,
+  source_root_id uuid,
+  CONSTRAINT job_pkey PRIMARY KEY (name, id)
+) PARTITION BY LIST (name);
+GRANT delete, insert, select, update ON pgboss.job TO wardkeep_platform;
+
+CREATE TABLE pgboss.job_dependency (
+  child_name text NOT NULL,
+  child_id uuid NOT NULL,
+  parent_name text NOT NULL,
+  parent_id uuid NOT NULL,
+  CONSTRAINT job_dependency_pkey PRIMARY KEY (child_name, child_id, parent_name, parent_id)
+);
+CREATE INDEX job_dep_parent_idx ON pgboss.job_dependency USING btree (parent_name, parent_id);
+GRANT delete, insert, select, update ON pgboss.job_dependency TO wardkeep_platform;
+
+CREATE TABLE pgboss.queue (
+  name text NOT NULL,
+  policy text NOT NULL,
+  retry_limit integer NOT NULL,
+  retry_delay integer NOT NULL,
+  retry_backoff boolean NOT NULL,
+  retry_delay_max integer,
+  expire_seconds integer NOT NULL,
+  retention_seconds integer NOT NULL,
+  deletion_seconds integer NOT NULL,
+  dead_letter text,
+  partition boolean NOT NULL,
+  table_name text NOT NULL,
+  deferred_count integer DEFAULT 0 NOT NULL,
+  queued_count integer DEFAULT 0 NOT NULL,
+  ready_count integer DEFAULT 0 NOT NULL,
+  warning_queued integer DEFAULT 0 NOT NULL,
+  active_count integer DEFAULT 0 NOT NULL,
+  failed_count integer DEFAULT 0 NOT NULL,
+  total_count integer DEFAULT 0 NOT NULL,
+  created_delta integer DEFAULT 0 NOT NULL,
+  completed_delta integer DEFAULT 0 NOT NULL,
+  failed_delta integer DEFAULT 0 NOT NULL,
+  delta_on timestamp with time zone,
+  delta_seconds integer,
+  ready_history integer[] DEFAULT '{}'::integer[] NOT NULL,
+  heartbeat_seconds integer,
+  notify boolean DEFAULT false NOT NULL,
+  singletons_active text[],
+  monitor_claim_on timestamp with time zone,
+  monitor_on timestamp with time zone,
+  maintain_on timestamp with time zone,
+  created_on timestamp with time zone DEFAULT now() NOT NULL,
+  updated_on timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT queue_pkey PRIMARY KEY (name),
+  CONSTRAINT queue_check CHECK (dead_letter IS DISTINCT FROM name),
+  CONSTRAINT queue_dead_letter_fkey FOREIGN KEY (dead_letter) REFERENCES pgboss.queue(name)
+);
+GRANT delete, insert, select, update ON pgboss.queue TO wardkeep_platform;
+GRANT select ON pgboss.queue TO wardkeep_app;
+
+CREATE TABLE pgboss.queue_stats (
+  id uuid DEFAULT gen_random_uuid() NOT NULL,
+  name text NOT NULL,
+  deferred_count integer DEFAULT 0 NOT NULL,
+  queued_count integer DEFAULT 0 NOT NULL,
+  ready_count integer DEFAULT 0 NOT NULL,
+  active_count integer DEFAULT 0 NOT NULL,
+  failed_count integer DEFAULT 0 NOT NULL,
+  total_count integer DEFAULT 0 NOT NULL,
+  created_delta integer,
+  completed_delta integer,
+  failed_delta integer,
+  delta_seconds integer,
+  delta_on timestamp with time zone,
+  captured_on timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT queue_stats_pkey PRIMARY KEY (id, captured_on)
+) PARTITION BY RANGE (captured_on);
+CREATE INDEX queue_stats_i1 ON pgboss.queue_stats USING btree (name, captured_on DESC) INCLUDE (deferred_count, queued_count, ready_count, active_count, failed_count, total_count);
+GRANT delete, insert, select, update ON pgboss.queue_stats TO wardkeep_platform;
+
+CREATE TABLE pgboss.schedule (
+  name text NOT NULL,
+  key text DEFAULT ''::text NOT NULL,
+  kind text DEFAULT 'cron'::text NOT NULL,
+  cron text NOT NULL,
+  timezone text DEFAULT 'UTC'::text,
+  data jsonb,
+  options jsonb,
+  created_on timestamp with time zone DEFAULT now() NOT NULL,
+  updated_on timestamp with time zone DEFAULT now() NOT NULL,
+  last_job_id uuid,
+  CONSTRAINT schedule_pkey PRIMARY KEY (name, key),
+  CONSTRAINT schedule_kind_check CHECK (kind = ANY (ARRAY['cron'::text, 'rrule'::text])),
+  CONSTRAINT schedule_name_fkey FOREIGN KEY (name) REFERENCES pgboss.queue(name) ON DELETE CASCADE
+);
+GRANT delete, insert, select, update ON pgboss.schedule TO wardkeep_platform;
+
+CREATE TABLE pgboss.subscription (
+  event text NOT NULL,
+  name text NOT NULL,
+  created_on timestamp with time zone DEFAULT now() NOT NULL,
+  updated_on timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT subscription_pkey PRIMARY KEY (event, name),
+  CONSTRAINT subscription_name_fkey FOREIGN KEY (name) REFERENCES pgboss.queue(name) ON DELETE CASCADE
+);
+GRANT delete, insert, select, update ON pgboss.subscription TO wardkeep_platform;
+
+CREATE TABLE pgboss.version (
+  version integer NOT NULL,
+  cron_on timestamp with time zone,
+  bam_on timestamp with time zone,
+  flow_on timestamp with time zone,
+  reindex_on timestamp with time zone,
+  monitor_backoff_on timestamp with time zone,
+  CONSTRAINT version_pkey PRIMARY KEY (version)
+);
+GRANT delete, insert, select, update ON pgboss.version TO wardkeep_platform;
+
+CREATE TABLE pgboss.warning (
+  id uuid DEFAULT gen_random_uuid() NOT NULL,
+  type text NOT NULL,
+  message text NOT NULL,
+  data jsonb,
+  created_on timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT warning_pkey PRIMARY KEY (id)
+);
+CREATE INDEX warning_i1 ON pgboss.warning USING btree (created_on DESC);
+GRANT delete, insert, select, update ON pgboss.warning TO wardkeep_platform;
+
 CREATE TABLE preferences (
   user_id bigint NOT NULL,
   tenant_id bigint NOT NULL,
@@ -190,6 +637,25 @@ CREATE POLICY tenant ON preferences FOR all TO wardkeep_app
 GRANT delete, insert, select, update ON preferences TO wardkeep_app;
 GRANT delete, insert, select, update ON preferences TO wardkeep_platform;
 
+CREATE TABLE recovery_codes (
+  user_id bigint NOT NULL,
+  tenant_id bigint NOT NULL,
+  code_hash bytea NOT NULL,
+  used_at timestamp(3) with time zone,
+  CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_id, code_hash),
+  CONSTRAINT recovery_codes__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE
+);
+ALTER TABLE recovery_codes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE recovery_codes FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON recovery_codes FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON recovery_codes FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON recovery_codes TO wardkeep_app;
+GRANT delete, insert, select, update ON recovery_codes TO wardkeep_platform;
+
 CREATE TABLE refresh_tokens (
   token_hash bytea NOT NULL,
   tenant_id bigint NOT NULL,
@@ -200,7 +666,7 @@ CREATE TABLE refresh_tokens (
   successor_salt bytea,
   CONSTRAINT refresh_tokens_pkey PRIMARY KEY (token_hash),
   CONSTRAINT refresh_tokens__session FOREIGN KEY (tenant_id, session_id) REFERENCES sessions(tenant_id, id) ON DELETE CASCADE
-);
+) WITH (fillfactor=75);
 CREATE INDEX refresh_tokens__by_session ON refresh_tokens USING btree (tenant_id, session_id);
 CREATE INDEX refresh_tokens__expired ON refresh_tokens USING btree (expires_at);
 ALTER TABLE refresh_tokens ENABLE ROW LEVEL SECURITY;
@@ -214,6 +680,27 @@ CREATE POLICY tenant ON refresh_tokens FOR all TO wardkeep_app
 GRANT delete, insert, select, update ON refresh_tokens TO wardkeep_app;
 GRANT delete, insert, select, update ON refresh_tokens TO wardkeep_platform;
 
+CREATE TABLE second_factors (
+  user_id bigint NOT NULL,
+  tenant_id bigint NOT NULL,
+  sealed_secret bytea NOT NULL,
+  confirmed_at timestamp(3) with time zone,
+  last_step bigint DEFAULT 0 NOT NULL,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT second_factors_pkey PRIMARY KEY (user_id),
+  CONSTRAINT second_factors__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE
+);
+ALTER TABLE second_factors ENABLE ROW LEVEL SECURITY;
+ALTER TABLE second_factors FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON second_factors FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON second_factors FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON second_factors TO wardkeep_app;
+GRANT delete, insert, select, update ON second_factors TO wardkeep_platform;
+
 CREATE TABLE sessions (
   id uuid NOT NULL,
   tenant_id bigint NOT NULL,
@@ -226,11 +713,14 @@ CREATE TABLE sessions (
   absolute_expires_at timestamp(3) with time zone NOT NULL,
   ended_at timestamp(3) with time zone,
   end_reason text,
+  enrolment_only boolean DEFAULT false NOT NULL,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT sessions__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE
-);
-CREATE INDEX sessions__expired ON sessions USING btree (expires_at);
+) WITH (fillfactor=75);
+CREATE INDEX sessions__by_user ON sessions USING btree (tenant_id, user_id, ip, created_at);
+CREATE INDEX sessions__ended ON sessions USING btree (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX sessions__expired ON sessions USING btree (absolute_expires_at);
 CREATE INDEX sessions__live ON sessions USING btree (tenant_id, user_id, created_at) WHERE ended_at IS NULL;
 ALTER TABLE sessions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sessions FORCE ROW LEVEL SECURITY;
@@ -264,6 +754,7 @@ CREATE TABLE tenants (
   is_demo boolean DEFAULT false NOT NULL,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   deleted_at timestamp(3) with time zone,
+  purge_started_at timestamp(3) with time zone,
   CONSTRAINT tenants_pkey PRIMARY KEY (id),
   CONSTRAINT tenants__subdomain UNIQUE (subdomain)
 );
@@ -279,6 +770,16 @@ CREATE POLICY tenant ON tenants FOR all TO wardkeep_app
 GRANT delete, insert, select, update ON tenants TO wardkeep_platform;
 GRANT insert, select, update ON tenants TO wardkeep_app;
 COMMENT ON COLUMN public.tenants.settings IS 'free-form; "listed": false keeps the tenant off the public list';
+
+CREATE UNLOGGED TABLE throttles (
+  key bytea NOT NULL,
+  failures integer NOT NULL,
+  free_at timestamp(3) with time zone NOT NULL,
+  forget_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT throttles_pkey PRIMARY KEY (key)
+);
+CREATE INDEX throttles__forgotten ON throttles USING btree (forget_at);
+GRANT delete, insert, select, update ON throttles TO wardkeep_platform;
 
 CREATE TABLE users (
   id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
@@ -300,7 +801,7 @@ CREATE TABLE users (
   CONSTRAINT users_role_check CHECK (role = ANY (ARRAY['superadmin'::text, 'admin'::text, 'doctor'::text, 'nurse'::text, 'receptionist'::text, 'auditor'::text])),
   CONSTRAINT users__department FOREIGN KEY (tenant_id, department_id) REFERENCES departments(tenant_id, id) ON DELETE SET NULL (department_id),
   CONSTRAINT users_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
-);
+) WITH (fillfactor=90);
 CREATE INDEX users__all_by_created ON users USING btree (created_at, id);
 CREATE INDEX users__all_by_email ON users USING btree (email, id);
 CREATE INDEX users__all_by_name ON users USING btree (full_name, id);

@@ -22,7 +22,8 @@ async function withApp(work: (app: App) => Promise<string>): Promise<void> {
     await migrateOrExplain(address, config, log)
     const rootKey = await rootKeyOf(config, log)
     const publicUrl = config.PUBLIC_URL ?? 'http://localhost'
-    const app = await openApp({ config, address, publicUrl, rootKey, log })
+    // A command does its one piece of work; what waits in the background is the service's.
+    const app = await openApp({ config, address, publicUrl, rootKey, log, role: 'api' })
     try {
       process.stdout.write(`${await work(app)}\n`)
     } finally {

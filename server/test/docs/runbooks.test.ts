@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { codeOf } from '../support/accounts.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { wardkeep } from './command.ts'
@@ -23,26 +24,57 @@ function sqlOf(runbook: string): string {
   return blocks[0] as string
 }
 
+/** Runs a runbook's SQL about the superadmin, with what psql makes of `\\gset` and its variables. */
+async function runByHand(runbook: string, hash = ''): Promise<void> {
+  const [before = '', after = ''] = sqlOf(runbook).split('\\gset')
+  const quote = (text: string) => `'${text.replaceAll("'", "''")}'`
+  const opening = before.slice(0, before.indexOf('select'))
+  const found = before
+    .slice(opening.length)
+    .replace(":'email'", quote(SUPERADMIN.email.toUpperCase()))
+  const rows = await service.database.sql<{ id: number; tenant_id: number }>(found)
+  expect(rows).toEqual([{ id: root.id, tenant_id: root.tenant_id }])
+  const rest = after
+    .replaceAll(":'hash'", quote(hash))
+    .replaceAll(/:tenant_id\b/g, String(root.tenant_id))
+    .replaceAll(/(?<!:):id\b/g, String(root.id))
+  await service.database.sql(opening + rest)
+}
+
+/** Sets up a second factor for the superadmin. */
+async function enrol(): Promise<void> {
+  const { token } = root
+  const step = (name: string, body?: object) =>
+    service.call('POST', `/api/auth/totp/${name}`, { token, body })
+  const { secret } = (await step('setup')).body
+  expect((await step('enable', { code: codeOf(service, secret) })).status).toBe(200)
+}
+
+describe('lost-second-factor.md', () => {
+  test('lets the superadmin sign in with the password alone, and writes the journal', async () => {
+    await enrol()
+    const body = { ...SUPERADMIN, subdomain: 'platform' }
+    const login = () => service.call('POST', '/api/auth/login', { body })
+    expect((await login()).body.code).toBe('totp_required')
+
+    await runByHand('lost-second-factor')
+    const { status, body: tokens } = await login()
+    expect(status).toBe(200)
+    const entries = await service.call('GET', '/api/admin/audit', {
+      token: tokens.access_token,
+      query: { action: 'auth.totp_disabled' },
+    })
+    expect(entries.body.items).toMatchObject([{ resource_id: String(root.id), user_id: null }])
+    await expect
+      .poll(() => service.call('GET', '/api/users/me', { token: root.token }))
+      .toMatchObject({ body: { totp_enabled: false } })
+  })
+})
+
 describe('lost-superadmin-password.md', () => {
   test('sets the password, ends the sessions, tells the nodes and writes the journal', async () => {
     const password = 'found-Again-Gate-42'
-    // What psql does with `\gset` and its variables.
-    const [before = '', after = ''] = sqlOf('lost-superadmin-password').split('\\gset')
-    const quote = (text: string) => `'${text.replaceAll("'", "''")}'`
-    const found = before
-      .slice(before.indexOf('select'))
-      .replace(":'email'", quote(SUPERADMIN.email.toUpperCase()))
-    const [{ id, tenant_id } = { id: 0, tenant_id: 0 }] = await service.database.sql<{
-      id: number
-      tenant_id: number
-    }>(found)
-    expect({ id, tenant_id }).toEqual({ id: root.id, tenant_id: root.tenant_id })
-    const opening = before.slice(0, before.indexOf('select'))
-    const rest = after
-      .replaceAll(":'hash'", quote(await hash(password)))
-      .replaceAll(/:tenant_id\b/g, String(tenant_id))
-      .replaceAll(/(?<!:):id\b/g, String(id))
-    await service.database.sql(opening + rest)
+    await runByHand('lost-superadmin-password', await hash(password))
 
     await expect
       .poll(
@@ -58,7 +90,9 @@ describe('lost-superadmin-password.md', () => {
       token: login.body.access_token,
       query: { action: 'user.password_changed' },
     })
+    const { id, tenant_id } = root
     expect(entries.body.items).toMatchObject([{ resource_id: String(id), tenant_id }])
+    root = { ...root, token: login.body.access_token }
   })
 })
 
@@ -73,11 +107,20 @@ describe('rotate-signing-key.md', () => {
 })
 
 describe('root-key.md', () => {
-  test('lets the service start with a new root key once the sealed keys are gone', async () => {
+  test('lets the service start with a new root key once nothing is sealed any more', async () => {
+    await enrol()
     const fresh = randomBytes(32)
     const rotate = () => wardkeep(service.database, ['rotate-signing-key'], fresh)
     expect(await rotate()).toMatchObject({ code: 1 })
+    await service.database.sql('delete from signing_keys')
+    expect(await rotate()).toMatchObject({ code: 1 })
     await service.database.sql(sqlOf('root-key'))
     expect(await rotate()).toMatchObject({ code: 0 })
+    const [left] = await service.database.sql(
+      `select (select count(*)::int from data_keys) as keys,
+         (select count(*)::int from second_factors) as factors,
+         (select count(*)::int from users where totp_enabled_at is not null) as users`,
+    )
+    expect(left).toEqual({ keys: 0, factors: 0, users: 0 })
   })
 })

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import * as store from './keys.store.ts'
+import { otherRootKey } from './root-key.ts'
 import { openSealer, type Sealer } from './seal.ts'
 
 const KEY_BYTES = 32
@@ -32,14 +33,22 @@ export async function openKeyRing(db: Scopes, root: Sealer): Promise<KeyRing> {
   const keks = new Map<number, Sealer>()
 
   await db.acrossTenants(async (tx) => {
-    if (await store.findCurrentKek(tx)) return
+    const kek = await store.findCurrentKek(tx)
+    // Opened now, so that another root key is noticed at the start and not by the first user.
+    if (kek) return void openKek(kek)
     await store.insertKek(tx, FIRST_KEK, root.seal(randomBytes(KEY_BYTES), kekPlace(FIRST_KEK)))
   })
 
   function openKek(kek: { id: number; wrapped_key: Buffer }): Sealer {
-    const known = keks.get(kek.id) ?? openSealer(root.open(kek.wrapped_key, kekPlace(kek.id)))
-    keks.set(kek.id, known)
-    return known
+    const known = keks.get(kek.id)
+    if (known) return known
+    try {
+      const opened = openSealer(root.open(kek.wrapped_key, kekPlace(kek.id)))
+      keks.set(kek.id, opened)
+      return opened
+    } catch {
+      throw otherRootKey()
+    }
   }
 
   async function load(

@@ -17,6 +17,12 @@ export function parseKey(text: string): Buffer | undefined {
   return bytes.length === KEY_BYTES ? bytes : undefined
 }
 
+/** What stops the start where something sealed does not open. */
+export const otherRootKey = () =>
+  new StartupFault(
+    'ENCRYPTION_KEY: the database was sealed with another root key; give the service that one.',
+  )
+
 /** Reads the key in `file`. @throws StartupFault when there is none or it is not a key */
 export async function readKeyFile(file: string): Promise<Buffer> {
   let text: string

@@ -12,8 +12,7 @@ import {
   importPKCS8,
 } from 'jose'
 import { type Clock, DAY, HOUR, SECOND } from '../../../lib/clock.ts'
-import { StartupFault } from '../../../lib/faults.ts'
-import type { Sealer } from '../../../platform/crypto/index.ts'
+import { otherRootKey, type Sealer } from '../../../platform/crypto/index.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -80,9 +79,7 @@ export async function openSigningKeys(
     try {
       return sealer.open(row.sealed_private_key, placeOf(row.kid))
     } catch {
-      throw new StartupFault(
-        'ENCRYPTION_KEY: the database was sealed with another root key; give the service that one.',
-      )
+      throw otherRootKey()
     }
   }
 
