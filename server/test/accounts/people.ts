@@ -1,0 +1,110 @@
+/** People who make accounts of their own and open links; each test calls from an address of its own. */
+import { createHash } from 'node:crypto'
+import type { Config } from '../../src/config.ts'
+import { fresh } from '../sessions/users.ts'
+import { PASSWORD } from '../support/clinics.ts'
+import type { Answer, CallOptions, Service } from '../support/service.ts'
+
+/** The service behind one proxy, so that a test can say where a call comes from. */
+export const PROXIED: Partial<Config> = { TRUSTED_PROXIES: 1 }
+
+export const LINK_EXPIRED = { code: 'link_expired' }
+
+let callers = 0
+
+/** An address that nobody has called from in this test file. */
+export function newAddress(): string {
+  callers += 1
+  return `10.${callers >> 16}.${(callers >> 8) & 255}.${callers & 255}`
+}
+
+/** Posts as somebody whom no throttle knows yet, or from a given address. */
+export function post<T = any>(
+  service: Service,
+  path: string,
+  { from = newAddress(), headers = {}, ...options }: CallOptions & { from?: string } = {},
+): Promise<Answer<T>> {
+  const forwarded = { 'x-forwarded-for': from, ...headers }
+  return service.call('POST', path, { ...options, headers: forwarded })
+}
+
+/** What a person fills in to register. */
+export function form(subdomain: string, overrides: object = {}) {
+  return {
+    email: `${fresh('self')}@${subdomain}.test`,
+    password: PASSWORD,
+    full_name: 'Anna Nováková',
+    role: 'nurse',
+    subdomain,
+    ...overrides,
+  }
+}
+
+export async function register(service: Service, subdomain: string, overrides: object = {}) {
+  const answer = await post(service, '/api/auth/register', { body: form(subdomain, overrides) })
+  if (answer.status !== 201) throw new Error(`register answered ${JSON.stringify(answer.body)}`)
+  return answer.body as { id: number; email: string; tenant_id: number }
+}
+
+/** Makes a tenant with one department; its setting `registration` as given. */
+export async function newTenant(service: Service, token: string, settings: object) {
+  const subdomain = fresh('tenant')
+  const tenant = await service.call('POST', '/api/admin/tenants', {
+    token,
+    body: { name: `Clinic ${subdomain}`, subdomain, settings },
+  })
+  const department = await service.call('POST', '/api/admin/departments', {
+    token,
+    body: { name: 'Surgery', tenant_id: tenant.body.id },
+  })
+  if (tenant.status !== 201 || department.status !== 201)
+    throw new Error(`no tenant was made: ${JSON.stringify([tenant.body, department.body])}`)
+  return { id: tenant.body.id as number, subdomain, departmentId: department.body.id as number }
+}
+
+export const login = (
+  service: Service,
+  email: string,
+  subdomain: string | undefined,
+  password = PASSWORD,
+): Promise<Answer> => post(service, '/api/auth/login', { body: { email, password, subdomain } })
+
+export const verifyEmail = (service: Service, token: string): Promise<Answer> =>
+  post(service, '/api/auth/verify-email', { query: { token } })
+
+export const resetPassword = (
+  service: Service,
+  token: string,
+  new_password = 'renewed-Horse-5',
+): Promise<Answer> => post(service, '/api/auth/reset-password', { body: { token, new_password } })
+
+/** Asks for a link; `which` is `request-reset` or `resend-verification`. */
+export const askForLink = (
+  service: Service,
+  which: 'request-reset' | 'resend-verification',
+  email: string,
+  subdomain?: string,
+): Promise<Answer> => post(service, `/api/auth/${which}`, { body: { email, subdomain } })
+
+/** The actions that the journal holds about a user, oldest first. */
+export async function actionsAbout(service: Service, userId: number): Promise<string[]> {
+  const rows = await service.database.sql<{ action: string }>(
+    `select action from journal where resource_type = 'user' and resource_id = $1 order by id`,
+    [String(userId)],
+  )
+  return rows.map(({ action }) => action)
+}
+
+/** Whether background work is still to be done. */
+export async function idle(service: Service): Promise<true | undefined> {
+  const rows = await service.database.sql(
+    `select id from pgboss.job where name in ('account-link', 'mail.send')
+     and state in ('created', 'retry', 'active')`,
+  )
+  return rows.length === 0 ? true : undefined
+}
+
+/** A token as the service would make it, of which nobody has ever heard. */
+export function inventedToken(tenantId: number): string {
+  return `${tenantId}.${createHash('sha256').update(fresh('token')).digest('base64url')}`
+}

@@ -1,0 +1,76 @@
+/** Registering is slowed by address, so that nobody walks a list of names by it. */
+import { beforeAll, expect, test } from 'vitest'
+import { atOnce, tally } from '../races/race.ts'
+import { mailsTo } from '../support/accounts.ts'
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { type Answer, openService, type Service } from '../support/service.ts'
+import { form, idle, newAddress, newTenant, PROXIED, post, register } from './people.ts'
+
+let service: Service
+let subdomain: string
+let taken: string
+
+beforeAll(async () => {
+  service = await openService({ config: PROXIED })
+  const { token } = await superadmin(service)
+  subdomain = (await newTenant(service, token, { registration: 'open' })).subdomain
+  taken = (await register(service, subdomain)).email
+})
+
+const send = (from: string, overrides: object = {}) =>
+  post(service, '/api/auth/register', { from, body: form(subdomain, overrides) })
+
+/** Sends one after another until one is refused for being too many. */
+async function untilSlowed(make: () => Promise<Answer>, most: number): Promise<Answer[]> {
+  const answers: Answer[] = []
+  while (answers.length < most && answers.at(-1)?.status !== 429) answers.push(await make())
+  return answers
+}
+
+test('whoever meets accounts that exist must soon wait, and others need not', async () => {
+  const from = newAddress()
+  const answers = await untilSlowed(() => send(from, { email: taken }), 20)
+  const last = answers.at(-1)
+  expect(last?.status).toBe(429)
+  expect(Number(last?.headers['retry-after'])).toBeGreaterThan(0)
+  expect(tally(answers)).toEqual({ 409: answers.length - 1, 429: 1 })
+  expect(answers.length).toBeLessThanOrEqual(8)
+  // While waiting nothing is told, be there such an account or not.
+  expect((await send(from)).status).toBe(429)
+  expect((await send(newAddress())).status).toBe(201)
+  service.clock.advance(Number(last?.headers['retry-after']) * 1000)
+  expect((await send(from)).status).toBe(201)
+})
+
+test('a clinic can register on its first day, a robot cannot go on', async () => {
+  const from = newAddress()
+  const answers = await untilSlowed(() => send(from), 60)
+  expect(tally(answers)).toEqual({ 201: answers.length - 1, 429: 1 })
+  expect(answers.length).toBeGreaterThan(20)
+  expect(Number(answers.at(-1)?.headers['retry-after'])).toBeGreaterThan(0)
+})
+
+test('sent all at once they count as many as they are', async () => {
+  const from = newAddress()
+  const meeting = tally(await atOnce(() => send(from, { email: taken }), 64))
+  expect(meeting[409]).toBeLessThanOrEqual(8)
+  expect((meeting[409] ?? 0) + (meeting[429] ?? 0)).toBe(64)
+  const other = newAddress()
+  const making = tally(await atOnce(() => send(other), 64))
+  expect(making[201]).toBeLessThanOrEqual(32)
+  expect((making[201] ?? 0) + (making[429] ?? 0)).toBe(64)
+})
+
+test('of sixteen with one address one gets the account, and one mail is sent', async () => {
+  const body = form(subdomain)
+  const answers = await atOnce((index) =>
+    post(service, '/api/auth/register', {
+      body: { ...body, email: index % 2 ? body.email : body.email.replace('self', 'Self') },
+    }),
+  )
+  expect(tally(answers)).toEqual({ 201: 1, 409: 15 })
+  const made = answers.find(({ status }) => status === 201)?.body.email
+  await until('the jobs are done', () => idle(service))
+  expect(await mailsTo(service, made)).toHaveLength(1)
+})

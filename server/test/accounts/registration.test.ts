@@ -1,0 +1,224 @@
+/** Who can make an account of their own, where, and what comes of it. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { mailsTo } from '../support/accounts.ts'
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import { actionsAbout, form, idle, login, newTenant, PROXIED, post, register } from './people.ts'
+
+type Tenant = Awaited<ReturnType<typeof newTenant>>
+
+let service: Service
+let token: string
+let open: Tenant
+let approval: Tenant
+let closed: Tenant
+
+beforeAll(async () => {
+  service = await openService({ config: PROXIED })
+  token = (await superadmin(service)).token
+  open = await newTenant(service, token, { registration: 'open' })
+  approval = await newTenant(service, token, {})
+  closed = await newTenant(service, token, { registration: 'closed' })
+})
+
+const send = (body: object, headers: Record<string, string> = {}) =>
+  post(service, '/api/auth/register', { body, headers })
+
+describe('the setting of the tenant', () => {
+  test('open: the account can be signed in to at once', async () => {
+    const { status, body } = await send(form(open.subdomain, { department_id: open.departmentId }))
+    expect(status).toBe(201)
+    expect(body).toMatchObject({
+      tenant_id: open.id,
+      full_name: 'Anna Nováková',
+      role: 'nurse',
+      department_id: open.departmentId,
+      department_name: 'Surgery',
+      can_see_all_patients: false,
+      is_active: true,
+      email_verified: false,
+      totp_enabled: false,
+      last_login_at: null,
+    })
+    const signedIn = await login(service, body.email, open.subdomain)
+    expect(signedIn.status).toBe(200)
+    const me = await service.call('GET', '/api/users/me', { token: signedIn.body.access_token })
+    expect({ ...me.body, last_login_at: null }).toEqual(body)
+  })
+
+  test('by default the account waits until an administrator unblocks it', async () => {
+    const account = await register(service, approval.subdomain)
+    expect(account).toMatchObject({ is_active: false, department_name: null, department_id: null })
+    const before = await login(service, account.email, approval.subdomain)
+    expect([before.status, before.body.code]).toEqual([403, 'account_blocked'])
+    await service.call('POST', `/api/admin/users/${account.id}/unblock`, { token })
+    expect((await login(service, account.email, approval.subdomain)).status).toBe(200)
+  })
+
+  test('closed: nobody', async () => {
+    const { status, body } = await send(form(closed.subdomain))
+    expect([status, body.code]).toEqual([403, 'registration_closed'])
+  })
+
+  test('a demo clinic is open, whatever it says', async () => {
+    const demo = await openService({ config: { ...PROXIED, DEMO: true } })
+    await demo.database.sql(
+      `update tenants set settings = '{"registration": "closed"}' where subdomain = 'demo'`,
+    )
+    expect(await register(demo, 'demo')).toMatchObject({ is_active: true })
+  })
+})
+
+describe('what is asked for', () => {
+  test.each(['doctor', 'nurse', 'receptionist'])('the role %s is offered', async (role) => {
+    expect(await register(service, open.subdomain, { role })).toMatchObject({ role })
+  })
+
+  test.each(['admin', 'auditor', 'superadmin'])('the role %s is not', async (role) => {
+    const { status, body } = await send(form(open.subdomain, { role }))
+    expect([status, body.code]).toEqual([403, 'role_not_offered'])
+  })
+
+  test('a role that does not exist is wrong input', async () => {
+    const { status, body } = await send(form(open.subdomain, { role: 'janitor' }))
+    expect(status).toBe(422)
+    expect(body.detail[0].loc).toEqual(['body', 'role'])
+  })
+
+  test('the department must be one of the tenant', async () => {
+    for (const department_id of [approval.departmentId, 999_999]) {
+      const { status, body } = await send(form(open.subdomain, { department_id }))
+      expect(status).toBe(422)
+      expect(body.detail[0].loc).toEqual(['body', 'department_id'])
+    }
+  })
+
+  test.each([
+    ['short', 'aB3$xyz'],
+    ['common', 'password123'],
+    ['common, in capitals', 'PASSWORD123'],
+    ['the name of the address', 'my-Walrus.Keeper-9'],
+    ['long', 'x7'.repeat(65)],
+  ])('a password that is %s is refused', async (_, password) => {
+    const email = `walrus.keeper@${open.subdomain}.test`
+    const { status, body } = await send(form(open.subdomain, { email, password }))
+    expect(status).toBe(422)
+    expect(body.detail[0].loc).toEqual(['body', 'password'])
+    expect(JSON.stringify(body)).not.toContain(password)
+  })
+
+  test('nobody gives themselves more than is offered', async () => {
+    const body = form(approval.subdomain, {
+      is_active: true,
+      email_verified: true,
+      email_verified_at: '2020-01-01T00:00:00Z',
+      can_see_all_patients: true,
+      tenant_id: open.id,
+    })
+    expect((await send(body)).body).toMatchObject({
+      is_active: false,
+      email_verified: false,
+      can_see_all_patients: false,
+      tenant_id: approval.id,
+    })
+  })
+
+  test('an address that is taken is refused in any case of its letters, in this tenant only', async () => {
+    const { email } = await register(service, open.subdomain)
+    for (const other of [email, email.toUpperCase(), ` ${email} `]) {
+      const { status, body } = await send(form(open.subdomain, { email: other }))
+      expect([status, body.code]).toEqual([409, 'email_taken'])
+    }
+    expect((await send(form(approval.subdomain, { email }))).status).toBe(201)
+  })
+})
+
+describe('the tenant', () => {
+  test('must exist', async () => {
+    expect((await send(form('nowhere'))).status).toBe(404)
+    const gone = await newTenant(service, token, { registration: 'open' })
+    await service.call('DELETE', `/api/admin/tenants/${gone.id}`, { token })
+    expect((await send(form(gone.subdomain))).status).toBe(404)
+  })
+
+  test('must be named where there are several', async () => {
+    expect((await send(form(open.subdomain, { subdomain: undefined }))).status).toBe(404)
+    expect((await send(form(open.subdomain, { subdomain: null }))).status).toBe(404)
+  })
+
+  test('must be active', async () => {
+    const { id, subdomain } = await newTenant(service, token, { registration: 'open' })
+    await service.call('PUT', `/api/admin/tenants/${id}`, { token, body: { is_active: false } })
+    const { status, body } = await send(form(subdomain))
+    expect([status, body.code]).toEqual([403, 'tenant_inactive'])
+  })
+
+  test('is never the one that operates the platform, not even if it says so', async () => {
+    await service.database.sql(
+      `update tenants set settings = '{"registration": "open"}' where is_platform`,
+    )
+    const { status, body } = await send(form('platform'))
+    expect([status, body.code]).toEqual([403, 'registration_closed'])
+  })
+
+  test('is known by the host that is called, unless it is named', async () => {
+    const unnamed = form(open.subdomain, { subdomain: undefined })
+    const byHost = await send(unnamed, { host: `${open.subdomain}.wardkeep.test:8080` })
+    expect(byHost.body.tenant_id).toBe(open.id)
+    const named = await send(form(approval.subdomain), { host: `${open.subdomain}.wardkeep.test` })
+    expect(named.body.tenant_id).toBe(approval.id)
+    for (const host of ['nowhere.wardkeep.test', `${open.subdomain}.elsewhere.test`])
+      expect((await send(form('x', { subdomain: undefined }), { host })).status).toBe(404)
+  })
+
+  test('is the only one where only one is meant to be', async () => {
+    const single = await openService({ config: { ...PROXIED, TENANT_MODE: 'single' } })
+    const root = await superadmin(single)
+    const only = await newTenant(single, root.token, { registration: 'open' })
+    const body = form(only.subdomain, { subdomain: undefined })
+    const answer = await post(single, '/api/auth/register', { body })
+    expect([answer.status, answer.body.tenant_id]).toEqual([201, only.id])
+  })
+})
+
+describe('what goes with it', () => {
+  test('the journal and a link, and nothing where it fails', async () => {
+    const account = await register(service, open.subdomain)
+    expect(await actionsAbout(service, account.id)).toEqual([
+      'user.registered',
+      'auth.verification_sent',
+    ])
+    await until('the mail lies in the outbox', async () =>
+      (await mailsTo(service, account.email)).length === 1 ? true : undefined,
+    )
+    const lost = form(open.subdomain, { department_id: 999_999 })
+    expect((await send(lost)).status).toBe(422)
+    expect((await send(form(open.subdomain, { email: account.email }))).status).toBe(409)
+    await until('the jobs are done', () => idle(service))
+    expect(await mailsTo(service, lost.email)).toEqual([])
+    expect(await mailsTo(service, account.email)).toHaveLength(1)
+  })
+
+  test('no mail of an account that was not made after all', async () => {
+    const other = await openService({ config: PROXIED })
+    const { subdomain } = await newTenant(other, (await superadmin(other)).token, {})
+    await other.database.sql(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'not this one'; end $$;
+      create trigger refuse before insert on journal for each row
+        when (new.action = 'auth.verification_sent') execute function refuse()`)
+    const lost = form(subdomain)
+    expect((await post(other, '/api/auth/register', { body: lost })).status).toBe(500)
+    await other.database.sql('drop trigger refuse on journal')
+    const made = await register(other, subdomain)
+    await until('the mail lies in the outbox', async () =>
+      (await mailsTo(other, made.email)).length === 1 ? true : undefined,
+    )
+    await until('the jobs are done', () => idle(other))
+    expect(await mailsTo(other, lost.email)).toEqual([])
+    expect(await other.database.sql('select id from users where email = $1', [lost.email])).toEqual(
+      [],
+    )
+  })
+})

@@ -1,0 +1,224 @@
+/** Getting back in with a link by mail: once, within the hour, and everyone else is out. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { atOnce, tally } from '../races/race.ts'
+import { newColleague, refresh, standing } from '../sessions/users.ts'
+import { mailedToken, mailsTo } from '../support/accounts.ts'
+import {
+  type Clinic,
+  makeClinic,
+  PASSWORD,
+  type Person,
+  signIn,
+  superadmin,
+} from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import {
+  actionsAbout,
+  askForLink,
+  idle,
+  inventedToken,
+  LINK_EXPIRED,
+  login,
+  PROXIED,
+  register,
+  resetPassword,
+  verifyEmail,
+} from './people.ts'
+
+const NEW = 'renewed-Horse-5'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+let admin: string
+
+beforeAll(async () => {
+  service = await openService({ config: PROXIED })
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+})
+
+// Their session ends with the clock that tests advance.
+beforeEach(async () => {
+  const { email, password } = clinic.people.admin
+  const tokens = await signIn(service, { email, password, subdomain: 'north' })
+  admin = tokens.access_token
+  clinic.people.admin.token = admin
+})
+
+/** A colleague with a session, and the token of a link to choose a new password. */
+async function forgetful(): Promise<{ person: Person; token: string }> {
+  const person = await newColleague(service, clinic)
+  return { person, token: await newLink(person.email) }
+}
+
+async function newLink(email: string, seen = 0): Promise<string> {
+  await askForLink(service, 'request-reset', email, 'north')
+  return mailedToken(service, email, 'reset-password', seen)
+}
+
+const asAdmin = (method: string, path: string, body?: object) =>
+  service.call(method, path, { token: admin, body })
+
+describe('the link', () => {
+  test('sets the password and ends every session at once, on every node', async () => {
+    const { person, token } = await forgetful()
+    const node = await openService({ config: PROXIED, database: service.database })
+    const other = await login(node, person.email, 'north')
+    const { status, body } = await resetPassword(service, token, NEW)
+    expect([status, typeof body.detail]).toEqual([200, 'string'])
+    expect(await standing(service, person.token)).toBe(401)
+    expect(await standing(service, other.body.access_token)).toBe(401)
+    expect((await refresh(service, person.refresh)).status).toBe(401)
+    expect((await refresh(node, other.body.refresh_token)).status).toBe(401)
+    await until('the other node has heard', async () =>
+      (await standing(node, other.body.access_token)) === 401 ? true : undefined,
+    )
+    expect((await login(service, person.email, 'north')).status).toBe(401)
+    expect((await login(service, person.email, 'north', NEW)).status).toBe(200)
+    expect(await actionsAbout(service, person.id)).toEqual(
+      expect.arrayContaining(['auth.reset_requested', 'user.password_changed']),
+    )
+  })
+
+  test('is good for an hour, and not for longer', async () => {
+    const [early, late] = [await forgetful(), await forgetful()]
+    service.clock.advance(HOUR - MINUTE)
+    expect((await resetPassword(service, early.token)).status).toBe(200)
+    service.clock.advance(2 * MINUTE)
+    const { status, body } = await resetPassword(service, late.token)
+    expect([status, body]).toMatchObject([400, LINK_EXPIRED])
+    expect((await login(service, late.person.email, 'north')).status).toBe(200)
+  })
+
+  test('of sixteen at once one uses it, and its password is the one that counts', async () => {
+    const { person, token } = await forgetful()
+    const password = (index: number) => `raced-Horse-${index}-x`
+    const answers = await atOnce((index) => resetPassword(service, token, password(index)))
+    expect(tally(answers)).toEqual({ 200: 1, 400: 15 })
+    const winner = answers.findIndex(({ status }) => status === 200)
+    expect((await login(service, person.email, 'north', password(winner))).status).toBe(200)
+    const loser = password((winner + 1) % 16)
+    expect((await login(service, person.email, 'north', loser)).status).toBe(401)
+  })
+
+  test('is ended by a newer one', async () => {
+    const { person, token } = await forgetful()
+    const newer = await newLink(person.email, 1)
+    expect((await resetPassword(service, token)).body).toMatchObject(LINK_EXPIRED)
+    expect((await resetPassword(service, newer)).status).toBe(200)
+  })
+
+  test('stays good when the password is refused', async () => {
+    const { person, token } = await forgetful()
+    const local = person.email.slice(0, person.email.indexOf('@'))
+    for (const weak of ['short-1', 'password123', `my-${local}-Horse`, 'x7'.repeat(65)]) {
+      const { status, body } = await resetPassword(service, token, weak)
+      expect(status).toBe(422)
+      expect(body.detail[0].loc).toEqual(['body', 'new_password'])
+    }
+    expect(await standing(service, person.token)).toBe(200)
+    expect((await resetPassword(service, token)).status).toBe(200)
+  })
+
+  test('shows that the address is its owner’s, and makes the other link void', async () => {
+    await asAdmin('PUT', `/api/admin/tenants/${clinic.id}`, { settings: { registration: 'open' } })
+    const { id, email } = await register(service, 'north')
+    const toVerify = await mailedToken(service, email, 'verify-email')
+    expect((await resetPassword(service, await newLink(email))).body.email_verified).toBe(true)
+    expect((await asAdmin('GET', `/api/admin/users/${id}`)).body.email_verified).toBe(true)
+    expect((await verifyEmail(service, toVerify)).body).toMatchObject(LINK_EXPIRED)
+  })
+
+  test('lets nobody in who is blocked', async () => {
+    const { person, token } = await forgetful()
+    await asAdmin('POST', `/api/admin/users/${person.id}/block`)
+    expect((await resetPassword(service, token, NEW)).status).toBe(200)
+    const { status, body } = await login(service, person.email, 'north', NEW)
+    expect([status, body.code]).toEqual([403, 'account_blocked'])
+  })
+
+  test('is void for a user or tenant that is gone', async () => {
+    const { person, token } = await forgetful()
+    await asAdmin('DELETE', `/api/admin/users/${person.id}`)
+    expect((await resetPassword(service, token)).body).toMatchObject(LINK_EXPIRED)
+    const closing = await makeClinic(service, await superadmin(service), 'closing')
+    const email = closing.people.nurse.email
+    await askForLink(service, 'request-reset', email, 'closing')
+    const link = await mailedToken(service, email, 'reset-password')
+    const { token: by } = await superadmin(service)
+    await service.call('DELETE', `/api/admin/tenants/${closing.id}`, { token: by })
+    expect((await resetPassword(service, link)).body).toMatchObject(LINK_EXPIRED)
+  })
+
+  test('that nobody sent, or for something else, is refused', async () => {
+    const { token } = await forgetful()
+    const elsewhere = token.replace(/^\d+/, String(root.tenant_id))
+    for (const wrong of [inventedToken(clinic.id), elsewhere, `${token}x`, 'x', '1.', '\u0085'])
+      expect(await resetPassword(service, wrong)).toMatchObject({ status: 400, body: LINK_EXPIRED })
+    expect(await verifyEmail(service, token)).toMatchObject({ status: 400, body: LINK_EXPIRED })
+    expect((await resetPassword(service, token)).status).toBe(200)
+  })
+})
+
+describe('a password that was changed in another way makes the link void', () => {
+  test('by an administrator', async () => {
+    const { person, token } = await forgetful()
+    const path = `/api/admin/users/${person.id}/password`
+    expect((await asAdmin('PUT', path, { password: 'given-Horse-61' })).status).toBeLessThan(300)
+    expect((await resetPassword(service, token)).body).toMatchObject(LINK_EXPIRED)
+  })
+
+  test('by the user', async () => {
+    const { person, token } = await forgetful()
+    const changed = await service.call('PUT', '/api/users/me/password', {
+      token: person.token,
+      body: { current_password: PASSWORD, new_password: 'own-Choice-62' },
+    })
+    expect(changed.status).toBeLessThan(300)
+    expect((await resetPassword(service, token)).body).toMatchObject(LINK_EXPIRED)
+    expect((await login(service, person.email, 'north', 'own-Choice-62')).status).toBe(200)
+  })
+})
+
+describe('asking for it', () => {
+  test('is answered with the same words, whoever asks for whatever address', async () => {
+    const known = await newColleague(service, clinic)
+    const blocked = await newColleague(service, clinic)
+    await asAdmin('POST', `/api/admin/users/${blocked.id}/block`)
+    const asked = [
+      [known.email.toUpperCase(), 'NORTH'],
+      [blocked.email, 'north'],
+      ['nobody@nowhere.test', 'north'],
+      [known.email, 'nowhere'],
+      ['not an address', undefined],
+    ] as const
+    const answers = []
+    for (const [email, subdomain] of asked)
+      answers.push(await askForLink(service, 'request-reset', email, subdomain))
+    for (const { status, body } of answers) {
+      expect(status).toBe(202)
+      expect(body).toEqual(answers[0]?.body)
+      expect(body.email_verified).toBeNull()
+    }
+    await mailedToken(service, known.email, 'reset-password')
+    await until('the jobs are done', () => idle(service))
+    expect(await mailsTo(service, known.email)).toHaveLength(1)
+    expect(await mailsTo(service, 'nobody@nowhere.test')).toEqual([])
+  })
+
+  test('changes nothing by itself', async () => {
+    const { person } = await forgetful()
+    expect(await standing(service, person.token)).toBe(200)
+    expect((await login(service, person.email, 'north')).status).toBe(200)
+  })
+
+  test('finds the account without a tenant where only one has the address', async () => {
+    const { email } = await newColleague(service, clinic)
+    await askForLink(service, 'request-reset', email)
+    const token = await mailedToken(service, email, 'reset-password')
+    expect((await resetPassword(service, token)).status).toBe(200)
+  })
+})

@@ -1,0 +1,211 @@
+/** A link by mail shows that an address is its owner's: once, for a day, and only the newest. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { DAY, MINUTE } from '../../src/lib/clock.ts'
+import { atOnce, tally } from '../races/race.ts'
+import { mailedToken, mailsTo } from '../support/accounts.ts'
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import {
+  actionsAbout,
+  askForLink,
+  form,
+  idle,
+  inventedToken,
+  LINK_EXPIRED,
+  login,
+  newAddress,
+  newTenant,
+  PROXIED,
+  post,
+  register,
+  verifyEmail,
+} from './people.ts'
+
+let service: Service
+let node: Service
+let admin: string
+let open: Awaited<ReturnType<typeof newTenant>>
+
+beforeAll(async () => {
+  service = await openService({ config: PROXIED })
+  node = await openService({ config: PROXIED, database: service.database })
+  await becomeAdmin()
+  open = await newTenant(service, admin, { registration: 'open' })
+})
+
+// Their session ends with the clock that tests advance.
+beforeEach(becomeAdmin)
+
+async function becomeAdmin(): Promise<void> {
+  admin = (await superadmin(service)).token
+}
+
+function advance(ms: number): Promise<void> {
+  for (const { clock } of [service, node]) clock.advance(ms)
+  return becomeAdmin()
+}
+
+/** The link's token may have been mailed by either node. */
+function linkTo(email: string, seen = 0): Promise<string> {
+  return Promise.any([service, node].map((one) => mailedToken(one, email, 'verify-email', seen)))
+}
+
+const isVerified = async (id: number) =>
+  (await service.call('GET', `/api/admin/users/${id}`, { token: admin })).body.email_verified
+
+describe('the link', () => {
+  test('confirms the address, in sessions that are open as well', async () => {
+    const { id, email } = await register(service, open.subdomain)
+    const sessions = await atOnce(() => login(service, email, open.subdomain), 2)
+    const profiles = () =>
+      Promise.all(
+        sessions.map(async ({ body }, index) => {
+          const on = index ? node : service
+          return (await on.call('GET', '/api/auth/me', { token: body.access_token })).body
+            .email_verified
+        }),
+      )
+    expect(await profiles()).toEqual([false, false])
+    const { status, body } = await verifyEmail(service, await linkTo(email))
+    expect([status, body.email_verified]).toEqual([200, true])
+    const own = sessions[0]?.body.access_token
+    const me = await service.call('GET', '/api/users/me', { token: own })
+    expect(me.body.email_verified).toBe(true)
+    await until('the other node has heard', async () =>
+      (await profiles()).every(Boolean) ? true : undefined,
+    )
+    expect(await isVerified(id)).toBe(true)
+    expect(await actionsAbout(service, id)).toContain('user.email_verified')
+  })
+
+  test('is good for a day, and not for longer', async () => {
+    const patient = await register(service, open.subdomain)
+    const late = await register(service, open.subdomain)
+    const links = [await linkTo(patient.email), await linkTo(late.email)] as const
+    await advance(DAY - MINUTE)
+    expect((await verifyEmail(service, links[0])).status).toBe(200)
+    await advance(2 * MINUTE)
+    const { status, body } = await verifyEmail(service, links[1])
+    expect([status, body]).toMatchObject([400, LINK_EXPIRED])
+    expect(await isVerified(late.id)).toBe(false)
+  })
+
+  test('of sixteen at once one uses it, and the others learn that it is spent', async () => {
+    const { id, email } = await register(service, open.subdomain)
+    const token = await linkTo(email)
+    const answers = await atOnce((index) => verifyEmail(index % 2 ? node : service, token))
+    expect(tally(answers)).toEqual({ 200: 1, 400: 15 })
+    expect((await verifyEmail(service, token)).body).toMatchObject(LINK_EXPIRED)
+    const actions = await actionsAbout(service, id)
+    expect(actions.filter((action) => action === 'user.email_verified')).toHaveLength(1)
+  })
+
+  test('is ended by a newer one', async () => {
+    const { email } = await register(service, open.subdomain)
+    const older = await linkTo(email)
+    await askForLink(service, 'resend-verification', email, open.subdomain)
+    const newer = await linkTo(email, 1)
+    expect(newer).not.toBe(older)
+    expect((await verifyEmail(service, older)).body).toMatchObject(LINK_EXPIRED)
+    expect((await verifyEmail(service, newer)).status).toBe(200)
+  })
+
+  test('does not unblock an account that an administrator must look at', async () => {
+    const { subdomain } = await newTenant(service, admin, {})
+    const { id, email } = await register(service, subdomain)
+    expect((await verifyEmail(service, await linkTo(email))).status).toBe(200)
+    expect(await isVerified(id)).toBe(true)
+    expect((await login(service, email, subdomain)).body.code).toBe('account_blocked')
+  })
+
+  test('of a tenant that was deactivated is refused', async () => {
+    const { id, subdomain } = await newTenant(service, admin, { registration: 'open' })
+    const { email } = await register(service, subdomain)
+    const token = await linkTo(email)
+    const turn = (is_active: boolean) =>
+      service.call('PUT', `/api/admin/tenants/${id}`, { token: admin, body: { is_active } })
+    await turn(false)
+    expect((await verifyEmail(service, token)).body).toMatchObject(LINK_EXPIRED)
+    await turn(true)
+    expect((await verifyEmail(service, token)).status).toBe(200)
+  })
+
+  test('that nobody sent, or for something else, is refused', async () => {
+    const { email, tenant_id } = await register(service, open.subdomain)
+    const token = await linkTo(email)
+    const other = await newTenant(service, admin, {})
+    await askForLink(service, 'request-reset', email, open.subdomain)
+    const forReset = await mailedToken(service, email, 'reset-password').catch(() =>
+      mailedToken(node, email, 'reset-password'),
+    )
+    const moved = token.replace(/^\d+/, String(other.id))
+    for (const wrong of [
+      inventedToken(tenant_id),
+      moved,
+      forReset,
+      `${token}x`,
+      'x',
+      '0.',
+      '\u2028',
+    ])
+      expect(await verifyEmail(service, wrong)).toMatchObject({ status: 400, body: LINK_EXPIRED })
+    expect((await post(service, '/api/auth/verify-email')).status).toBe(422)
+    expect((await verifyEmail(service, token)).status).toBe(200)
+  })
+})
+
+describe('a new link', () => {
+  test('is promised with the same words to whoever asks for whatever address', async () => {
+    const waiting = await register(service, open.subdomain)
+    const confirmed = await register(service, open.subdomain)
+    await verifyEmail(service, await linkTo(confirmed.email))
+    const asked = [
+      [waiting.email.toUpperCase(), open.subdomain],
+      [confirmed.email, open.subdomain],
+      ['nobody@nowhere.test', open.subdomain],
+      [waiting.email, 'nowhere'],
+      ['not an address', undefined],
+    ] as const
+    const answers = []
+    for (const [email, subdomain] of asked)
+      answers.push(await askForLink(service, 'resend-verification', email, subdomain))
+    for (const { status, body } of answers) {
+      expect(status).toBe(202)
+      expect(body).toEqual(answers[0]?.body)
+      expect(body.email_verified).toBe(false)
+    }
+    await linkTo(waiting.email, 1)
+    await until('the jobs are done', () => idle(service))
+    const mails = async (email: string) =>
+      [...(await mailsTo(service, email)), ...(await mailsTo(node, email))].length
+    expect(await mails(waiting.email)).toBe(2)
+    expect(await mails(confirmed.email)).toBe(1)
+    expect(await mails('nobody@nowhere.test')).toBe(0)
+  })
+
+  test('does not fill the mailbox of others, and the asker does not learn when it is full', async () => {
+    const { email } = await register(service, open.subdomain)
+    const answers = []
+    for (let asked = 0; asked < 12; asked += 1)
+      answers.push(await askForLink(service, 'resend-verification', email, open.subdomain))
+    expect(tally(answers)).toEqual({ 202: 12 })
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
+    await until('the jobs are done', () => idle(service))
+    const mails = [...(await mailsTo(service, email)), ...(await mailsTo(node, email))]
+    expect(mails.length).toBeGreaterThan(1)
+    expect(mails.length).toBeLessThanOrEqual(5)
+  })
+
+  test('is not asked for without end from one address', async () => {
+    const from = newAddress()
+    const ask = () => {
+      const body = { email: form(open.subdomain).email, subdomain: open.subdomain }
+      return post(service, '/api/auth/resend-verification', { from, body })
+    }
+    const answers = await atOnce(ask, 64)
+    expect(tally(answers)[202]).toBeLessThanOrEqual(32)
+    const refused = answers.find(({ status }) => status === 429)
+    expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0)
+  })
+})
