@@ -108,8 +108,8 @@ function admit(op: AnyOperation, gate: Gate, request: FastifyRequest): Promise<v
   const proven = gate.authenticate(bearerToken(request))
   const accept = (identity: Identity) => {
     request.caller = callerOf(identity, request)
-    requireRole(op.access, request.caller)
     if (identity.enrolment_only && !op.whileEnrolling) throw new Problem('enrolment_required')
+    requireRole(op.access, request.caller)
     return undefined
   }
   return proven instanceof Promise ? proven.then(accept) : accept(proven)

@@ -1,0 +1,101 @@
+/** What the database holds of a second factor: nothing that signs anyone in. */
+import { Secret } from 'otpauth'
+import { beforeAll, expect, test } from 'vitest'
+import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
+import { newColleague } from '../sessions/users.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { type Enrolled, enrol, offered } from './enrol.ts'
+
+let service: Service
+let clinic: Clinic
+let other: Clinic
+let person: Person
+let factor: Enrolled
+let pending: string
+
+beforeAll(async () => {
+  service = await openService()
+  const root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+  other = await makeClinic(service, root, 'south')
+  person = await newColleague(service, clinic)
+  factor = await enrol(service, person.token)
+  pending = await offered(service, clinic.people.nurse.token)
+})
+
+const placeOf = (userId: number) => `second_factors.secret:${userId}`
+const bytesOf = (secret: string) => Buffer.from(Secret.fromBase32(secret).bytes)
+
+async function sealed(): Promise<Buffer> {
+  const [row] = await service.database.sql<{ sealed_secret: Buffer }>(
+    'select sealed_secret from second_factors where user_id = $1',
+    [person.id],
+  )
+  if (!row) throw new Error('there is no factor')
+  return row.sealed_secret
+}
+
+/** Every row of every table, as text; bytes are in hex. */
+async function everything(): Promise<string> {
+  const tables = await service.database.sql<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+     where schemaname not in ('pg_catalog', 'information_schema')`,
+  )
+  const texts: string[] = []
+  for (const { name } of tables) {
+    const rows = await service.database.sql(`select t::text as row from ${name} t`)
+    texts.push(...rows.map(({ row }) => String(row)))
+  }
+  return texts.join('\n')
+}
+
+test('no table holds a secret, a recovery code or a plain hash of one', async () => {
+  const text = (await everything()).toLowerCase()
+  expect(text).toContain(person.email)
+  for (const secret of [factor.secret, pending]) {
+    expect(text).not.toContain(secret.toLowerCase())
+    expect(text).not.toContain(bytesOf(secret).toString('hex'))
+    expect(text).not.toContain(bytesOf(secret).toString('base64').toLowerCase())
+  }
+  for (const code of factor.recovery)
+    for (const spelling of [code, code.replaceAll('-', '')]) {
+      expect(text).not.toContain(spelling)
+      expect(text).not.toContain(Buffer.from(spelling).toString('hex'))
+    }
+})
+
+test('nothing that was logged holds one either', () => {
+  const text = JSON.stringify(service.logged).toLowerCase()
+  for (const secret of [factor.secret, pending, ...factor.recovery])
+    expect(text).not.toContain(secret.toLowerCase())
+})
+
+test('the secret opens with the root key, in its tenant, at its user', async () => {
+  const { db } = service.app
+  const ring = await openKeyRing(db, openSealer(ROOT_KEY))
+  const bytes = await sealed()
+  const open = (tenantId: number, userId: number) =>
+    db.acrossTenants((tx) => ring.open(tx, tenantId, bytes, placeOf(userId)))
+  expect(await open(clinic.id, person.id)).toEqual(bytesOf(factor.secret))
+  await expect(open(clinic.id, person.id + 1)).rejects.toThrow()
+  await expect(open(other.id, person.id)).rejects.toThrow()
+})
+
+test('another root key opens nothing: not even the ring', async () => {
+  const stranger = openSealer(Buffer.alloc(32, 8))
+  await expect(openKeyRing(service.app.db, stranger)).rejects.toThrow(/another root key/)
+})
+
+test("a secret that is put in another user's place signs nobody in", async () => {
+  const thief = await newColleague(service, clinic)
+  await enrol(service, thief.token)
+  await service.database.sql('update second_factors set sealed_secret = $1 where user_id = $2', [
+    await sealed(),
+    thief.id,
+  ])
+  const take = service.app.db.inTenant(clinic.id, (tx) =>
+    service.app.services.accounts.secondFactor.take(tx, thief.id, '123456'),
+  )
+  await expect(take).rejects.toThrow()
+})

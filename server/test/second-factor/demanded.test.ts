@@ -1,0 +1,172 @@
+/** A tenant that demands a second factor of some roles: who lacks it can do nothing but set it up. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { eventually, newColleague, refresh } from '../sessions/users.ts'
+import { codeOf } from '../support/accounts.ts'
+import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
+import { type Answer, openService, type Service } from '../support/service.ts'
+import { alignClock, enable, enrol, login, offered, STEP } from './enrol.ts'
+
+let service: Service
+let node: Service
+let clinic: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  node = await openService({ database: service.database })
+  const root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+  await demand(['doctor', 'auditor'], root)
+  alignClock(service)
+  // The nodes' clocks agree.
+  node.clock.advance(service.clock.now() - node.clock.now())
+})
+
+async function demand(require_totp: string[], by: Person): Promise<void> {
+  const answer = await service.call('PUT', `/api/admin/tenants/${clinic.id}`, {
+    token: by.token,
+    body: { settings: { require_totp } },
+  })
+  if (answer.status !== 200) throw new Error(`the settings were refused: ${answer.status}`)
+}
+
+const me = (token: string, at = service) => at.call('GET', '/api/users/me', { token })
+const statusOf = async (answer: Promise<Answer>) => (await answer).status
+
+describe('a sign-in without the factor', () => {
+  let person: Person
+  let tokens: { access_token: string; refresh_token: string; enrolment_required: boolean }
+
+  beforeEach(async () => {
+    person = await newColleague(service, clinic)
+    tokens = (await login(service, person)).body
+  })
+
+  test('says that it must be set up', async () => {
+    expect(tokens.enrolment_required).toBe(true)
+    const nurse = await login(service, clinic.people.nurse)
+    expect(nurse.body.enrolment_required).toBe(false)
+    expect(await statusOf(me(nurse.body.access_token))).toBe(200)
+  })
+
+  test('may look at the profile, set the factor up, and sign out', async () => {
+    const { access_token: token } = tokens
+    for (const path of ['/api/auth/me', '/api/users/me'])
+      expect(await statusOf(service.call('GET', path, { token }))).toBe(200)
+    await offered(service, token)
+    expect((await enable(service, token, '000000')).body.code).toBe('wrong_code')
+    expect(await statusOf(service.call('POST', '/api/auth/logout', { token }))).toBe(200)
+    expect(await statusOf(me(token))).toBe(401)
+  })
+
+  test('may do nothing else, on any node', async () => {
+    const open = new Set([
+      '/api/auth/me',
+      '/api/users/me',
+      '/api/auth/totp/setup',
+      '/api/auth/totp/enable',
+      '/api/auth/logout',
+    ])
+    const closed = service.app.operations.filter(
+      ({ access, path }) => access.roles !== null && !open.has(path),
+    )
+    expect(closed.length).toBeGreaterThan(20)
+    for (const at of [service, node])
+      for (const { method, path } of closed) {
+        const answer = await at.call(method, path.replaceAll(/\{\w+\}/g, '1'), {
+          token: tokens.access_token,
+          ...(method === 'GET' ? {} : { body: {} }),
+        })
+        expect([method, path, answer.status, answer.body.code]).toEqual([
+          method,
+          path,
+          403,
+          'enrolment_required',
+        ])
+      }
+  })
+
+  test('stays so after a refresh', async () => {
+    const next = await refresh(service, tokens.refresh_token)
+    expect(next).toMatchObject({ status: 200, body: { enrolment_required: true } })
+    const answer = await service.call('GET', '/api/preferences', { token: next.body.access_token })
+    expect(answer).toMatchObject({ status: 403, body: { code: 'enrolment_required' } })
+  })
+
+  test('is whole at once when the factor is enabled, on this node and the other', async () => {
+    const token = tokens.access_token
+    const preferences = (at: Service) => statusOf(at.call('GET', '/api/preferences', { token }))
+    expect(await preferences(node)).toBe(403)
+    await enrol(service, token)
+    expect(await preferences(service)).toBe(200)
+    expect(
+      await eventually(
+        () => preferences(node),
+        (status) => status === 200,
+        1_000,
+      ),
+    ).toBe(200)
+    expect((await me(token)).body.totp_enabled).toBe(true)
+    const next = await refresh(service, tokens.refresh_token)
+    expect(next.body.enrolment_required).toBe(false)
+  })
+
+  test('makes the other sessions of the user whole too', async () => {
+    const other = await login(service, person)
+    await enrol(service, tokens.access_token)
+    const token = other.body.access_token
+    expect(await statusOf(service.call('GET', '/api/preferences', { token }))).toBe(200)
+  })
+})
+
+describe('whoever has it', () => {
+  test('is asked for the code as usual, and gets a whole session', async () => {
+    const person = await newColleague(service, clinic)
+    const { secret } = await enrol(service, person.token)
+    expect((await login(service, person)).body.code).toBe('totp_required')
+    const entered = await login(service, person, { totp_code: codeOf(service, secret) })
+    expect(entered).toMatchObject({ status: 200, body: { enrolment_required: false } })
+  })
+
+  test('cannot take it off while it is demanded of their role', async () => {
+    const person = await newColleague(service, clinic)
+    await enrol(service, person.token)
+    const disable = () =>
+      service.call('POST', '/api/auth/totp/disable', {
+        token: person.token,
+        body: { password: PASSWORD },
+      })
+    expect(await disable()).toMatchObject({ status: 409, body: { code: 'totp_demanded' } })
+    expect((await me(person.token)).body.totp_enabled).toBe(true)
+    await demand([], clinic.people.admin)
+    expect((await disable()).status).toBe(200)
+    await demand(['doctor', 'auditor'], clinic.people.admin)
+  })
+
+  test('may take it off where it is demanded of other roles only', async () => {
+    const nurse = await newColleague(service, clinic, 'nurse')
+    await enrol(service, nurse.token)
+    const answer = await service.call('POST', '/api/auth/totp/disable', {
+      token: nurse.token,
+      body: { password: PASSWORD },
+    })
+    expect(answer.status).toBe(200)
+  })
+
+  test('must set it up again after an admin took it away, from the next sign-in on', async () => {
+    const person = await newColleague(service, clinic)
+    await enrol(service, person.token)
+    service.clock.advance(STEP)
+    await service.call('DELETE', `/api/admin/users/${person.id}/totp`, {
+      token: clinic.people.admin.token,
+    })
+    expect((await login(service, person)).body.enrolment_required).toBe(true)
+  })
+})
+
+test('demands on a role that does not exist are refused', async () => {
+  const answer = await service.call('PUT', `/api/admin/tenants/${clinic.id}`, {
+    token: clinic.people.admin.token,
+    body: { settings: { require_totp: ['surgeon'] } },
+  })
+  expect(answer.status).toBe(422)
+})

@@ -1,0 +1,53 @@
+/** People who set up a second factor, and sign in with it. */
+import { codeOf } from '../support/accounts.ts'
+import { PASSWORD, type Person } from '../support/clinics.ts'
+import type { Answer, Service } from '../support/service.ts'
+
+/** One time step of a code. */
+export const STEP = 30_000
+
+export interface Enrolled {
+  secret: string
+  recovery: string[]
+}
+
+/** Moves the clock to the beginning of a time step, so that the test ends within it. */
+export function alignClock(service: Service): void {
+  service.clock.advance(STEP - (service.clock.now() % STEP) + 1_000)
+}
+
+/** Answers the secret that is offered. @throws Error when none is */
+export async function offered(service: Service, token: string): Promise<string> {
+  const answer = await service.call('POST', '/api/auth/totp/setup', { token })
+  if (answer.status !== 200) throw new Error(`setup answered ${answer.status}`)
+  return answer.body.secret
+}
+
+export function enable(service: Service, token: string, code: string): Promise<Answer> {
+  return service.call('POST', '/api/auth/totp/enable', { token, body: { code } })
+}
+
+/** Enrols; the clock then stands in the next time step, whose code is not used yet. */
+export async function enrol(service: Service, token: string): Promise<Enrolled> {
+  const secret = await offered(service, token)
+  const answer = await enable(service, token, codeOf(service, secret))
+  if (answer.status !== 200) throw new Error(`enable answered ${answer.status}`)
+  service.clock.advance(STEP)
+  return { secret, recovery: answer.body.recovery_codes }
+}
+
+/** Tries to sign a user of the clinic in, `from` an address where a proxy is trusted. */
+export function login(
+  service: Service,
+  { email }: Pick<Person, 'email'>,
+  {
+    from,
+    ...fields
+  }: { totp_code?: string | null; password?: string; from?: string; subdomain?: string } = {},
+): Promise<Answer> {
+  const subdomain = /@(.*)\.test$/.exec(email)?.[1] ?? ''
+  return service.call('POST', '/api/auth/login', {
+    body: { email, password: PASSWORD, subdomain, ...fields },
+    ...(from ? { headers: { 'x-forwarded-for': from } } : {}),
+  })
+}

@@ -1,0 +1,162 @@
+/** Setting a second factor up: what is offered, and what enabling it takes and gives. */
+import { URI } from 'otpauth'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { newColleague } from '../sessions/users.ts'
+import { codeOf } from '../support/accounts.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { alignClock, enable, enrol, login, offered, STEP } from './enrol.ts'
+
+let service: Service
+let clinic: Clinic
+let person: Person
+
+beforeAll(async () => {
+  service = await openService()
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+beforeEach(async () => {
+  person = await newColleague(service, clinic)
+  alignClock(service)
+})
+
+const setUp = () => service.call('POST', '/api/auth/totp/setup', { token: person.token })
+const profile = async () =>
+  (await service.call('GET', '/api/users/me', { token: person.token })).body
+
+describe('what is offered', () => {
+  test('is a secret of 160 bits in base32, and a URL that holds all that an app needs', async () => {
+    const { status, body } = await setUp()
+    expect(status).toBe(200)
+    expect(body.secret).toMatch(/^[A-Z2-7]{32}$/)
+    const app = URI.parse(body.otpauth_url)
+    expect(app).toMatchObject({
+      issuer: 'Wardkeep',
+      label: person.email,
+      algorithm: 'SHA1',
+      digits: 6,
+      period: 30,
+    })
+    expect(app.secret.base32).toBe(body.secret)
+  })
+
+  test('comes as an image too: one SVG element, closed, without anything that runs', async () => {
+    const { qr_svg: svg } = (await setUp()).body
+    expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"[^<>]*>.*<\/svg>$/s)
+    expect(svg).not.toMatch(/<script|\bon\w+=|href/i)
+    expect(elementsLeftOpen(svg)).toEqual([])
+  })
+
+  test('asks nothing of anyone yet', async () => {
+    await setUp()
+    expect(await profile()).toMatchObject({ totp_enabled: false })
+    expect((await login(service, person)).status).toBe(200)
+  })
+
+  test('is another secret each time, and only the last one counts', async () => {
+    const first = await offered(service, person.token)
+    const second = await offered(service, person.token)
+    expect(second).not.toBe(first)
+    const refused = await enable(service, person.token, codeOf(service, first))
+    expect(refused).toMatchObject({ status: 403, body: { code: 'wrong_code' } })
+    expect((await enable(service, person.token, codeOf(service, second))).status).toBe(200)
+  })
+})
+
+describe('enabling', () => {
+  test('answers ten recovery codes, all different', async () => {
+    const { recovery } = await enrol(service, person.token)
+    expect(new Set(recovery).size).toBe(10)
+    for (const code of recovery) expect(code).toMatch(/^[a-z2-9]{4}-[a-z2-9]{4}-[a-z2-9]{4}$/)
+  })
+
+  test('shows in the profile, in the answer to an admin and in the journal at once', async () => {
+    expect(await profile()).toMatchObject({ totp_enabled: false })
+    await enrol(service, person.token)
+    expect(await profile()).toMatchObject({ totp_enabled: true })
+    const seen = await service.call('GET', `/api/admin/users/${person.id}`, {
+      token: clinic.people.admin.token,
+    })
+    expect(seen.body).toMatchObject({ totp_enabled: true })
+    expect(await journaled()).toEqual(['auth.totp_enabled'])
+  })
+
+  test('needs a code of now', async () => {
+    const secret = await offered(service, person.token)
+    for (const code of ['000000', '12345', 'abcdef', codeOf(service, secret, -3)]) {
+      const answer = await enable(service, person.token, code)
+      expect(answer).toMatchObject({ status: 403, body: { code: 'wrong_code' } })
+    }
+    expect(await profile()).toMatchObject({ totp_enabled: false })
+    expect(await journaled()).toEqual([])
+  })
+
+  test('takes the code with spaces in it, as apps show it', async () => {
+    const code = codeOf(service, await offered(service, person.token))
+    const spaced = ` ${code.slice(0, 3)} ${code.slice(3)} `
+    expect((await enable(service, person.token, spaced)).status).toBe(200)
+  })
+
+  test('is refused where nothing was set up', async () => {
+    expect(await enable(service, person.token, '123456')).toMatchObject({
+      status: 409,
+      body: { code: 'totp_not_set_up' },
+    })
+  })
+
+  test('happens once, of sixteen at once too', async () => {
+    const code = codeOf(service, await offered(service, person.token))
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, () => enable(service, person.token, code)),
+    )
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1)
+    expect(statuses.filter((status) => status === 409)).toHaveLength(15)
+    const kept = await service.database.sql('select 1 from recovery_codes where user_id = $1', [
+      person.id,
+    ])
+    expect(kept).toHaveLength(10)
+    expect(await journaled()).toEqual(['auth.totp_enabled'])
+  })
+
+  test('stands: neither a new secret nor a new code is taken after it', async () => {
+    const { secret } = await enrol(service, person.token)
+    expect(await setUp()).toMatchObject({ status: 409, body: { code: 'totp_enabled' } })
+    const again = await enable(service, person.token, codeOf(service, secret))
+    expect(again).toMatchObject({ status: 409, body: { code: 'totp_enabled' } })
+    expect((await login(service, person, { totp_code: codeOf(service, secret) })).status).toBe(200)
+  })
+
+  test('slows down who guesses at the code, for a while', async () => {
+    const secret = await offered(service, person.token)
+    for (let guess = 0; guess < 5; guess += 1)
+      expect((await enable(service, person.token, '000000')).status).toBe(403)
+    const refused = await enable(service, person.token, codeOf(service, secret))
+    expect(refused.status).toBe(429)
+    const wait = Number(refused.headers['retry-after'])
+    expect(wait).toBeGreaterThan(0)
+    service.clock.advance(Math.max(wait * 1000, STEP))
+    expect((await enable(service, person.token, codeOf(service, secret))).status).toBe(200)
+  })
+})
+
+async function journaled(): Promise<unknown[]> {
+  const entries = await service.database.sql(
+    `select action from journal where action like 'auth.totp%' and resource_id = $1`,
+    [String(person.id)],
+  )
+  return entries.map(({ action }) => action)
+}
+
+/** The elements of an XML text that are not closed in their order. */
+function elementsLeftOpen(xml: string): string[] {
+  const open: string[] = []
+  for (const [, closes, name = '', empty] of xml.matchAll(/<(\/?)([a-z]+)[^<>]*?(\/?)>/g)) {
+    if (empty) continue
+    if (!closes) open.push(name)
+    else if (open.at(-1) === name) open.pop()
+    else open.push(`/${name}`)
+  }
+  return open
+}

@@ -1,0 +1,173 @@
+/** Taking a second factor away: one's own with the password, another's as their administrator. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { atOnce, tally } from '../races/race.ts'
+import { newColleague } from '../sessions/users.ts'
+import { codeOf } from '../support/accounts.ts'
+import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { alignClock, type Enrolled, enrol, login, STEP } from './enrol.ts'
+
+let service: Service
+let root: Person
+let north: Clinic
+let south: Clinic
+let person: Person
+let factor: Enrolled
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+  alignClock(service)
+})
+
+beforeEach(async () => {
+  person = await newColleague(service, north)
+  factor = await enrol(service, person.token)
+})
+
+const disable = (password: string, token = person.token) =>
+  service.call('POST', '/api/auth/totp/disable', { token, body: { password } })
+const removeFor = (id: number, token: string) =>
+  service.call('DELETE', `/api/admin/users/${id}/totp`, { token })
+const isEnabled = async () =>
+  (await service.call('GET', '/api/users/me', { token: person.token })).body.totp_enabled
+
+async function journaled(): Promise<unknown[]> {
+  return service.database.sql(
+    `select user_id, tenant_id from journal where action = 'auth.totp_disabled' and resource_id = $1`,
+    [String(person.id)],
+  )
+}
+
+async function kept(): Promise<unknown> {
+  const [counts] = await service.database.sql(
+    `select (select count(*)::int from second_factors where user_id = $1) as factors,
+       (select count(*)::int from recovery_codes where user_id = $1) as codes`,
+    [person.id],
+  )
+  return counts
+}
+
+describe('disabling', () => {
+  test('takes it away with the recovery codes, and says so at once', async () => {
+    expect((await disable(PASSWORD)).status).toBe(200)
+    expect(await isEnabled()).toBe(false)
+    expect(await kept()).toEqual({ factors: 0, codes: 0 })
+    expect((await login(service, person)).status).toBe(200)
+    expect(await journaled()).toEqual([{ user_id: person.id, tenant_id: north.id }])
+  })
+
+  test('needs the password', async () => {
+    const answer = await disable('wrong-Horse-9')
+    expect(answer).toMatchObject({ status: 403, body: { code: 'wrong_password' } })
+    expect(await isEnabled()).toBe(true)
+    expect(await journaled()).toEqual([])
+  })
+
+  test('slows down who guesses at the password, together with changes of the password', async () => {
+    for (const wrong of ['a', 'b', 'c']) expect((await disable(wrong)).status).toBe(403)
+    for (const wrong of ['d', 'e']) expect((await changePassword(wrong)).status).toBe(403)
+    for (const refused of [await disable(PASSWORD), await changePassword(PASSWORD)]) {
+      expect(refused.status).toBe(429)
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    }
+    // Another user of the same address does not wait.
+    const other = await newColleague(service, north)
+    expect((await disable('wrong-Horse-9', other.token)).status).toBe(403)
+    service.clock.advance(5_000)
+    expect((await disable(PASSWORD)).status).toBe(200)
+  })
+
+  test('lets another secret be set up, and the old one is good for nothing', async () => {
+    await disable(PASSWORD)
+    const next = await enrol(service, person.token)
+    expect(next.secret).not.toBe(factor.secret)
+    const codes = [codeOf(service, factor.secret), factor.recovery[0] ?? '']
+    for (const totp_code of codes)
+      expect((await login(service, person, { totp_code })).status).toBe(401)
+    const totp_code = codeOf(service, next.secret)
+    expect((await login(service, person, { totp_code })).status).toBe(200)
+  })
+
+  test('what was never enabled changes nothing', async () => {
+    const other = await newColleague(service, north)
+    expect((await disable(PASSWORD, other.token)).status).toBe(200)
+    const entries = await service.database.sql(
+      `select 1 from journal where action = 'auth.totp_disabled' and resource_id = $1`,
+      [String(other.id)],
+    )
+    expect(entries).toEqual([])
+  })
+
+  test('at the same time as sixteen sign-ins ends in one order or the other', async () => {
+    service.clock.advance(STEP)
+    const totp_code = codeOf(service, factor.secret)
+    const signingIn = atOnce(() => login(service, person, { totp_code }))
+    const disabled = await disable(PASSWORD)
+    expect(disabled.status).toBe(200)
+    for (const status of Object.keys(tally(await signingIn)))
+      expect(['200', '401', '429']).toContain(status)
+    expect(await kept()).toEqual({ factors: 0, codes: 0 })
+  })
+
+  function changePassword(current_password: string) {
+    return service.call('PUT', '/api/users/me/password', {
+      token: person.token,
+      body: { current_password, new_password: 'other-Horse-77' },
+    })
+  }
+})
+
+describe("taking another's away", () => {
+  test('is for an admin of the tenant', async () => {
+    expect((await removeFor(person.id, north.people.admin.token)).status).toBe(204)
+    expect(await isEnabled()).toBe(false)
+    expect(await kept()).toEqual({ factors: 0, codes: 0 })
+    expect(await journaled()).toEqual([{ user_id: north.people.admin.id, tenant_id: north.id }])
+    expect((await login(service, person)).status).toBe(200)
+  })
+
+  test('is for a superadmin in any tenant', async () => {
+    expect((await removeFor(person.id, root.token)).status).toBe(204)
+    expect(await isEnabled()).toBe(false)
+    expect(await journaled()).toEqual([{ user_id: root.id, tenant_id: north.id }])
+  })
+
+  test('is nothing for the admin of another tenant, who is not told of the user', async () => {
+    expect((await removeFor(person.id, south.people.admin.token)).status).toBe(404)
+    expect((await removeFor(9_999_999, south.people.admin.token)).status).toBe(404)
+    expect(await isEnabled()).toBe(true)
+  })
+
+  test.each(['doctor', 'nurse', 'receptionist', 'auditor'] as const)(
+    'is refused to a %s',
+    async (role) => {
+      expect((await removeFor(person.id, north.people[role].token)).status).toBe(403)
+      expect(await isEnabled()).toBe(true)
+    },
+  )
+
+  test("an admin cannot take a superadmin's away, not even in the same tenant", async () => {
+    const operator = await service.call('POST', '/api/admin/users', {
+      token: root.token,
+      body: {
+        email: 'operator@north.test',
+        password: PASSWORD,
+        full_name: 'Operator',
+        role: 'superadmin',
+        tenant_id: north.id,
+      },
+    })
+    expect(operator.status).toBe(201)
+    const answer = await removeFor(operator.body.id, north.people.admin.token)
+    expect(answer).toMatchObject({ status: 403, body: { code: 'superadmin_required' } })
+  })
+
+  test('again changes nothing', async () => {
+    await removeFor(person.id, north.people.admin.token)
+    expect((await removeFor(person.id, north.people.admin.token)).status).toBe(204)
+    expect(await journaled()).toHaveLength(1)
+  })
+})
