@@ -1,6 +1,7 @@
 /** Sign-ins in flight while the account changes: what the change ends does not start anew. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fresh, newColleague, newPerson, refresh, standing } from '../sessions/users.ts'
+import { forgive } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
 import { atOnce } from './race.ts'
@@ -89,7 +90,7 @@ async function during(
   change: () => Promise<Answer>,
 ): Promise<Answer[]> {
   // What the rounds before have failed must not make this one wait.
-  await service.database.sql('delete from throttles')
+  await forgive(service)
   const login = () =>
     service.call('POST', '/api/auth/login', { body: { email, password: PASSWORD, subdomain } })
   const before = atOnce(login, head)
