@@ -1,0 +1,121 @@
+/** Guesses from one address at many accounts; and whose address it is behind proxies. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { tally } from '../races/race.ts'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { attempt, guessUntilRefused, makePeople, makeSomeone, WRONG } from './people.ts'
+
+let service: Service
+let clinic: Clinic
+let tests = 0
+let address: string
+
+beforeAll(async () => {
+  service = await openService({ config: { TRUSTED_PROXIES: 1 } })
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+beforeEach(() => {
+  tests += 1
+  address = `198.51.100.${tests}`
+})
+
+let guessed = 0
+/** A guess at an account that nobody has guessed at. */
+function guess(from = address, at = service) {
+  guessed += 1
+  return attempt(at, { email: `person-${guessed}@north.test`, password: WRONG, from })
+}
+
+describe('guesses at many accounts from one address', () => {
+  test('are slowed after twenty, a little more each time, a minute at the most', async () => {
+    let { guesses, wait } = await guessUntilRefused(guess)
+    expect({ guesses, wait }).toEqual({ guesses: 20, wait: 2 })
+    const waits: number[] = []
+    for (let round = 0; round < 7; round += 1) {
+      service.clock.advance(wait * 1000)
+      expect((await guess()).status).toBe(401)
+      wait = Number((await guess()).headers['retry-after'])
+      waits.push(wait)
+    }
+    expect(waits).toEqual([4, 8, 16, 32, 60, 60, 60])
+  })
+
+  test('make nobody wait who is elsewhere', async () => {
+    await guessUntilRefused(guess)
+    const { email } = await makeSomeone(service, clinic)
+    expect((await attempt(service, { email, from: '192.0.2.1' })).status).toBe(200)
+  })
+
+  test('are not cleared by a right sign-in in between', async () => {
+    const { email } = await makeSomeone(service, clinic)
+    for (let times = 0; times < 4; times += 1) {
+      for (let more = 0; more < 5; more += 1) expect((await guess()).status).toBe(401)
+      const entered = await attempt(service, { email, from: address })
+      expect(entered.status).toBe(times < 3 ? 200 : 429)
+    }
+  })
+})
+
+test('two hundred users who sign in rightly from one address in a minute are not slowed', async () => {
+  // With the limits as they are when nothing is configured.
+  const { AUTH_RATE_LIMIT_PER_MINUTE, RATE_LIMIT_PER_MINUTE } = readConfig({})
+  const node = await openService({
+    database: service.database,
+    config: { TRUSTED_PROXIES: 1, AUTH_RATE_LIMIT_PER_MINUTE, RATE_LIMIT_PER_MINUTE },
+  })
+  const people = await makePeople(service, clinic, 200)
+  const answers = await Promise.all(
+    people.map(({ email }) => attempt(node, { email, from: address })),
+  )
+  expect(tally(answers)).toEqual({ 200: 200 })
+  // Nor are those who mistype once and then get it right, a few at a time.
+  for (const { email } of people.slice(0, 15)) {
+    expect((await attempt(node, { email, password: WRONG, from: address })).status).toBe(401)
+    expect((await attempt(node, { email, from: address })).status).toBe(200)
+  }
+})
+
+describe('behind proxies', () => {
+  /** The address that a sign-in with the header is seen to come from. */
+  async function seenFrom(hops: number, forwarded: string): Promise<unknown> {
+    const node = await openService({
+      database: service.database,
+      config: { TRUSTED_PROXIES: hops },
+    })
+    const { email, id } = await makeSomeone(service, clinic)
+    expect((await attempt(node, { email, from: forwarded })).status).toBe(200)
+    const [session] = await service.database.sql('select ip from sessions where user_id = $1', [id])
+    await node.close()
+    return session?.ip
+  }
+
+  test.each([
+    [0, '192.0.2.7', '127.0.0.1'],
+    [0, '192.0.2.7, 192.0.2.8', '127.0.0.1'],
+    [1, '192.0.2.7', '192.0.2.7'],
+    [1, '192.0.2.6, 192.0.2.7', '192.0.2.7'],
+    [1, '10.0.0.1, 127.0.0.1, 192.0.2.7', '192.0.2.7'],
+    [2, '192.0.2.7, 192.0.2.8', '192.0.2.7'],
+    [2, '192.0.2.6, 192.0.2.7, 192.0.2.8', '192.0.2.7'],
+    [2, '192.0.2.7', '192.0.2.7'],
+  ])('%i hops are believed, of "%s" it is %s', async (hops, forwarded, ip) => {
+    expect(await seenFrom(hops, forwarded)).toBe(ip)
+  })
+
+  test('a header that claims another address each time frees nobody', async () => {
+    const node = await openService({ database: service.database, config: { TRUSTED_PROXIES: 0 } })
+    let claimed = 0
+    const spoofed = () => {
+      claimed += 1
+      return guess(`192.0.2.${claimed}`, node)
+    }
+    expect((await guessUntilRefused(spoofed)).guesses).toBe(20)
+    const beyond = () => {
+      claimed += 1
+      return guess(`192.0.2.${claimed}, ${address}`)
+    }
+    expect((await guessUntilRefused(beyond)).guesses).toBe(20)
+  })
+})

@@ -1,0 +1,84 @@
+/** An address that the owner has signed in from counts for itself: strangers elsewhere do not slow it. */
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { attempt, guessUntilRefused, makeSomeone, type Someone, WRONG } from './people.ts'
+
+let service: Service
+let clinic: Clinic
+let owner: Someone
+let tests = 0
+let home: string
+let stranger: string
+
+beforeAll(async () => {
+  service = await openService({ config: { TRUSTED_PROXIES: 1 } })
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+beforeEach(async () => {
+  owner = await makeSomeone(service, clinic)
+  tests += 1
+  home = `198.51.100.${tests}`
+  stranger = `203.0.113.${tests}`
+  expect((await enter(home)).status).toBe(200)
+})
+
+const enter = (from: string) => attempt(service, { email: owner.email, from })
+const guess = (from: string, email = owner.email) =>
+  attempt(service, { email, password: WRONG, from })
+
+test('guesses of a stranger elsewhere make the stranger wait, and not the owner', async () => {
+  for (let round = 0; round < 6; round += 1) {
+    const { wait } = await guessUntilRefused(() => guess(stranger))
+    expect((await enter(home)).status).toBe(200)
+    service.clock.advance(wait * 1000)
+  }
+})
+
+test("the owner's sign-in does not clear the stranger's count", async () => {
+  await guessUntilRefused(() => guess(stranger))
+  expect((await enter(home)).status).toBe(200)
+  expect((await guess(stranger)).status).toBe(429)
+})
+
+test('guesses from the known address are slowed like any', async () => {
+  expect((await guessUntilRefused(() => guess(home))).guesses).toBe(5)
+  expect((await enter(home)).status).toBe(429)
+  // Elsewhere they have not been counted.
+  expect((await enter(stranger)).status).toBe(200)
+})
+
+test('a stranger who knows the address cannot spell the count of it', async () => {
+  for (const email of [
+    `${owner.email}/${home}`,
+    `${home}/${owner.email}`,
+    `/${home}/${owner.email}`,
+    `${clinic.id}/${home}/${owner.email}`,
+  ])
+    for (let times = 0; times < 5; times += 1) await guess(stranger, email)
+  service.clock.advance(60_000)
+  expect((await enter(home)).status).toBe(200)
+})
+
+test('an address is known for thirty days after a sign-in', async () => {
+  const day = 24 * 60 * 60 * 1000
+  service.clock.advance(29 * day)
+  await guessUntilRefused(() => guess(stranger))
+  expect((await enter(home)).status).toBe(200)
+  service.clock.advance(31 * day)
+  await guessUntilRefused(() => guess(stranger))
+  expect((await enter(home)).status).toBe(429)
+})
+
+test('a sign-in that failed makes no address known', async () => {
+  await guess(stranger)
+  await guessUntilRefused(() => guess('192.0.2.9'))
+  expect((await guess(stranger)).status).toBe(429)
+})
+
+test("an address that is known for one account is not for another's", async () => {
+  const other = await makeSomeone(service, clinic)
+  await guessUntilRefused(() => guess(stranger, other.email))
+  expect((await attempt(service, { email: other.email, from: home })).status).toBe(429)
+})
