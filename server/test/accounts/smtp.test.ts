@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService } from '../support/service.ts'
-import { openSmtp } from '../support/smtp.ts'
+import { type Accepted, openSmtp } from '../support/smtp.ts'
 import {
   askForLink,
   login,
@@ -31,7 +31,7 @@ async function openMailing(extra: object = {}) {
 }
 
 /** The token in the link of a mail, which must be the same in both of its readings. */
-function tokenIn({ mail }: { mail: { text?: string; html?: string } }, page: string): string {
+function tokenIn({ mail }: Accepted, page: string): string {
   const link = new RegExp(`http://wardkeep\\.test/${page}\\?token=([^\\s"<]+)`, 'g')
   const tokens = [mail.text, mail.html].map((part = '') => [
     ...new Set([...part.matchAll(link)].map(([, token]) => token)),

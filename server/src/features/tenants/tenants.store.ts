@@ -135,12 +135,15 @@ export function findPlatformTenant(tx: TenantTx): Promise<Tenant | undefined> {
   return living(tx).select(COLUMNS).where('is_platform', '=', true).executeTakeFirst()
 }
 
-/** Marks the tenants deleted before `before`: they cannot be put back any more. Answers their ids. */
+/**
+ * Marks the tenants deleted before `before`: they cannot be put back any more. Answers their ids, and
+ * those whose purge was begun earlier.
+ */
 export async function startPurges(tx: TenantTx, before: string): Promise<number[]> {
   const rows = await tx.db
     .updateTable('tenants')
     .set({ purge_started_at: sql`coalesce(purge_started_at, now())` })
-    .where('deleted_at', '<', before)
+    .where((or) => or.or([or('deleted_at', '<', before), or('purge_started_at', 'is not', null)]))
     .returning('id')
     .execute()
   return rows.map((row) => row.id)

@@ -1,0 +1,106 @@
+/** How long an answer takes does not tell whether there is such an account. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { type Answer, openService, type Service } from '../support/service.ts'
+import { compare } from './compare.ts'
+import { idle, newTenant, PROXIED, post, register } from './people.ts'
+
+const CALLS = 200
+const WARM_UP = 20
+
+let service: Service
+let tenant: { id: number; subdomain: string }
+
+beforeAll(async () => {
+  // The real cost of a hash: a sign-in that skips it for want of an account must be seen.
+  const config = { ...PROXIED, PASSWORD_MEMORY_KIB: 19_456, PASSWORD_PASSES: 2 }
+  service = await openService({ config })
+  tenant = await newTenant(service, (await superadmin(service)).token, { registration: 'open' })
+  const { id } = await register(service, tenant.subdomain)
+  await service.database.sql(
+    `insert into users (tenant_id, email, full_name, role, password_hash)
+     select tenant_id, 'known-' || n || '@timing.test', full_name, role, password_hash
+     from users, generate_series(1, $2) n where id = $1`,
+    [id, CALLS + WARM_UP],
+  )
+  await until('the jobs are done', () => idle(service))
+}, 60_000)
+
+/** Calls for as many known as unknown accounts, in an order by chance; each account once. */
+async function measure(call: (email: string) => Promise<Answer>, ...statuses: number[]) {
+  const durations: Record<'known' | 'nobody', number[]> = { known: [], nobody: [] }
+  for (let n = 1; n <= CALLS + WARM_UP; n += 1) {
+    const pair =
+      Math.random() < 0.5 ? (['known', 'nobody'] as const) : (['nobody', 'known'] as const)
+    for (const kind of pair) {
+      const start = performance.now()
+      const answer = await call(`${kind}-${n}@timing.test`)
+      const ms = performance.now() - start
+      expect(statuses).toContain(answer.status)
+      if (n > WARM_UP) durations[kind].push(ms)
+    }
+  }
+  expect([durations.known.length, durations.nobody.length]).toEqual([CALLS, CALLS])
+  return compare(durations.known, durations.nobody)
+}
+
+describe.each(['request-reset', 'resend-verification'])('%s', (path) => {
+  test('takes the same time for an account and for none', { timeout: 120_000 }, async () => {
+    const ask = (email: string) =>
+      post(service, `/api/auth/${path}`, { body: { email, subdomain: tenant.subdomain } })
+    const comparison = await measure(ask, 202)
+    expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
+    await until('the jobs are done', () => idle(service), 60_000)
+    // Links were truly sent, so there was a difference to hide.
+    const purpose = path === 'request-reset' ? 'reset_password' : 'verify_email'
+    const sent = await service.database.sql(
+      `select count(*)::int as count from account_tokens where purpose = $1 and email like 'known-%'`,
+      [purpose],
+    )
+    expect(sent).toEqual([{ count: CALLS + WARM_UP }])
+  })
+})
+
+test('signing in takes the same time for a wrong password and for no account', {
+  timeout: 120_000,
+}, async () => {
+  const { subdomain } = tenant
+  const guess = (email: string) =>
+    post(service, '/api/auth/login', { body: { email, password: 'a-wrong-Guess-1', subdomain } })
+  const comparison = await measure(guess, 401)
+  expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
+})
+
+describe('the measure', () => {
+  /** Durations as a busy machine has them: most alike, some far longer. */
+  const busy = (mean: number) =>
+    Array.from(
+      { length: CALLS },
+      () => mean * (0.8 + 0.4 * Math.random()) * (Math.random() < 0.1 ? 5 : 1),
+    )
+
+  test('sees a difference of a third through the noise', () => {
+    expect(compare(busy(3), busy(4)).differ).toBe(true)
+    expect(compare(busy(4), busy(3)).differ).toBe(true)
+  })
+
+  test('sees none between series of one kind', () => {
+    for (let round = 0; round < 50; round += 1) expect(compare(busy(3), busy(3)).differ).toBe(false)
+    const flat = Array.from({ length: CALLS }, () => 1)
+    expect(compare(flat, flat)).toMatchObject({ z: 0, differ: false })
+  })
+
+  test('sees the work of the service that one call does and the other does not', {
+    timeout: 120_000,
+  }, async () => {
+    // Without a password the input is refused before any is checked.
+    const guess = (email: string) => {
+      const password = email.startsWith('known') ? 'a-wrong-Guess-1' : ''
+      const body = { email, password, subdomain: tenant.subdomain }
+      return post(service, '/api/auth/login', { body })
+    }
+    const comparison = await measure(guess, 401, 422)
+    expect(comparison.differ).toBe(true)
+  })
+})

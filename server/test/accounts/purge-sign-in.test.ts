@@ -1,0 +1,124 @@
+/** What sign-in no longer needs is deleted once it is over, and nothing before. */
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { purge } from '../../src/features/auth/auth.jobs.ts'
+import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { newColleague, refresh, standing } from '../sessions/users.ts'
+import { mailedToken } from '../support/accounts.ts'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { askForLink, login, PROXIED, register, resetPassword, verifyEmail } from './people.ts'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+
+beforeAll(async () => {
+  service = await openService({ config: PROXIED })
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+})
+
+// Their session ends with the clock that tests advance.
+beforeEach(async () => {
+  const tokens = await signIn(service, { ...clinic.people.admin, subdomain: 'north' })
+  clinic.people.admin.token = tokens.access_token
+})
+
+const run = (signal = new AbortController().signal) => purge(service.app.db, service.clock, signal)
+
+async function count(table: string, where = 'true', values: unknown[] = []): Promise<number> {
+  const [row] = await service.database.sql<{ count: number }>(
+    `select count(*)::int as count from ${table} where ${where}`,
+    values,
+  )
+  return row?.count ?? Number.NaN
+}
+
+test('links go when their time is over, each kind at its own', async () => {
+  const tenant = { token: root.token, body: { settings: { registration: 'open' } } }
+  await service.call('PUT', `/api/admin/tenants/${clinic.id}`, tenant)
+  const { id, email } = await register(service, 'north')
+  const toVerify = await mailedToken(service, email, 'verify-email')
+  await askForLink(service, 'request-reset', email, 'north')
+  const toReset = await mailedToken(service, email, 'reset-password')
+  const purposes = async () =>
+    (
+      await service.database.sql<{ purpose: string }>(
+        'select purpose from account_tokens where user_id = $1 order by purpose',
+        [id],
+      )
+    ).map(({ purpose }) => purpose)
+  await run()
+  expect(await purposes()).toEqual(['reset_password', 'verify_email'])
+  service.clock.advance(HOUR + MINUTE)
+  await run()
+  expect(await purposes()).toEqual(['verify_email'])
+  expect((await resetPassword(service, toReset)).status).toBe(400)
+  expect((await verifyEmail(service, toVerify)).status).toBe(200)
+})
+
+test('sessions that live stay, those that ended go after a month', async () => {
+  const living = await newColleague(service, clinic)
+  const ended = await newColleague(service, clinic)
+  await service.call('POST', '/api/auth/logout', {
+    token: ended.token,
+    body: { refresh_token: ended.refresh },
+  })
+  const of = ({ id }: Person) => count('sessions', 'user_id = $1', [id])
+  await run()
+  expect([await of(living), await of(ended)]).toEqual([1, 1])
+  expect(await standing(service, living.token)).toBe(200)
+  let latest = living.refresh
+  for (let week = 0; week < 5; week += 1) {
+    service.clock.advance(7 * DAY)
+    latest = (await refresh(service, latest)).body.refresh_token
+    await run()
+  }
+  expect([await of(living), await of(ended)]).toEqual([1, 0])
+  const again = await refresh(service, latest)
+  expect(again.status).toBe(200)
+  service.clock.advance(121 * DAY)
+  await run()
+  expect(await of(living)).toBe(0)
+  expect(await count('refresh_tokens', 'tenant_id = $1', [clinic.id])).toBe(0)
+})
+
+test('spent refresh tokens go when they could no longer be used', async () => {
+  const person = await newColleague(service, clinic)
+  const tokens = () =>
+    count('refresh_tokens', 'session_id in (select id from sessions where user_id = $1)', [
+      person.id,
+    ])
+  service.clock.advance(10 * DAY)
+  const { body } = await refresh(service, person.refresh)
+  expect(await tokens()).toBe(2)
+  service.clock.advance(5 * DAY)
+  await run()
+  expect(await tokens()).toBe(1)
+  expect((await refresh(service, body.refresh_token)).status).toBe(200)
+})
+
+test('failed guesses are forgotten after an hour', async () => {
+  await login(service, 'nobody@north.test', 'north', 'a-wrong-Guess-1')
+  await run()
+  const known = await count('throttles')
+  expect(known).toBeGreaterThan(1)
+  service.clock.advance(HOUR + MINUTE)
+  await run()
+  expect(await count('throttles')).toBe(0)
+})
+
+test('many go in small batches, by several nodes at once, until told to stop', async () => {
+  const fill = () =>
+    service.database.sql(
+      `insert into throttles select sha256(n::text::bytea), 1, now(), now() - interval '1 hour'
+       from generate_series(1, 3500) n`,
+    )
+  await fill()
+  const stopped = new AbortController()
+  stopped.abort()
+  await run(stopped.signal)
+  expect(await count('throttles')).toBe(3500)
+  await Promise.all([run(), run(), run()])
+  expect(await count('throttles')).toBe(0)
+})

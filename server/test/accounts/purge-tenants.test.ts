@@ -1,0 +1,155 @@
+/** A deleted tenant can be put back for its days; then all of it is destroyed, and nothing else. */
+import { beforeAll, expect, test } from 'vitest'
+import { purge } from '../../src/features/tenants/tenants.jobs.ts'
+import { DAY, HOUR } from '../../src/lib/clock.ts'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import { askForLink, idle, login, PROXIED } from './people.ts'
+
+const DAYS = 30
+
+let service: Service
+let north: Clinic
+let south: Clinic
+
+beforeAll(async () => {
+  service = await openService({ config: PROXIED })
+  const root = await superadmin(service)
+  north = await inhabited(await makeClinic(service, root, 'north'), root)
+  south = await inhabited(await makeClinic(service, root, 'south'), root)
+})
+
+/** Fills every table that knows tenants. */
+async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
+  const { doctor, nurse } = clinic.people
+  await service.call('PUT', `/api/admin/departments/${clinic.departmentId}`, {
+    token: root.token,
+    body: { head_doctor_id: doctor.id },
+  })
+  await service.call('PUT', '/api/preferences', { token: nurse.token, body: { theme: 'dark' } })
+  await service.call('POST', '/api/auth/totp/setup', { token: nurse.token })
+  await askForLink(service, 'request-reset', nurse.email, clinic.subdomain)
+  await until('the jobs are done', () => idle(service))
+  await service.database.sql(
+    `insert into patients (tenant_id, department_id, attending_doctor_id)
+     select $1, $2, $3 from generate_series(1, 2300)`,
+    [clinic.id, clinic.departmentId, doctor.id],
+  )
+  await service.database.sql(
+    `insert into recovery_codes (user_id, tenant_id, code_hash) values ($1, $2, '\\x01')`,
+    [nurse.id, clinic.id],
+  )
+  return clinic
+}
+
+/** How many rows each table has of a tenant; the journal's partitions count as one. */
+async function rowsOf(tenantId: number): Promise<Record<string, number>> {
+  const tables = await service.database.sql<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where a.attname = 'tenant_id' and c.relkind in ('r', 'p') and not c.relispartition
+       and c.relnamespace = 'public'::regnamespace order by c.relname`,
+  )
+  const counts: Record<string, number> = {}
+  for (const { name } of tables) {
+    const [row] = await service.database.sql<{ count: number }>(
+      `select count(*)::int as count from ${name} where tenant_id = $1`,
+      [tenantId],
+    )
+    counts[name] = row?.count ?? Number.NaN
+  }
+  return counts
+}
+
+const run = (signal = new AbortController().signal) =>
+  purge(service.app.db, service.clock, DAYS, signal)
+
+const restore = (id: number) => service.app.services.tenants.restore(id)
+
+async function deleteTenant(id: number): Promise<void> {
+  const { token } = await superadmin(service)
+  const { status } = await service.call('DELETE', `/api/admin/tenants/${id}`, { token })
+  expect(status).toBe(204)
+}
+
+const nurseOf = (clinic: Clinic) => login(service, clinic.people.nurse.email, clinic.subdomain)
+
+test('until its days are over it comes back whole', async () => {
+  const before = await rowsOf(north.id)
+  expect(Object.entries(before).filter(([, count]) => count === 0)).toEqual([])
+  await deleteTenant(north.id)
+  expect((await nurseOf(north)).status).toBe(401)
+  service.clock.advance(DAYS * DAY - HOUR)
+  await run()
+  await restore(north.id)
+  const { journal: _, ...rows } = await rowsOf(north.id)
+  expect(before).toMatchObject(rows)
+  expect((await nurseOf(north)).status).toBe(200)
+})
+
+test('after them it is destroyed with its data key; other tenants and the journal stay', async () => {
+  const { body: kept } = await nurseOf(south)
+  await deleteTenant(north.id)
+  // `deleted_at` is the database's time, which tests do not move.
+  service.clock.advance(DAYS * DAY + HOUR)
+  const others = await rowsOf(south.id)
+  const { journal = 0 } = await rowsOf(north.id)
+  await run()
+  const { journal: after, ...rest } = await rowsOf(north.id)
+  expect(Object.entries(rest).filter(([, count]) => count > 0)).toEqual([])
+  expect(rest).toHaveProperty('data_keys', 0)
+  expect(after).toBe(journal + 1)
+  expect(await service.database.sql('select id from tenants where id = $1', [north.id])).toEqual([])
+  const actions = await service.database.sql(
+    `select action, tenant_id from journal where resource_type = 'tenant' and resource_id = $1
+     order by id desc limit 1`,
+    [String(north.id)],
+  )
+  expect(actions).toEqual([{ action: 'tenant.purged', tenant_id: north.id }])
+  expect(await rowsOf(south.id)).toEqual(others)
+  expect(kept.tenant_id).toBe(south.id)
+  expect((await nurseOf(south)).status).toBe(200)
+  await expect(restore(north.id)).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('once that has begun it cannot be put back, and the next run ends it', async () => {
+  const { id } = await makeClinic(service, await superadmin(service), 'east')
+  await deleteTenant(id)
+  service.clock.advance(DAYS * DAY + HOUR)
+  const stopped = new AbortController()
+  stopped.abort()
+  await run(stopped.signal)
+  expect((await rowsOf(id)).users).toBe(5)
+  await expect(restore(id)).rejects.toMatchObject({ code: 'not_found' })
+  // Even if the days are made more meanwhile: half of it may be gone.
+  await purge(service.app.db, service.clock, 300 * DAYS, new AbortController().signal)
+  expect((await rowsOf(id)).users).toBe(0)
+})
+
+test('several nodes at once do it once', async () => {
+  const { id } = await makeClinic(service, await superadmin(service), 'west')
+  await deleteTenant(id)
+  service.clock.advance(DAYS * DAY + HOUR)
+  await Promise.all([run(), run(), run()])
+  const purged = await service.database.sql(
+    `select id from journal where action = 'tenant.purged' and tenant_id = $1`,
+    [id],
+  )
+  expect(purged).toHaveLength(1)
+})
+
+test('its subdomain is free again, and whoever takes it finds nothing', async () => {
+  const { id } = await makeClinic(service, await superadmin(service), 'north')
+  expect(id).not.toBe(north.id)
+  await expect(
+    signIn(service, { ...north.people.nurse, password: 'not-theirs-1', subdomain: 'north' }),
+  ).rejects.toThrow('401')
+  expect((await rowsOf(id)).patients).toBe(0)
+})
+
+test('the purges are scheduled for all nodes', async () => {
+  const rows = await service.database.sql<{ name: string }>(
+    `select name from pgboss.schedule where name like 'purge-%' order by name`,
+  )
+  expect(rows.map(({ name }) => name)).toEqual(['purge-sign-in', 'purge-tenants'])
+})
