@@ -5,20 +5,14 @@
 CREATE SCHEMA pgboss;
 
 CREATE TYPE pgboss.job_state AS ENUM (
-  'created',
-  'retry',
-  'active',
-  'completed',
-  'cancelled',
-  'failed'
+  'created', 'retry', 'active', 'completed', 'cancelled', 'failed'
 );
 
 CREATE FUNCTION pgboss.job_now()
 RETURNS timestamp with time zone AS
 $$
   SELECT pg_catalog.now();
-$$
-LANGUAGE sql STABLE;
+$$ LANGUAGE sql STABLE;
 
 CREATE TABLE pgboss.version (
   version int primary key,
@@ -137,8 +131,7 @@ BEGIN
     EXECUTE pgboss.job_table_format(command, tbl.table_name);
   END LOOP;
 END;
-$$
-LANGUAGE plpgsql;
+$$ LANGUAGE plpgsql;
 
 CREATE FUNCTION pgboss.job_table_run_async(command_name text, version int, command text, tbl_name text DEFAULT NULL, queue_name text DEFAULT NULL)
 RETURNS VOID AS
@@ -180,8 +173,7 @@ BEGIN
   FROM pgboss.queue
   WHERE partition = true;
 END;
-$$
-LANGUAGE plpgsql;
+$$ LANGUAGE plpgsql;
 
 CREATE TABLE pgboss.job (
   id uuid not null default gen_random_uuid(),
@@ -371,8 +363,7 @@ BEGIN
   EXECUTE format('ALTER TABLE pgboss.%I ADD CONSTRAINT cjc CHECK (name=%L)', tablename, queue_name);
   EXECUTE format('ALTER TABLE pgboss.job ATTACH PARTITION pgboss.%I FOR VALUES IN (%L)', tablename, queue_name);
 END;
-$$
-LANGUAGE plpgsql;
+$$ LANGUAGE plpgsql;
 
 CREATE FUNCTION pgboss.delete_queue(queue_name text)
 RETURNS VOID AS
@@ -395,8 +386,7 @@ BEGIN
 
   DELETE FROM pgboss.queue WHERE name = queue_name;
 END;
-$$
-LANGUAGE plpgsql;
+$$ LANGUAGE plpgsql;
 
 INSERT INTO pgboss.version(version) VALUES ('43');
 
