@@ -1,5 +1,5 @@
 /** The SQL of counting failed guesses. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 import './throttle.table.ts'
 
@@ -29,16 +29,16 @@ export interface Failure {
 /** Counts a failure, atomically: any number at once counts as that many. */
 export async function countFailure(tx: TenantTx, failure: Failure): Promise<void> {
   const { key, now, forget_at, free, first, longest } = failure
-  const delay = (failures: string) => sql`${now}::timestamptz + make_interval(secs => case
-    when ${sql.raw(failures)} < ${free} then 0
-    else least(${longest}::float8, ${first}::float8 * power(2, least(${sql.raw(failures)} - ${free}, 30))) end)`
-  const failures = `(case when throttles.forget_at <= excluded.free_at then 1 else throttles.failures + 1 end)`
+  const freeAfter = (failures: RawBuilder<unknown>) => sql`${now}::timestamptz
+    + make_interval(secs => case when ${failures} < ${free}::int then 0
+      else least(${longest}::float8, ${first}::float8 * power(2, least(${failures} - ${free}::int, 30))) end)`
+  const failures = sql`(case when throttles.forget_at <= ${now}::timestamptz then 1 else throttles.failures + 1 end)`
   await sql`
     insert into throttles (key, failures, free_at, forget_at)
-    values (${key}, 1, ${now}, ${forget_at})
+    values (${key}, 1, ${freeAfter(sql`1`)}, ${forget_at})
     on conflict (key) do update set
-      failures = ${sql.raw(failures)},
-      free_at = ${delay(failures)},
+      failures = ${failures},
+      free_at = ${freeAfter(failures)},
       forget_at = excluded.forget_at`.execute(tx.db)
 }
 

@@ -1,0 +1,173 @@
+/** The throttle by itself: what counts, what clears, and that no failure is lost. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { gate, scopesOf } from '../../../test/sessions/scopes.ts'
+import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { Problem } from '../../lib/problems.ts'
+import { type Count, openThrottle, purgeThrottles, type Throttle } from './index.ts'
+
+let database: TestDatabase
+let throttle: Throttle
+let other: Throttle
+const clock = { now: () => 1_800_000_000_000 + moved.ms }
+const moved = { ms: 0 }
+let names = 0
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  throttle = openThrottle(scopesOf(database), clock)
+  other = openThrottle(scopesOf(database), clock)
+})
+
+/** A count that nothing has been counted against; its name says how many failures are free. */
+function fresh(free = 5): Count {
+  names += 1
+  return { rule: { name: `rule ${names}`, free, first: 5, longest: 900 }, of: 'someone' }
+}
+
+const wrong = () => Promise.reject(new Problem('invalid_credentials'))
+const failed = (counts: [Count, ...Count[]], by = throttle) =>
+  by.guess(counts, wrong).catch((error: Problem) => error.code)
+const failures = async () =>
+  (await database.sql('select failures from throttles')).map((row) => row.failures)
+
+test('no failure is lost, however many come at once and on however many nodes', async () => {
+  const shared = fresh(1000)
+  await Promise.all(
+    Array.from({ length: 64 }, (_, index) =>
+      failed([fresh(), shared], index % 2 === 0 ? throttle : other),
+    ),
+  )
+  expect((await failures()).filter((count) => count === 64)).toHaveLength(1)
+})
+
+describe('a guess', () => {
+  test.each(['invalid_credentials', 'wrong_password', 'wrong_code'] as const)(
+    'that ends in %s counts',
+    async (code) => {
+      const count = fresh(1)
+      const work = () => Promise.reject(new Problem(code))
+      await expect(throttle.guess([count], work)).rejects.toMatchObject({ code })
+      await expect(throttle.guess([count], work)).rejects.toMatchObject({
+        code: 'too_many_requests',
+      })
+    },
+  )
+
+  test.each([
+    new Problem('totp_required'),
+    new Problem('account_blocked'),
+    new Problem('overloaded'),
+    new Error('the database is away'),
+  ])('that ends in "%s" does not count, nor clear', async (error) => {
+    const count = fresh(2)
+    await failed([count])
+    await expect(throttle.guess([count], () => Promise.reject(error))).rejects.toBe(error)
+    await failed([count])
+    expect(await failed([count])).toBe('too_many_requests')
+  })
+
+  test('that is right clears the first count and leaves the others', async () => {
+    const [account, address] = [fresh(2), fresh(2)]
+    await failed([account, address])
+    expect(await throttle.guess([account, address], async () => 'in')).toBe('in')
+    await failed([account])
+    expect(await failed([account])).toBe('invalid_credentials')
+    await failed([address])
+    expect(await failed([address])).toBe('too_many_requests')
+  })
+
+  test('waits for the one before it, on the same subject alone', async () => {
+    const [one, another] = [fresh(), fresh()]
+    const order: string[] = []
+    const held = gate()
+    const first = throttle.guess([one], async () => {
+      await held.pass
+      order.push('first')
+    })
+    const second = throttle.guess([one], async () => void order.push('second'))
+    await throttle.guess([another], async () => void order.push('elsewhere'))
+    held.open()
+    await Promise.all([first, second])
+    expect(order).toEqual(['elsewhere', 'first', 'second'])
+  })
+
+  test('is made also when the one before it fails', async () => {
+    const count = fresh()
+    const ended = await Promise.allSettled([
+      throttle.guess([count], () => Promise.reject(new Error('lost'))),
+      throttle.guess([count], async () => 'in'),
+    ])
+    expect(ended.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+  })
+})
+
+describe('the wait', () => {
+  test('is over when it says so, and not a moment before', async () => {
+    const count = fresh(1)
+    await failed([count])
+    moved.ms += 4_999
+    await expect(throttle.guess([count], wrong)).rejects.toMatchObject({ retryAfter: 1 })
+    moved.ms += 1
+    expect(await failed([count])).toBe('invalid_credentials')
+  })
+
+  test('is that of the longest of the counts', async () => {
+    const [short, long] = [fresh(1), fresh(1)]
+    const longer = { ...long, rule: { ...long.rule, first: 60 } }
+    await failed([short, longer])
+    await expect(throttle.guess([short, longer], wrong)).rejects.toMatchObject({ retryAfter: 60 })
+  })
+
+  test('stays within bounds after thousands of failures', async () => {
+    const count = fresh()
+    await database.sql('delete from throttles')
+    await failed([count])
+    await database.sql('update throttles set failures = 1000000')
+    await failed([count])
+    await expect(throttle.guess([count], wrong)).rejects.toMatchObject({ retryAfter: 900 })
+  })
+})
+
+describe('events that are no guess', () => {
+  test('count all, and those beyond the free ones are refused', async () => {
+    const count = fresh(3)
+    for (let times = 0; times < 3; times += 1) await throttle.count(count)
+    await expect(throttle.count(count)).rejects.toMatchObject({ code: 'too_many_requests' })
+  })
+
+  test('of which only conflicts count', async () => {
+    const count = fresh(2)
+    const taken = () =>
+      Promise.reject(
+        Object.assign(new Error('taken'), { code: '23505', constraint: 'users__email' }),
+      )
+    const code = (work: () => Promise<unknown>) =>
+      throttle.unlessTaken(count, work).catch((error: { code: string }) => error.code)
+    expect(await code(async () => 'made')).toBe('made')
+    expect(await code(() => Promise.reject(new Problem('not_found')))).toBe('not_found')
+    expect(await code(taken)).toBe('23505')
+    expect(await code(async () => 'made')).toBe('made')
+    expect(await code(taken)).toBe('23505')
+    expect(await code(async () => 'made')).toBe('too_many_requests')
+  })
+})
+
+test('what is kept is no name: neither an account nor an address can be read from it', async () => {
+  const { rule } = fresh()
+  await failed([{ rule, of: 'anna@north.test' }])
+  const rows = await database.sql('select t::text as row from throttles t')
+  expect(JSON.stringify(rows)).not.toContain('anna')
+})
+
+test('counts that are over are purged, and only those', async () => {
+  await database.sql('delete from throttles')
+  const [old, recent] = [fresh(), fresh()]
+  await failed([old])
+  moved.ms += 40 * 60_000
+  await failed([recent])
+  moved.ms += 40 * 60_000
+  const db = scopesOf(database)
+  const now = new Date(clock.now()).toISOString()
+  expect(await db.acrossTenants((tx) => purgeThrottles(tx, now, 1000))).toBe(1)
+  expect(await failures()).toEqual([1])
+})
