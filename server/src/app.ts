@@ -153,6 +153,9 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
   const access = accessTokens(keys, clock, deps.publicUrl)
   changes.subscribe((topic) => {
     if (topic === 'keys') access.forget()
+    const [, tenantId] = /^tenant:(\d+)$/.exec(topic ?? '') ?? []
+    if (topic === null) keyRing.forget()
+    else if (tenantId) keyRing.forget(Number(tenantId))
   })
   const jobs = openJobs({ address, log, works: deps.role !== 'api' })
   const outbox = join(resolve(config.DATA_DIR), 'outbox')

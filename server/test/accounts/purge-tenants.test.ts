@@ -1,10 +1,13 @@
 /** A deleted tenant can be put back for its days; then all of it is destroyed, and nothing else. */
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { purge } from '../../src/features/tenants/tenants.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
+import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
+import { watchChanges } from '../../src/platform/db/index.ts'
+import { openLog } from '../../src/platform/observe/log.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
-import { openService, type Service } from '../support/service.ts'
+import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { askForLink, idle, login, PROXIED } from './people.ts'
 
 const DAYS = 30
@@ -124,6 +127,35 @@ test('once that has begun it cannot be put back, and the next run ends it', asyn
   // Even if the days are made more meanwhile: half of it may be gone.
   await purge(service.app.db, service.clock, 300 * DAYS, new AbortController().signal)
   expect((await rowsOf(id)).users).toBe(0)
+})
+
+test('a destroyed data key stays in no memory', async () => {
+  const { id } = await makeClinic(service, await superadmin(service), 'hill')
+  const { db } = service.app
+  const ring = await openKeyRing(db, openSealer(ROOT_KEY))
+  const sealed = await db.inTenant(id, (tx) => ring.seal(tx, id, Buffer.from('hello'), 'a.b:1'))
+  const open = () => db.inTenant(id, (tx) => ring.open(tx, id, sealed, 'a.b:1'))
+  const changes = watchChanges(service.database.address, openLog('silent'))
+  onTestFinished(() => changes.stop())
+  const heard = new Promise<void>((resolve) => {
+    // As the service does on every node.
+    changes.subscribe((topic) => {
+      if (topic !== `tenant:${id}`) return
+      ring.forget(id)
+      resolve()
+    })
+  })
+  await deleteTenant(id)
+  await heard
+  service.clock.advance(DAYS * DAY + HOUR)
+  expect((await open()).toString()).toBe('hello')
+  await run()
+  await until('the key is let go of', () =>
+    open().then(
+      () => undefined,
+      (error: Error) => error.message.includes('gone') || undefined,
+    ),
+  )
 })
 
 test('several nodes at once do it once', async () => {

@@ -19,6 +19,8 @@ export interface KeyRing {
   seal(tx: TenantTx, tenantId: number, secret: Uint8Array, place: string): Promise<Buffer>
   /** @throws Error when the tenant, the place or a byte differs */
   open(tx: TenantTx, tenantId: number, sealed: Uint8Array, place: string): Promise<Buffer>
+  /** Lets go of a tenant's opened keys, of all without one: a destroyed key must be in no memory. */
+  forget(tenantId?: number): void
 }
 
 interface DataKey {
@@ -106,6 +108,10 @@ export async function openKeyRing(db: Scopes, root: Sealer): Promise<KeyRing> {
       if (!key) throw new Error(`data key ${id} of tenant ${tenantId} is gone`)
       if (!cached) tx.afterCommit(() => void opened.set(`${tenantId}:${id}`, key))
       return key.sealer.open(bytes.subarray(ID_BYTES), place)
+    },
+    forget(tenantId) {
+      const prefix = tenantId === undefined ? '' : `${tenantId}:`
+      for (const name of [...opened.keys()]) if (name.startsWith(prefix)) opened.delete(name)
     },
   }
 }
