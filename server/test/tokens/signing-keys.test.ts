@@ -1,6 +1,6 @@
 /** The keys behind the access tokens: published, rotated without a sign-out, sealed at rest. */
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openSigningKeys } from '../../src/features/auth/index.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
@@ -19,6 +19,11 @@ beforeEach(async () => {
   service = await openService()
   other = await openService({ database: service.database })
   root = await superadmin(service)
+})
+
+// Two nodes a test: all of them at once would be more connections than a server takes.
+afterEach(async () => {
+  await Promise.all([service.close(), other.close()])
 })
 
 const keysOf = async (node: Service): Promise<JSONWebKeySet> =>
