@@ -14,17 +14,12 @@ function commonPasswords(): Set<string> {
 /** An e-mail's local part this short is in too many passwords by chance. */
 const SHORTEST_CONTEXT = 3
 
-/** Characters are counted as people see them, and one can be of any number of bytes. */
-const MOST_BYTES = 1024
-
-/** @throws InvalidInput when the password is too many bytes, is a common one or holds the local part of the e-mail */
+/** @throws InvalidInput when the password is a common one or holds the local part of the e-mail */
 export function refuseWeakPassword(password: string, email: string, loc: string[]): void {
   const lower = password.normalize('NFKC').toLowerCase()
   const refuse = (msg: string) => {
     throw new InvalidInput([{ loc, msg: `Value error, ${msg}`, type: 'value_error' }])
   }
-  if (Buffer.byteLength(password) > MOST_BYTES)
-    refuse(`the password must not be longer than ${MOST_BYTES} bytes`)
   if (commonPasswords().has(lower))
     refuse('this password is among the most common ones; choose another')
   const name = email.slice(0, Math.max(email.lastIndexOf('@'), 0))
