@@ -15,7 +15,9 @@ export function sendToken(call) {
       const response = await call(token, form)
       const { detail } = await response.json()
       status.textContent =
-        typeof detail === 'string' ? detail : detail.map(({ msg }) => msg).join('\n')
+        typeof detail === 'string'
+          ? detail
+          : detail.map(({ msg }) => msg.replace(/^Value error, /, '')).join('\n')
       if (response.ok) form.hidden = true
     } catch {
       status.textContent = 'The service cannot be reached; try again.'
