@@ -1,5 +1,5 @@
 /** Many guesses at once, on one node and on two: they count as many, and few are even checked. */
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -23,6 +23,13 @@ beforeEach(async () => {
   service = await openService({ config })
   node = await openService({ config, database: service.database })
   clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+// Two nodes a test hold many connections; the server has only so many.
+afterEach(async () => {
+  await service.close()
+  await node.close()
+  await service.database.close()
 })
 
 const at = (index: number) => (index % 2 === 0 ? service : node)
@@ -74,6 +81,7 @@ test('the counts outlast the nodes', async () => {
   await node.close()
   const next = await openService({ config, database: service.database })
   expect((await attempt(next, { email })).status).toBe(429)
+  await next.close()
 })
 
 test('failures of eight accounts from one address at once never wait for each other', async () => {
