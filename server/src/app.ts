@@ -161,8 +161,7 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
   const outbox = join(resolve(config.DATA_DIR), 'outbox')
   const transport = config.SMTP_URL ? smtpTransport(config.SMTP_URL) : outboxTransport(outbox)
   const publicHost = new URL(deps.publicUrl).hostname
-  const from = config.MAIL_FROM ?? `Wardkeep <no-reply@${publicHost}>`
-  const mailer = openMailer({ jobs, sealer, transport, from, log, clock })
+  const mailer = openMailer({ jobs, sealer, transport, from: config.MAIL_FROM, log, clock })
   const throttle = openThrottle(db, clock)
   const multiTenant = config.TENANT_MODE === 'multi'
   const locate = accountLocator(db, !multiTenant)

@@ -79,7 +79,7 @@ describe('enabling', () => {
       token: clinic.people.admin.token,
     })
     expect(seen.body).toMatchObject({ totp_enabled: true })
-    expect(await journaled()).toEqual(['auth.totp_enabled'])
+    expect(await journaled()).toEqual(['auth.totp_offered', 'auth.totp_enabled'])
   })
 
   test('needs a code of now', async () => {
@@ -89,7 +89,7 @@ describe('enabling', () => {
       expect(answer).toMatchObject({ status: 403, body: { code: 'wrong_code' } })
     }
     expect(await profile()).toMatchObject({ totp_enabled: false })
-    expect(await journaled()).toEqual([])
+    expect(await journaled()).toEqual(['auth.totp_offered'])
   })
 
   test('takes the code with spaces in it, as apps show it', async () => {
@@ -117,7 +117,7 @@ describe('enabling', () => {
       person.id,
     ])
     expect(kept).toHaveLength(10)
-    expect(await journaled()).toEqual(['auth.totp_enabled'])
+    expect(await journaled()).toEqual(['auth.totp_offered', 'auth.totp_enabled'])
   })
 
   test('stands: neither a new secret nor a new code is taken after it', async () => {

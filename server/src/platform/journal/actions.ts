@@ -25,6 +25,7 @@ export const ACTIONS = {
   'user.email_verified': 'A user confirmed that their e-mail address is theirs',
   'auth.verification_sent': 'A link to confirm an address was sent',
   'auth.reset_requested': 'A link to choose a new password was sent',
+  'auth.totp_offered': 'A user was offered a secret for a second factor',
   'auth.totp_enabled': 'A user set up a second factor',
   'auth.totp_disabled': "A user's second factor was taken away",
   'auth.login': 'A user signed in',

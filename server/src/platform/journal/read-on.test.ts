@@ -36,13 +36,16 @@ async function heldBack(count: number): Promise<void> {
   await eventually(rows, (held) => held.length === count, 10_000)
 }
 
-const write = (tx: TenantTx, word: string) =>
-  append(tx, SYSTEM, {
+const write = async (tx: TenantTx, word: string) => {
+  await append(tx, SYSTEM, {
     action: 'tenant.updated',
     tenant_id: null,
     resource_type: 'word',
     resource_id: word,
   })
+  // The entry is only sent so far; the answer to what follows it says that it is written.
+  await sql`select 1`.execute(tx.db)
+}
 const commit = (...words: string[]) =>
   db.acrossTenants(async (tx) => {
     for (const word of words) await write(tx, word)
@@ -68,8 +71,6 @@ async function slow(word: string) {
   const end = gate()
   const outcome = db.acrossTenants(async (tx) => {
     await write(tx, word)
-    // The entry is only sent so far; the answer to what follows it says that it is written.
-    await sql`select 1`.execute(tx.db)
     written.open()
     await end.pass
   })

@@ -1,5 +1,6 @@
 /** Verifying an address and getting back in: links by mail, each good once (decisions §3). */
 import { type Clock, DAY, HOUR } from '../../../lib/clock.ts'
+import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
@@ -119,7 +120,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
 
   return {
     async requestLink({ purpose, email, subdomain, origin }) {
-      await throttle.count({ rule: BY_ADDRESS, of: origin.ip })
+      await throttle.count({ rule: BY_ADDRESS, of: networkOf(origin.ip) })
       const isTooOften = await throttle
         .count({ rule: BY_MAILBOX, of: `${purpose}/${subdomain ?? ''}/${email}` })
         .then(() => false, refusedOrThrow)

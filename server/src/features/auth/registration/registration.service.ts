@@ -1,4 +1,5 @@
 /** Making an account of one's own, as far as the tenant lets people (decisions §3). */
+import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
@@ -100,14 +101,17 @@ export function registrationService(deps: RegistrationDeps): Registrations {
       if (!OFFERED_ROLES.some((role) => role === registration.role))
         throw new Problem('role_not_offered')
       refuseWeakPassword(registration.password, registration.email, ['body', 'password'])
-      await throttle.count({ rule: BY_ADDRESS, of: origin.ip })
+      await throttle.count({ rule: BY_ADDRESS, of: networkOf(origin.ip) })
       const tenant = await requireTenant(
         registration.subdomain || subdomainOf(host, deps.publicHost),
       )
-      return throttle.unlessTaken({ rule: TAKEN_BY_ADDRESS, of: origin.ip }, async () => {
-        const hash = await deps.passwords.hash(registration.password)
-        return create(tenant, registration, hash, origin)
-      })
+      return throttle.unlessTaken(
+        { rule: TAKEN_BY_ADDRESS, of: networkOf(origin.ip) },
+        async () => {
+          const hash = await deps.passwords.hash(registration.password)
+          return create(tenant, registration, hash, origin)
+        },
+      )
     },
   }
 }

@@ -59,7 +59,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     tx: TenantTx,
     caller: Caller,
     user: { id: number; tenant_id: number },
-    action: 'auth.totp_enabled' | 'auth.totp_disabled',
+    action: `auth.totp_${'offered' | 'enabled' | 'disabled'}`,
   ) {
     tx.stale(`user:${user.id}`)
     return append(tx, actorOf(caller), {
@@ -77,6 +77,12 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
         const place = placeOf(caller.user_id)
         const sealed = await keyRing.seal(tx, caller.tenant_id, secret, place)
         if (!(await store.offerSecret(tx, keys(caller), sealed))) throw new Problem('totp_enabled')
+        await record(
+          tx,
+          caller,
+          { id: caller.user_id, tenant_id: caller.tenant_id },
+          'auth.totp_offered',
+        )
         const described = describeSecret(secret, caller.email)
         return {
           secret: described.secret,

@@ -1,5 +1,6 @@
 /** Signing in: finds the account, checks the password and the second factor, starts a session. */
 import { type Clock, DAY } from '../../../lib/clock.ts'
+import { networkOf } from '../../../lib/network.ts'
 import { Problem, type ProblemCode } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Passwords } from '../../../platform/crypto/index.ts'
@@ -65,7 +66,7 @@ export function signInService(deps: SignInDeps): SignIn {
     const from = isKnown ? origin.ip : 'anywhere'
     return [
       { rule: BY_ACCOUNT, of: `${namedTenantId ?? 'unnamed'}/${from}/${credentials.email}` },
-      { rule: BY_ADDRESS, of: origin.ip },
+      { rule: BY_ADDRESS, of: networkOf(origin.ip) },
     ]
   }
 

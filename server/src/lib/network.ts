@@ -1,0 +1,16 @@
+/**
+ * What counts as one place on the network: an IPv4 address, or the /64 of an IPv6 address, which one
+ * customer has to choose any of 2^64 addresses from.
+ */
+export function networkOf(address: string): string {
+  // An IPv4 address keeps its dots also where it is mapped into IPv6.
+  if (!address.includes(':') || address.includes('.')) return address
+  const [front = '', back] = address.replace(/%.*$/, '').split('::')
+  const groupsOf = (text: string) => (text === '' ? [] : text.split(':'))
+  const head = groupsOf(front)
+  const tail = groupsOf(back ?? '')
+  const between = Array.from({ length: Math.max(8 - head.length - tail.length, 0) }, () => '0')
+  const groups = back === undefined ? head : [...head, ...between, ...tail]
+  const prefix = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
+  return `${prefix.join(':')}::/64`
+}
