@@ -21,7 +21,7 @@ beforeEach(async () => {
 /** Every guess comes from elsewhere, so that only the account counts. */
 function elsewhere(): string {
   guesses += 1
-  return `2001:db8::${guesses.toString(16)}`
+  return `2001:db8:${guesses.toString(16)}::1`
 }
 
 const guess = (email = owner.email, subdomain: string | null = 'north') =>

@@ -42,6 +42,15 @@ describe('guesses at many accounts from one address', () => {
     expect(waits).toEqual([4, 8, 16, 32, 60, 60, 60])
   })
 
+  test('count together when they come from one IPv6 network of 64 bits', async () => {
+    let neighbour = 0
+    const { guesses } = await guessUntilRefused(() => {
+      neighbour += 1
+      return guess(`2001:db8:64::${neighbour.toString(16)}`)
+    })
+    expect(guesses).toBe(20)
+  })
+
   test('make nobody wait who is elsewhere', async () => {
     await guessUntilRefused(guess)
     const { email } = await makeSomeone(service, clinic)
