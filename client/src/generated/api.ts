@@ -1903,7 +1903,7 @@ export interface operations {
                          */
                         registration?: "open" | "approval" | "closed";
                         /** @description the roles that must have a second factor */
-                        require_totp?: ("superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor")[];
+                        require_totp?: unknown[];
                         /** @description false keeps the tenant off the public list */
                         listed?: boolean;
                     } & {
@@ -2158,7 +2158,7 @@ export interface operations {
                          */
                         registration?: "open" | "approval" | "closed";
                         /** @description the roles that must have a second factor */
-                        require_totp?: ("superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor")[];
+                        require_totp?: unknown[];
                         /** @description false keeps the tenant off the public list */
                         listed?: boolean;
                     } & {
@@ -3551,6 +3551,18 @@ export interface operations {
             };
             /** @description No such record, or not yours (not_found) */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, conflict) */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];

@@ -23,7 +23,13 @@ export function OneOf<const T extends readonly string[]>(values: T, options: obj
 }
 
 /** A person's or thing's name: 1…200 characters once trimmed (decisions §2). */
-export const Name = Type.String({ minLength: 1, maxLength: 200, trim: true })
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  trim: true,
+  // One line: names stand in mails, lists and logs.
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$',
+})
 
 export const EmailAddress = Type.String({ format: 'email', maxLength: 254, trim: true })
 

@@ -183,7 +183,7 @@ function totpOperations({ secondFactor }: AccountParts): AnyOperation[] {
       access: admins,
       params: UserPath,
       success: [204, null],
-      refusals: [404],
+      refusals: [404, 409],
       handle: ({ caller, path }) => secondFactor.removeFor(caller, path.user_id),
     }),
   ]

@@ -36,7 +36,7 @@ const Settings = Type.Unsafe<Record<string, unknown>>({
     },
     require_totp: {
       type: 'array',
-      items: { type: 'string', enum: [...ROLES] },
+      eachOf: ROLES,
       description: 'the roles that must have a second factor',
     },
     listed: { type: 'boolean', description: 'false keeps the tenant off the public list' },

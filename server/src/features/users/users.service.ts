@@ -28,7 +28,7 @@ export interface UsersDeps {
   endSessions: EndUserSessions
   throttle: Throttle
   /** Voids what was sent to a user by mail; handed in, as those links know users. */
-  voidLinks: (tx: TenantTx, userId: number) => Promise<void>
+  voidLinks: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
 }
 
 /**
@@ -214,6 +214,10 @@ export function usersService(deps: UsersDeps): Users {
       }),
 
     async resetPassword(caller, id, password) {
+      if (id === caller.user_id)
+        throw new Problem('own_account', {
+          detail: 'user_id: change your own password with PUT /api/users/me/password',
+        })
       // Judged by the address as well, so the target is looked up first; 422 comes before 404 only
       // for what the input alone shows.
       refuseWeakPassword(password, '', ['body', 'password'])
@@ -222,7 +226,7 @@ export function usersService(deps: UsersDeps): Users {
         refuseWeakPassword(password, target.email, ['body', 'password'])
         await store.setPasswordHash(tx, id, password_hash)
         await endSessions(tx, target, 'password_changed')
-        await deps.voidLinks(tx, id)
+        await deps.voidLinks(tx, target)
         await record(tx, caller, 'user.password_changed', target, target)
       })
     },
@@ -237,7 +241,7 @@ export function usersService(deps: UsersDeps): Users {
         if (!user || !(await store.replacePasswordHash(tx, id, current, fresh)))
           throw new Problem('conflict')
         await endSessions(tx, user, 'password_changed')
-        await deps.voidLinks(tx, id)
+        await deps.voidLinks(tx, user)
         await record(tx, caller, 'user.password_changed', user, user)
       })
     },

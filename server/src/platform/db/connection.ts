@@ -12,24 +12,43 @@ export const APP_ROLE = 'wardkeep_app'
 /** The role of work across tenants: sees all rows, owns nothing either. */
 export const PLATFORM_ROLE = 'wardkeep_platform'
 
-function base(address: DatabaseAddress): pg.ClientConfig {
-  return {
-    ...('url' in address ? { connectionString: address.url } : address),
+/**
+ * What all connections have in common. The driver would let an `options` parameter of the URL take
+ * the place of ours, and with it of the role: it is taken out of there and put before them.
+ */
+function base(address: DatabaseAddress, settings: readonly string[]): pg.ClientConfig {
+  const common = {
     types: wireTypes,
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     application_name: 'wardkeep',
   }
+  const ours = settings.map((setting) => `-c ${setting}`).join(' ')
+  if (!('url' in address)) return { ...address, ...common, options: ours }
+  const url = new URL(address.url)
+  const theirs = url.searchParams.get('options')
+  url.searchParams.delete('options')
+  const options = theirs ? `${theirs} ${ours}` : ours
+  return { connectionString: url.href, ...common, options }
 }
+
+/** What holds for every connection that works for requests or jobs. */
+const LIMITS = [
+  'timezone=UTC',
+  'statement_timeout=30s',
+  'lock_timeout=10s',
+  'idle_in_transaction_session_timeout=60s',
+  'jit=off',
+]
 
 /** A connection as the owner of the tables: migrations and upkeep only. */
 export function ownerClient(address: DatabaseAddress): pg.Client {
-  return new pg.Client({ ...base(address), options: '-c timezone=UTC' })
+  return new pg.Client(base(address, ['timezone=UTC']))
 }
 
 /** A connection of its own for LISTEN, as the application. */
 export function listenerClient(address: DatabaseAddress): pg.Client {
-  return new pg.Client({ ...base(address), options: `-c role=${APP_ROLE}` })
+  return new pg.Client(base(address, [`role=${APP_ROLE}`]))
 }
 
 /**
@@ -38,37 +57,17 @@ export function listenerClient(address: DatabaseAddress): pg.Client {
  */
 export function openPool(address: DatabaseAddress, size: number): pg.Pool {
   return new pg.Pool({
-    ...base(address),
+    ...base(address, [`role=${APP_ROLE}`, ...LIMITS]),
     max: size,
     idleTimeoutMillis: 60_000,
     pipeline: true,
     // Above the server's own limit: only a connection that has gone silent runs into it.
     query_timeout: 32_000,
-    options: [
-      `-c role=${APP_ROLE}`,
-      '-c timezone=UTC',
-      '-c statement_timeout=30s',
-      '-c lock_timeout=10s',
-      '-c idle_in_transaction_session_timeout=60s',
-      '-c jit=off',
-    ].join(' '),
   } as pg.PoolConfig)
 }
 
 /** The small pool of background work, across tenants. Its rows keep the driver's own types. */
 export function openWorkerPool(address: DatabaseAddress, size: number): pg.Pool {
-  const { types: _, ...rest } = base(address)
-  return new pg.Pool({
-    ...rest,
-    max: size,
-    idleTimeoutMillis: 60_000,
-    options: [
-      `-c role=${PLATFORM_ROLE}`,
-      '-c timezone=UTC',
-      '-c statement_timeout=30s',
-      '-c lock_timeout=10s',
-      '-c idle_in_transaction_session_timeout=60s',
-      '-c jit=off',
-    ].join(' '),
-  })
+  const { types: _, ...rest } = base(address, [`role=${PLATFORM_ROLE}`, ...LIMITS])
+  return new pg.Pool({ ...rest, max: size, idleTimeoutMillis: 60_000 })
 }

@@ -8,7 +8,7 @@ import pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
 import type { Changes, Topic } from './changes.ts'
 import { CHANNEL } from './changes.ts'
-import { type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
+import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
 import { isAborted, isRetryable } from './failures.ts'
 import { prepared, queriesOn } from './statements.ts'
@@ -150,7 +150,8 @@ function opening(tenantId: number | null, mode: Mode): string {
   const begin = mode === 'read' ? 'begin read only' : 'begin'
   if (tenantId === null) return `${begin}; set local role ${PLATFORM_ROLE}`
   if (!Number.isSafeInteger(tenantId)) throw new TypeError('a tenant id is an integer')
-  return `${begin}; set local wardkeep.tenant_id = '${tenantId}'`
+  // The connection has this role from the start; said again, nothing in its address can undo it.
+  return `${begin}; set local role ${APP_ROLE}; set local wardkeep.tenant_id = '${tenantId}'`
 }
 
 function closing(topics: Set<Topic>): string {

@@ -8,7 +8,7 @@ import { type AnyOperation, operation, statusesOf } from './operation.ts'
 type Json = Record<string, unknown>
 
 /** Keywords of our own that mean nothing to readers of the document. */
-const INTERNAL = new Set(['trim', 'freeForm', '$id'])
+const INTERNAL = new Set(['trim', 'freeForm', 'eachOf', '$id'])
 
 const HEADERS: Json = {
   RequestId: { description: 'Finds the request in the log', schema: { type: 'string' } },

@@ -1,5 +1,6 @@
 /** Turns operations into Fastify routes: rate limit, authentication, access, input, handler, status. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { networkOf } from '../../lib/network.ts'
 import { InvalidInput, PROBLEMS, Problem } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Caller, Identity, Origin } from '../access/index.ts'
@@ -44,8 +45,13 @@ export function addOperations(
   app.setErrorHandler(async (error, request, reply) => {
     const { caller } = request
     const { operation } = request.routeOptions.config
-    if (caller && operation && error instanceof Problem && error.status === 403)
-      await gate.refused(caller, operation, error)
+    const isRefusal = caller && operation && error instanceof Problem && error.status === 403
+    try {
+      if (isRefusal) await gate.refused(caller, operation, error)
+    } catch (failure) {
+      // A refusal that cannot be journaled is not answered as if it were.
+      return sendError(failure, request, reply, gate.log)
+    }
     return sendError(error, request, reply, gate.log)
   })
 }
@@ -70,6 +76,10 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate): void 
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
     onRequest: (request, reply, done) => whenDone(enter(op, gate, request, reply), done),
+    // Once more when the body is here: whoever sent it slowly may have been blocked meanwhile.
+    ...(op.method === 'GET'
+      ? {}
+      : { preHandler: (request, _reply, done) => whenDone(admit(op, gate, request), done) }),
     handler: handlerOf(op),
     onSend: (request, reply, payload, done) => {
       if (statuses.has(reply.statusCode)) return done(null, payload)
@@ -99,7 +109,7 @@ function enter(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> | undefined {
-  const limited = gate.limits[op.throttled ? 'guesses' : 'all'].take(request.ip, reply)
+  const limited = gate.limits[op.throttled ? 'guesses' : 'all'].take(networkOf(request.ip), reply)
   return limited ? limited.then(() => admit(op, gate, request)) : admit(op, gate, request)
 }
 

@@ -41,7 +41,32 @@ export function consumeToken(
     .executeTakeFirst()
 }
 
+/** Whether there is such a token, and it is still good. */
+export async function hasToken(
+  tx: TenantTx,
+  purpose: TokenPurpose,
+  hash: Buffer,
+  now: string,
+): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('account_tokens')
+    .select('user_id')
+    .where('token_hash', '=', hash)
+    .where('tenant_id', '=', tx.tenantId)
+    .where('purpose', '=', purpose)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Voids all tokens of a user: what they were sent for has changed. */
-export async function voidTokens(tx: TenantTx, userId: number): Promise<void> {
-  await tx.db.deleteFrom('account_tokens').where('user_id', '=', userId).execute()
+export async function voidTokens(
+  tx: TenantTx,
+  user: { id: number; tenant_id: number },
+): Promise<void> {
+  await tx.db
+    .deleteFrom('account_tokens')
+    .where('user_id', '=', user.id)
+    .where('tenant_id', '=', user.tenant_id)
+    .execute()
 }

@@ -1,4 +1,5 @@
 /** Verifying an address and getting back in: links by mail, each good once (decisions §3). */
+import { createHash } from 'node:crypto'
 import { type Clock, DAY, HOUR } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -60,7 +61,7 @@ export interface Recovery {
   /** Sets the password, ends all sessions. @throws Problem 400 when the link is no longer good */
   resetPassword(text: string, password: string, origin: Origin): Promise<void>
   /** Voids what was sent to a user, as their password or address has changed. */
-  voidLinks(tx: TenantTx, userId: number): Promise<void>
+  voidLinks(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void>
 }
 
 export function recoveryService(deps: RecoveryDeps): Recovery {
@@ -118,11 +119,24 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     })
   }
 
+  /** @throws Problem 400 when the link is of no use by now; whether it still is, redeeming decides */
+  async function requireLink(text: string, purpose: TokenPurpose): Promise<void> {
+    const token = parseToken(text)
+    const isKnown =
+      token &&
+      (await db.inTenant(
+        token.tenantId,
+        (tx) => store.hasToken(tx, purpose, token.hash, iso()),
+        'read',
+      ))
+    if (!isKnown) throw new Problem('link_expired')
+  }
+
   return {
     async requestLink({ purpose, email, subdomain, origin }) {
       await throttle.count({ rule: BY_ADDRESS, of: networkOf(origin.ip) })
       const isTooOften = await throttle
-        .count({ rule: BY_MAILBOX, of: `${purpose}/${subdomain ?? ''}/${email}` })
+        .count({ rule: BY_MAILBOX, of: mailboxOf(purpose, email, subdomain) })
         .then(() => false, refusedOrThrow)
       // The same answer: that somebody else has asked already is nobody's business.
       if (isTooOften) return
@@ -157,13 +171,15 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     async resetPassword(text, password, origin) {
       const loc = ['body', 'new_password']
       refuseWeakPassword(password, '', loc)
+      // Looked at before the costly hash, so that made-up links keep no sign-in waiting.
+      await requireLink(text, 'reset_password')
       const hash = await deps.passwords.hash(password)
       await redeem(text, 'reset_password', async (tx, account) => {
         refuseWeakPassword(password, account.email, loc)
         await users.setPassword(tx, account.id, hash)
         // Whoever could read the mail has the address.
         await users.markVerified(tx, account.id, iso())
-        await store.voidTokens(tx, account.id)
+        await store.voidTokens(tx, account)
         const which = { tenantId: account.tenant_id, userId: account.id }
         await deps.sessions.end(tx, which, 'password_changed')
         await append(
@@ -192,4 +208,13 @@ const PAGES = {
 function refusedOrThrow(error: unknown): true {
   if (error instanceof Problem && error.code === 'too_many_requests') return true
   throw error
+}
+
+/**
+ * The mailbox that a wish is counted for: spelled as the account is looked up, and hashed, so that no
+ * other spelling fills the count of somebody's mailbox.
+ */
+function mailboxOf(purpose: TokenPurpose, email: string, subdomain: string | undefined): string {
+  const asked = JSON.stringify([purpose, email.toLowerCase(), subdomain?.toLowerCase() ?? null])
+  return createHash('sha256').update(asked).digest('hex')
 }

@@ -128,6 +128,11 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
 
     removeFor: (caller, userId) =>
       deps.onUser(caller, userId, async (tx, user) => {
+        // One's own is taken away with the password, and only where the tenant lets it.
+        if (user.id === caller.user_id)
+          throw new Problem('own_account', {
+            detail: 'user_id: disable your own second factor with POST /api/auth/totp/disable',
+          })
         if (!(await store.remove(tx, { user_id: user.id, tenant_id: user.tenant_id }))) return
         await record(tx, caller, user, 'auth.totp_disabled')
       }),

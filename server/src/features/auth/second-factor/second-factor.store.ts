@@ -65,14 +65,18 @@ export async function confirm(
     .where('tenant_id', '=', tenant_id)
     .execute()
   await setEnabledAt(tx, user, now)
-  await tx.db.deleteFrom('recovery_codes').where('user_id', '=', user_id).execute()
+  await tx.db
+    .deleteFrom('recovery_codes')
+    .where('user_id', '=', user_id)
+    .where('tenant_id', '=', tenant_id)
+    .execute()
   await tx.db
     .insertInto('recovery_codes')
     .values(recoveryHashes.map((code_hash) => ({ user_id, tenant_id, code_hash, used_at: null })))
     .execute()
 }
 
-/** Takes the factor away with its codes. Answers whether there was a confirmed one. */
+/** Takes the factor away with its codes. Answers whether there was one, confirmed or only offered. */
 export async function remove(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },
@@ -84,14 +88,14 @@ export async function remove(
     .deleteFrom('second_factors')
     .where('user_id', '=', user_id)
     .where('tenant_id', '=', tenant_id)
-    .returning('confirmed_at')
+    .returning('user_id')
     .executeTakeFirst()
   await tx.db
     .deleteFrom('recovery_codes')
     .where('user_id', '=', user_id)
     .where('tenant_id', '=', tenant_id)
     .execute()
-  return removed?.confirmed_at !== undefined && removed.confirmed_at !== null
+  return removed !== undefined
 }
 
 /** Uses a recovery code up: of any number at once exactly one gets true. */

@@ -96,9 +96,12 @@ function say(error: ErrorObject, part: Part): Said {
   }
 }
 
+/** More faults than this help nobody, and would make the answer larger than the question. */
+const MOST_FAULTS = 100
+
 /** The faults of one part of a request, one for each error of the validator. */
 export function toFaults(errors: readonly ErrorObject[], part: Part): Fault[] {
-  return errors.map((error) => {
+  return errors.slice(0, MOST_FAULTS).map((error) => {
     const path = error.instancePath
       .split('/')
       .slice(1)

@@ -47,6 +47,16 @@ function makeAjv(): Ajv {
     validate: trim,
   })
   ajv.addKeyword({
+    keyword: 'eachOf',
+    type: 'array',
+    error: { message: 'a list of the known words is taken, each once' },
+    // One fault for the whole list: one for each item would let a long list make a longer answer.
+    validate: (words: string[], value: unknown[]) =>
+      value.length <= words.length &&
+      new Set(value).size === value.length &&
+      value.every((item) => words.includes(item as string)),
+  })
+  ajv.addKeyword({
     keyword: 'freeForm',
     type: 'object',
     error: {
