@@ -8,7 +8,6 @@
  */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { LaunchFault } from './launch/fault.mjs'
 import { environmentFor, prepare } from './launch/prepare.mjs'
@@ -28,8 +27,7 @@ async function launch([verb, ...rest]) {
   const program = Object.hasOwn(programs, verb ?? '') ? programs[verb] : undefined
   if (!program) throw new LaunchFault(`Say what to run: ${Object.keys(programs).join(', ')}.`)
   const node = await prepare(root)
-  const [script, ...args] = program
-  const child = spawn(node, [path.join(root, script), ...args, ...rest], {
+  const child = spawn(node, [...program, ...rest], {
     cwd: root,
     env: environmentFor(node),
     stdio: 'inherit',
