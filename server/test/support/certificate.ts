@@ -1,6 +1,8 @@
 /** A self-signed certificate for 127.0.0.1, written by hand (X.509, RFC 5280), as Node makes none. */
 import { generateKeyPairSync, sign } from 'node:crypto'
 
+const DAY = 24 * 60 * 60 * 1000
+
 const SEQUENCE = 0x30
 const INTEGER = 0x02
 const BIT_STRING = 0x03
@@ -28,9 +30,9 @@ export interface Certificate {
   cert: string
 }
 
-export function makeCertificate(): Certificate {
+/** @param until when it expires; tomorrow by default */
+export function makeCertificate({ until = Date.now() + DAY } = {}): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const day = 24 * 60 * 60 * 1000
   const algorithm = der(SEQUENCE, oid('2a8648ce3d040302'))
   const name = der(SEQUENCE, der(SET, der(SEQUENCE, oid('550403'), der(UTF8, 'Mail of a test'))))
   const extensions = [
@@ -57,7 +59,7 @@ export function makeCertificate(): Certificate {
     der(INTEGER, Buffer.from([1])),
     algorithm,
     name,
-    der(SEQUENCE, time(Date.now() - day), time(Date.now() + day)),
+    der(SEQUENCE, time(Date.now() - DAY), time(until)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, der(SEQUENCE, ...extensions)),

@@ -1,0 +1,256 @@
+/**
+ * Which addresses may be dialled: every special network of the IANA registries is refused from its
+ * first to its last address, and what lies beside it is not.
+ */
+import { describe, expect, test } from 'vitest'
+import { judgeAddress } from './index.ts'
+import { type Network, parseNetworks } from './networks.ts'
+
+const policyOf = (listed: string) => ({ allowHttp: false, allowedNetworks: parseNetworks(listed) })
+const judge = (address: string, listed = '') => judgeAddress(address, policyOf(listed))
+
+/** An address as a number, and back, so that the table needs only the networks. */
+function toNumber({ first }: Network): bigint {
+  return first.toByteArray().reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
+}
+
+function toText(value: bigint, width: number): string {
+  const step = width === 32 ? 8 : 16
+  const parts = Array.from({ length: width / step }, (_, index) =>
+    ((value >> BigInt(width - step * (index + 1))) & ((1n << BigInt(step)) - 1n)).toString(
+      width === 32 ? 10 : 16,
+    ),
+  )
+  return parts.join(width === 32 ? '.' : ':')
+}
+
+/** Its first and last address, and those before and behind it. */
+function edgesOf(cidr: string) {
+  const [network] = parseNetworks(cidr) as [Network]
+  const width = network.first.kind() === 'ipv4' ? 32 : 128
+  const first = toNumber(network)
+  const last = first + (1n << BigInt(width - network.bits)) - 1n
+  const [lowest, highest] = [0n, (1n << BigInt(width)) - 1n]
+  return {
+    inside: [toText(first, width), toText(last, width)],
+    outside: [
+      ...(first > lowest ? [toText(first - 1n, width)] : []),
+      ...(last < highest ? [toText(last + 1n, width)] : []),
+    ],
+  }
+}
+
+const PRIVATE = 'a private address'
+const RESERVED = 'a reserved address'
+const STANDS_FOR = 'an address that stands for an IPv4 address'
+
+/** Special networks with nothing special beside them. */
+const ISLANDS: [cidr: string, kind: string][] = [
+  ['0.0.0.0/8', 'an unspecified address'],
+  ['10.0.0.0/8', PRIVATE],
+  ['100.64.0.0/10', 'a carrier-grade NAT address'],
+  ['127.0.0.0/8', 'a loopback address'],
+  ['168.63.129.16/32', 'a cloud metadata address'],
+  ['169.254.0.0/16', 'a link-local address'],
+  ['172.16.0.0/12', PRIVATE],
+  ['192.0.0.0/24', RESERVED],
+  ['192.0.2.0/24', RESERVED],
+  ['192.31.196.0/24', RESERVED],
+  ['192.52.193.0/24', RESERVED],
+  ['192.88.99.0/24', RESERVED],
+  ['192.168.0.0/16', PRIVATE],
+  ['192.175.48.0/24', RESERVED],
+  ['198.18.0.0/15', RESERVED],
+  ['198.51.100.0/24', RESERVED],
+  ['203.0.113.0/24', RESERVED],
+  ['2001:db8::/32', RESERVED],
+  ['2002::/16', STANDS_FOR],
+  ['2620:4f:8000::/48', RESERVED],
+  ['3fff::/20', RESERVED],
+]
+
+/** Special networks beside others, or within them. */
+const ADJOINING: [cidr: string, kind: string][] = [
+  ['224.0.0.0/4', 'a multicast address'],
+  ['240.0.0.0/5', RESERVED],
+  ['255.255.255.255/32', 'a broadcast address'],
+  ['::/128', 'an unspecified address'],
+  ['::1/128', 'a loopback address'],
+  ['::0.0.0.2/127', STANDS_FOR],
+  ['::1.0.0.0/104', STANDS_FOR],
+  ['::ffff:0:0/96', STANDS_FOR],
+  ['::ffff:0:0:0/96', STANDS_FOR],
+  ['::1:0:0:0/80', RESERVED],
+  ['64:ff9b::/96', STANDS_FOR],
+  ['64:ff9b:1::/48', STANDS_FOR],
+  ['64:ff9b:2::/47', RESERVED],
+  ['100::/64', RESERVED],
+  ['100:0:0:1::/64', RESERVED],
+  ['200::/7', RESERVED],
+  ['2001::/32', STANDS_FOR],
+  ['2001:1::1/128', RESERVED],
+  ['2001:1::3/128', RESERVED],
+  ['2001:2::/48', RESERVED],
+  ['2001:3::/32', RESERVED],
+  ['2001:4:112::/48', RESERVED],
+  ['2001:10::/28', RESERVED],
+  ['2001:20::/28', RESERVED],
+  ['2001:30::/28', RESERVED],
+  ['2001:40::/26', RESERVED],
+  ['4000::/3', RESERVED],
+  ['5f00::/16', RESERVED],
+  ['8000::/2', RESERVED],
+  ['fc00::/7', PRIVATE],
+  ['fe00::/9', RESERVED],
+  ['fe80::/10', 'a link-local address'],
+  ['fec0::/10', RESERVED],
+  ['ff00::/8', 'a multicast address'],
+]
+
+describe('the special networks', () => {
+  test.each([...ISLANDS, ...ADJOINING])('%s: refused, as %s', (cidr, kind) => {
+    for (const address of edgesOf(cidr).inside)
+      expect(judge(address)).toBe(`${address} is ${kind}, which is not allowed`)
+  })
+
+  test.each(ISLANDS)('%s: what lies beside it may be dialled', (cidr) => {
+    for (const address of edgesOf(cidr).outside)
+      expect([address, judge(address)]).toEqual([address, undefined])
+  })
+
+  test.each([
+    '223.255.255.255',
+    '2000::',
+    '2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+    '2001:200::',
+    '3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+  ])('%s beside a pair of them may be dialled', (address) => {
+    expect(judge(address)).toBeUndefined()
+  })
+
+  test.each([
+    '8.8.8.8',
+    '1.1.1.1',
+    '193.0.6.139',
+    '2606:4700:4700::1111',
+    '2a00:1450:4001:82b::200e',
+  ])('none of them holds %s', (address) => expect(judge(address)).toBeUndefined())
+
+  test.each([
+    ['AWS, Google and Azure', '169.254.169.254'],
+    ['AWS over IPv6', 'fd00:ec2::254'],
+    ['Google over IPv6', 'fd20:ce::254'],
+    ['Alibaba', '100.100.100.200'],
+    ['Oracle', '192.0.0.192'],
+    ['Azure, by a public address', '168.63.129.16'],
+  ])('hold the metadata address of %s', (_cloud, address) => {
+    expect(judge(address)).toBeDefined()
+  })
+})
+
+describe('a listed network', () => {
+  test.each([
+    ['127.0.0.0/8', '127.0.0.1'],
+    ['10.1.0.0/16', '10.1.2.3'],
+    ['::1', '::1'],
+    ['fd00::/8', 'fd00:ec2::254'],
+    ['168.63.129.16', '168.63.129.16'],
+    ['0.0.0.0/0', '255.255.255.255'],
+  ])('%s opens %s', (listed, address) => {
+    expect(judge(address, listed)).toBeUndefined()
+  })
+
+  test('opens nothing beside it', () => {
+    expect(judge('10.2.0.0', '10.1.0.0/16')).toBeDefined()
+    expect(judge('127.0.0.1', '::1')).toBeDefined()
+    expect(judge('::1', '127.0.0.0/8')).toBeDefined()
+  })
+})
+
+/** Each with the network that leads there, and what it stands for. */
+const EMBEDDED: [form: string, network: string, of: (ipv4: string) => string[]][] = [
+  ['IPv4-compatible', '::/96', (ipv4) => [`::${ipv4}`, `::${hex(ipv4)}`]],
+  ['IPv4-mapped', '::ffff:0:0/96', (ipv4) => [`::ffff:${ipv4}`, `0:0:0:0:0:ffff:${hex(ipv4)}`]],
+  ['IPv4-translated', '::ffff:0:0:0/96', (ipv4) => [`::ffff:0:${ipv4}`]],
+  ['NAT64', '64:ff9b::/96', (ipv4) => [`64:ff9b::${ipv4}`]],
+  ['local NAT64, /96', '64:ff9b:1::/48', (ipv4) => [`64:ff9b:1::${ipv4}`]],
+  ['local NAT64, /48', '64:ff9b:1::/48', (ipv4) => [split(ipv4, 6)]],
+  ['local NAT64, /56', '64:ff9b:1::/48', (ipv4) => [split(ipv4, 7)]],
+  ['local NAT64, /64', '64:ff9b:1::/48', (ipv4) => [split(ipv4, 9)]],
+  ['6to4', '2002::/16', (ipv4) => [`2002:${hex(ipv4)}::1`]],
+  ['Teredo client', '2001::/32', (ipv4) => [`2001:0:808:808::${inverted(ipv4)}`]],
+  ['Teredo server', '2001::/32', (ipv4) => [`2001:0:${hex(ipv4)}::${inverted('8.8.8.8')}`]],
+  ['ISATAP', '2600::/16', (ipv4) => [`2600::5efe:${ipv4}`, `2600::200:5efe:${hex(ipv4)}`]],
+  ['ISATAP in 6to4', '2002::/16', (ipv4) => [`2002:808:808::5efe:${ipv4}`]],
+]
+
+const octetsOf = (ipv4: string) => ipv4.split('.').map(Number)
+const twoDigits = (octet: number) => octet.toString(16).padStart(2, '0')
+
+function hex(ipv4: string): string {
+  const [a = '', b = '', c = '', d = ''] = octetsOf(ipv4).map(twoDigits)
+  return `${a}${b}:${c}${d}`
+}
+
+const inverted = (ipv4: string) =>
+  hex(
+    octetsOf(ipv4)
+      .map((octet) => 255 - octet)
+      .join('.'),
+  )
+
+/** RFC 6052, 2.2: from this byte on, and around byte 8, which is 0. */
+function split(ipv4: string, from: number): string {
+  const bytes = [0, 0x64, 0xff, 0x9b, 0, 1, ...Array.from({ length: 10 }, () => 0)]
+  let place = from
+  for (const octet of octetsOf(ipv4)) {
+    if (place === 8) place += 1
+    bytes[place] = octet
+    place += 1
+  }
+  return bytes.map((byte, index) => twoDigits(byte) + (index % 2 && index < 15 ? ':' : '')).join('')
+}
+
+describe.each(EMBEDDED)('an IPv4 address within IPv6: %s', (_form, network, of) => {
+  test('is refused also where the IPv4 address is public', () => {
+    for (const address of of('8.8.8.8'))
+      expect(judge(address)).toBe(`${address} is ${STANDS_FOR}, which is not allowed`)
+  })
+
+  test('is refused where only the IPv4 address is listed', () => {
+    for (const address of of('127.0.0.1')) expect(judge(address, '127.0.0.0/8')).toBeDefined()
+  })
+
+  test.each(['127.0.0.1', '10.1.2.3', '169.254.169.254', '168.63.129.16', '224.0.0.1'])(
+    'is refused where only the IPv6 network is listed, and it stands for %s',
+    (ipv4) => {
+      for (const address of of(ipv4)) expect(judge(address, network)).toContain('stands for a')
+    },
+  )
+
+  test('may be dialled where the IPv6 network is listed and the IPv4 address is public or listed too', () => {
+    for (const address of of('8.8.8.8'))
+      expect([address, judge(address, network)]).toEqual([address, undefined])
+    for (const address of of('10.8.8.8'))
+      expect([address, judge(address, `${network}, 10.0.0.0/8`)]).toEqual([address, undefined])
+  })
+})
+
+describe('what is no plain address', () => {
+  test('an interface identifier that only looks like ISATAP is one', () => {
+    expect(judge('2600::100:5efe:7f00:1')).toBeUndefined()
+    expect(judge('2600::5eff:7f00:1')).toBeUndefined()
+  })
+
+  test('a zone is refused, whatever is listed', () => {
+    expect(judge('fe80::1%eth0', '::/0')).toBe(
+      'fe80::1%eth0 is an address with a zone, which is not allowed',
+    )
+    expect(judge('2600::1%1')).toBeDefined()
+  })
+
+  test.each(['', 'example.org', '0x7f.1', '2130706433', '0177.0.0.1', '127.1', '8.8.8.8 ', '::g'])(
+    '"%s" is refused, whatever is listed',
+    (text) => expect(judge(text, '0.0.0.0/0, ::/0')).toContain('is no IP address'),
+  )
+})

@@ -1,0 +1,127 @@
+/**
+ * Makes connections, and only to addresses that were judged: the name is resolved once, every address
+ * of it has to be allowed, and the socket gets these addresses in place of the name. So a DNS server
+ * that changes its mind between check and use (rebinding) changes nothing.
+ */
+import { isIP, type LookupFunction, type Socket, connect as startTcp } from 'node:net'
+import { createSecureContext, getCACertificates, connect as startTls } from 'node:tls'
+import { judgeAddress, objectionTo, type TargetPolicy } from './addresses.ts'
+import { connectFault, DialFault, tlsFault } from './faults.ts'
+import { unmapped } from './networks.ts'
+import type { Resolver } from './resolver.ts'
+import { type Run, unlessAborted } from './run.ts'
+import { shownAddresses } from './targets.ts'
+
+/** A name may have any number of addresses; so many of each family are judged, and may be dialled. */
+const MOST_ADDRESSES = 16
+
+/** How long one of several addresses is tried. Node's 250 ms are too short for a host far away. */
+const TRY_MS = 2000
+
+export interface DialOptions {
+  policy: TargetPolicy
+  resolver: Resolver
+  /** A certificate authority that is trusted besides those of the system, as PEM. */
+  ca?: string | undefined
+}
+
+/**
+ * Connects to the host of a URL that was judged, with TLS where the URL is https.
+ * @throws DialFault, also the one that the run was stopped with
+ */
+export type Dial = (url: URL, run: Run) => Promise<Socket>
+
+export function dialler({ policy, resolver, ca }: DialOptions): Dial {
+  const tls = tlsOptions(ca)
+  return async (url, run) => {
+    run.signal.throwIfAborted()
+    const addresses = shownAddresses(url.hostname) ?? (await resolve(resolver, url.hostname, run))
+    const objection = addresses.map((each) => objectionTo(each, policy)).find(Boolean)
+    // Without the address: where names lead to inside is not to be learned from outside.
+    if (objection)
+      throw new DialFault(
+        'address_forbidden',
+        `the name leads to ${objection}, which is not allowed`,
+      )
+    run.address = addresses.length === 1 ? (addresses[0] ?? null) : null
+    run.awaits = 'no connection'
+    const target = targetOf(url, addresses)
+    const isTls = url.protocol === 'https:'
+    const socket = isTls ? startTls({ ...target, ...tls(target.host) }) : startTcp(target)
+    return connected(socket, isTls, policy, run)
+  }
+}
+
+async function resolve(resolver: Resolver, hostname: string, run: Run): Promise<string[]> {
+  run.awaits = 'no answer from DNS'
+  const answer = resolver(hostname, run.signal).catch((error: Error) => {
+    throw new DialFault('name_not_resolved', error.message)
+  })
+  const found = await unlessAborted(answer, run.signal)
+  if (found.length === 0) throw new DialFault('name_not_resolved', 'the name has no address')
+  const isIPv6 = (address: string) => address.includes(':')
+  // IPv4 first: where a host has no IPv6 that works, nothing waits for it.
+  const first = found.filter((address) => !isIPv6(address)).slice(0, MOST_ADDRESSES)
+  return [...first, ...found.filter(isIPv6).slice(0, MOST_ADDRESSES)]
+}
+
+function targetOf(url: URL, addresses: readonly string[]) {
+  const entries = addresses.map((address) => ({ address, family: isIP(address) }))
+  // Asked in place of DNS. For a host that is an address Node asks nobody and dials what it reads.
+  const lookup: LookupFunction = (_hostname, _options, answer) => answer(null, entries)
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)),
+    lookup,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: TRY_MS,
+    noDelay: true,
+  }
+}
+
+function tlsOptions(ca: string | undefined) {
+  let secureContext: ReturnType<typeof createSecureContext> | undefined
+  return (host: string) => {
+    // One for all: making it costs as much as a handshake.
+    secureContext ??= createSecureContext({
+      minVersion: 'TLSv1.2',
+      ...(ca ? { ca: [...getCACertificates('default'), ca] } : {}),
+    })
+    return {
+      secureContext,
+      // RFC 6066, 3: an address is no server name. The certificate is compared with the host all the same.
+      servername: isIP(host) ? '' : host,
+      // Said here, it holds whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+      rejectUnauthorized: true,
+      ALPNProtocols: ['http/1.1'],
+    }
+  }
+}
+
+function connected(socket: Socket, isTls: boolean, policy: TargetPolicy, run: Run) {
+  return new Promise<Socket>((resolve, reject) => {
+    let isReached = false
+    const fail = (fault: unknown) => {
+      socket.destroy()
+      reject(fault)
+    }
+    const stop = () => fail(run.signal.reason)
+    run.signal.addEventListener('abort', stop, { once: true })
+    // Before the listener that starts the TLS handshake: nothing is said to a forbidden address.
+    socket.prependOnceListener('connect', () => {
+      const address = unmapped(socket.remoteAddress ?? '')
+      // It was judged before; this is for the day when someone gives the socket another way to it.
+      if (judgeAddress(address, policy) !== undefined)
+        return fail(new DialFault('address_forbidden', 'the connection leads somewhere else'))
+      isReached = true
+      run.address = address
+      run.awaits = isTls ? 'no TLS handshake' : 'no answer'
+    })
+    socket.once(isTls ? 'secureConnect' : 'connect', () => {
+      run.signal.removeEventListener('abort', stop)
+      resolve(socket)
+    })
+    // Stays: between here and the next owner of the socket an error must not be unheard of.
+    socket.on('error', (error) => fail(isReached && isTls ? tlsFault(error) : connectFault(error)))
+  })
+}

@@ -1,0 +1,79 @@
+/** Networks as an operator lists them: read strictly, and refused with what to write instead. */
+import { describe, expect, test } from 'vitest'
+import { contains, parseAddress, parseNetworks, unmapped } from './networks.ts'
+
+const shown = (text: string) => parseNetworks(text).map(({ first, bits }) => `${first}/${bits}`)
+const isIn = (text: string, address: string) => {
+  const parsed = parseAddress(address)
+  return parsed !== undefined && parseNetworks(text).some((network) => contains(network, parsed))
+}
+
+describe('a list of networks', () => {
+  test.each([
+    ['', []],
+    [' , ', []],
+    ['10.1.0.0/16', ['10.1.0.0/16']],
+    ['192.0.2.7', ['192.0.2.7/32']],
+    [' fd00::/8 ,10.0.0.0/8, ::1', ['fd00::/8', '10.0.0.0/8', '::1/128']],
+    ['0.0.0.0/0,::/0', ['0.0.0.0/0', '::/0']],
+  ])('"%s" is read', (text, networks) => {
+    expect(shown(text)).toEqual(networks)
+  })
+
+  test.each([
+    ['localhost', '"localhost" is no network; write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/8, 10.1', '"10.1" is no network; write it as 10.1.0.0/16 or fd00::/8'],
+    ['0x7f.0.0.1', '"0x7f.0.0.1" is no network; write it as 10.1.0.0/16 or fd00::/8'],
+    ['010.0.0.1', '"010.0.0.1" is no network; write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/8/8', '"10.0.0.0/8/8" is no network; write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/', '"10.0.0.0/" is no network; write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/-1', '"10.0.0.0/-1" is no network; write it as 10.1.0.0/16 or fd00::/8'],
+    ['fe80::1%eth0', '"fe80::1%eth0" is no network; write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/33', '"10.0.0.0/33" has a prefix of more than 32 bits'],
+    ['::/129', '"::/129" has a prefix of more than 128 bits'],
+    ['10.1.2.3/16', '"10.1.2.3/16" has bits set behind its prefix; write it as 10.1.0.0/16'],
+    ['fd00::1/8', '"fd00::1/8" has bits set behind its prefix; write it as fd00::/8'],
+  ])('"%s" is refused', (text, message) => {
+    expect(() => parseNetworks(text)).toThrow(new Error(message))
+  })
+})
+
+describe('a network', () => {
+  test.each([
+    ['10.1.0.0/16', '10.1.0.0', '10.1.255.255', '10.0.255.255', '10.2.0.0'],
+    ['10.1.2.128/25', '10.1.2.128', '10.1.2.255', '10.1.2.127', '10.1.3.0'],
+    ['fd00::/8', 'fd00::', 'fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'fcff::', 'fe00::'],
+    ['2600:1:2:fff0::/60', '2600:1:2:fff0::', '2600:1:2:ffff::9', '2600:1:2:ffef::', '2600:1:3::'],
+  ])('%s holds its first and its last address, and not their neighbours', (...row) => {
+    const [network, first, last, before, after] = row
+    expect([first, last, before, after].map((address) => isIn(network, address))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+  })
+
+  test('of one family holds nothing of the other', () => {
+    expect(isIn('0.0.0.0/0', '::1')).toBe(false)
+    expect(isIn('::/0', '127.0.0.1')).toBe(false)
+    expect(isIn('10.0.0.0/8', '::ffff:10.0.0.1')).toBe(false)
+  })
+
+  test('with dots at its end is the one that it says', () => {
+    // ipaddr.js reads `::10.0.0.0` as `::ffff:10.0.0.0`.
+    expect(shown('::10.0.0.0/104, ::ffff:10.0.0.0/104')).toEqual([
+      '::a00:0/104',
+      '::ffff:a00:0/104',
+    ])
+  })
+})
+
+test('an IPv4 address that a socket shows as IPv6 is shown as IPv4', () => {
+  expect(['::ffff:192.0.2.7', '::FFFF:192.0.2.7', '192.0.2.7', '::1'].map(unmapped)).toEqual([
+    '192.0.2.7',
+    '192.0.2.7',
+    '192.0.2.7',
+    '::1',
+  ])
+})

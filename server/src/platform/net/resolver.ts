@@ -1,0 +1,79 @@
+/**
+ * Asks DNS servers for the addresses of a name. Not with dns.lookup: getaddrinfo blocks one of the few
+ * threads that also hash passwords, so a tenant's DNS server that never answers could stop sign-ins.
+ * c-ares waits without a thread. It knows neither /etc/hosts nor search domains.
+ */
+import { promises as dns } from 'node:dns'
+import { DialFault } from './faults.ts'
+import { unlessAborted } from './run.ts'
+
+/**
+ * Answers the IPv4 and IPv6 addresses of a name. The signal tells that nobody waits any more.
+ * @throws Error whose message says, for people, why there are none
+ */
+export type Resolver = (hostname: string, signal: AbortSignal) => Promise<string[]>
+
+export interface DnsOptions {
+  /** `address` or `address:port`; those of the system by default. */
+  servers?: string[]
+  /** The longest wait for one answer. c-ares waits less for servers that have been quick. */
+  timeoutMs?: number
+  /** How often each server is asked. */
+  tries?: number
+}
+
+const WORDS: Record<string, string> = {
+  ENODATA: 'the name has no address',
+  ENOTFOUND: 'the name does not exist',
+  ETIMEOUT: 'DNS did not answer',
+}
+
+export function dnsResolver({ servers, timeoutMs = 2000, tries = 3 }: DnsOptions = {}): Resolver {
+  const resolver = new dns.Resolver({ timeout: timeoutMs, maxTimeout: timeoutMs, tries })
+  if (servers) resolver.setServers(servers)
+  /** What is being asked; who wants to know the same meanwhile waits along. */
+  const asked = new Map<string, Promise<string[]>>()
+  let waiting = 0
+
+  function ask(hostname: string): Promise<string[]> {
+    const answer = bothFamilies(resolver, hostname).finally(() => {
+      if (asked.get(hostname) === answer) asked.delete(hostname)
+    })
+    asked.set(hostname, answer)
+    return answer
+  }
+
+  /** c-ares can only cancel everything, so it is done when nobody waits for anything. */
+  function leave(): void {
+    waiting -= 1
+    if (waiting > 0 || asked.size === 0) return
+    asked.clear()
+    resolver.cancel()
+  }
+
+  return async (hostname, signal) => {
+    signal.throwIfAborted()
+    waiting += 1
+    try {
+      return await unlessAborted(asked.get(hostname) ?? ask(hostname), signal)
+    } finally {
+      leave()
+    }
+  }
+}
+
+/** Waits for both, so that what a name leads to does not depend on which answer was the faster. */
+async function bothFamilies(resolver: dns.Resolver, hostname: string): Promise<string[]> {
+  const answers = await Promise.allSettled([
+    resolver.resolve4(hostname),
+    resolver.resolve6(hostname),
+  ])
+  const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  if (found.length > 0) return found
+  const codes = answers.map((answer) =>
+    answer.status === 'rejected' ? answer.reason.code : 'ENODATA',
+  )
+  // That there is no address of the other family explains nothing.
+  const code = codes.find((each) => each !== 'ENODATA') ?? 'ENODATA'
+  throw new DialFault('name_not_resolved', WORDS[code] ?? `DNS could not answer (${code})`)
+}

@@ -1,0 +1,66 @@
+/** One exchange under way: what may end it early, and what it waits for meanwhile. */
+import { DialFault } from './faults.ts'
+
+export interface Run {
+  /** Aborted with a DialFault by the deadline, by the caller or by the close of all. */
+  readonly signal: AbortSignal
+  /** What is missing at the moment, as in "no answer"; the deadline's fault says it. */
+  awaits: string
+  /** The address that is being talked to, as soon as there is one. */
+  address: string | null
+}
+
+export interface StartedRun extends Run {
+  /** Ends it early. */
+  stop(fault: DialFault): void
+  /** It is done: no deadline any more. */
+  finish(): void
+}
+
+const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+
+/**
+ * Who is to be told when the signal aborts. A signal goes through its listeners one by one for each
+ * that is added or taken away, and one for all that a process sends has hundreds: it gets one here.
+ */
+function audienceOf(signal: AbortSignal): Set<() => void> {
+  const known = waiting.get(signal)
+  if (known) return known
+  const audience = new Set<() => void>()
+  waiting.set(signal, audience)
+  signal.addEventListener('abort', () => audience.forEach((tell) => void tell()), { once: true })
+  return audience
+}
+
+export function startRun(deadlineMs: number, caller: AbortSignal | undefined): StartedRun {
+  const controller = new AbortController()
+  const stop = (fault: DialFault) => controller.abort(fault)
+  const expire = () =>
+    stop(new DialFault('timed_out', `${run.awaits} within ${deadlineMs / 1000} seconds`))
+  const callOff = () => stop(new DialFault('aborted', 'it was called off'))
+  const timer = setTimeout(expire, deadlineMs)
+  const run = {
+    signal: controller.signal,
+    awaits: 'no connection',
+    address: null,
+    stop,
+    finish() {
+      clearTimeout(timer)
+      audience?.delete(callOff)
+    },
+  }
+  const audience = caller && audienceOf(caller)
+  if (caller?.aborted) callOff()
+  else audience?.add(callOff)
+  return run
+}
+
+/** Waits for work that cannot be ended, but no longer than the signal allows. @throws its reason */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

@@ -1,0 +1,177 @@
+/** Which URLs may be a target: their shape, and every spelling of an address in them. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseNetworks } from './networks.ts'
+import { judgeUrl, shownAddresses } from './targets.ts'
+
+const judge = (text: string, allowHttp = false, listed = '') => {
+  const judged = judgeUrl(text, { allowHttp, allowedNetworks: parseNetworks(listed) })
+  return 'url' in judged ? judged.url.href : judged.refusal
+}
+
+describe('a URL', () => {
+  test.each([
+    ['https://example.org/hook?a=1', 'https://example.org/hook?a=1'],
+    ['HTTPS://Example.ORG:443', 'https://example.org/'],
+    [' https://example.org:8443/a b ', 'https://example.org:8443/a%20b'],
+    ['https://example.org./hook', 'https://example.org/hook'],
+    ['https://example.org/hook#part', 'https://example.org/hook'],
+    ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
+    ['https://intranet/hook', 'https://intranet/hook'],
+    ['https://8.8.8.8/', 'https://8.8.8.8/'],
+    ['https://[2606:4700:4700:0:0:0:0:1111]/', 'https://[2606:4700:4700::1111]/'],
+  ])('%s is taken as %s', (text, normalised) => {
+    expect(judge(text)).toBe(normalised)
+  })
+
+  test.each([
+    ['', 'must be a URL such as https://example.org/hook'],
+    ['example.org/hook', 'must be a URL such as https://example.org/hook'],
+    ['https://', 'must be a URL such as https://example.org/hook'],
+    ['https://exa mple.org', 'must be a URL such as https://example.org/hook'],
+    ['https://1.2.3.256/', 'must be a URL such as https://example.org/hook'],
+    ['http://example.org', 'must be https'],
+    ['ftp://example.org', 'must be https'],
+    ['file:///etc/passwd', 'must be https'],
+    ['javascript:alert(1)', 'must be https'],
+    ['https://user@example.org', 'must not hold a user name or password'],
+    ['https://:secret@example.org', 'must not hold a user name or password'],
+    ['https://8.8.8.8@127.0.0.1/', 'must not hold a user name or password'],
+    ['https://example..org', 'must name a host'],
+    ['https://example.org../', 'must name a host'],
+    [`https://${'a'.repeat(64)}.org`, 'must name a host'],
+    [`https://${'a.'.repeat(127)}org`, 'must name a host'],
+    ['https://127.0.0.1/', '127.0.0.1 is a loopback address, which is not allowed'],
+    ['https://[::1]:8443/', '::1 is a loopback address, which is not allowed'],
+    ['https://localhost/', '127.0.0.1 is a loopback address, which is not allowed'],
+    ['https://a.LOCALHOST./', '127.0.0.1 is a loopback address, which is not allowed'],
+  ])('"%s" is refused: %s', (text, refusal) => {
+    expect(judge(text)).toBe(refusal)
+  })
+
+  test('may be http where that is allowed, and nothing else', () => {
+    expect(judge('http://example.org/hook', true)).toBe('http://example.org/hook')
+    expect(judge('ws://example.org/hook', true)).toBe('must be https or http')
+  })
+
+  test('of localhost needs both of its addresses listed', () => {
+    expect(judge('https://localhost/', false, '127.0.0.0/8')).toContain('::1 is a loopback')
+    expect(judge('https://localhost/', false, '127.0.0.0/8, ::1')).toBe('https://localhost/')
+  })
+
+  test('of a host that merely looks like localhost or an address shows no address', () => {
+    for (const host of ['localhost.example.org', 'notlocalhost', '127.0.0.1.nip.io'])
+      expect(shownAddresses(host)).toBeUndefined()
+  })
+})
+
+describe('a spelling of 127.0.0.1', () => {
+  test.each([
+    'https://2130706433/',
+    'https://0x7f000001/',
+    'https://0X7F.1/',
+    'https://0x7f.0x0.0x0.0x1/',
+    'https://127.1/',
+    'https://127.0.1/',
+    'https://0177.0.0.1/',
+    'https://0000000177.1/',
+    'https://127.0.0.1./',
+    'https://127.0.0.1.:443/',
+    'https://１２７.０.０.１/',
+    'https://127。0。0。1/',
+    'https://①②⑦.0.0.1/',
+    'https://%31%32%37.0.0.1/',
+    'https:\\\\127.0.0.1\\',
+    'https:127.0.0.1',
+    'https://127.0.0.1\t/',
+    'https://1\n27.0.0.1/',
+    'https://127.0.0.1\\@example.org/',
+  ])('%s is refused', (text) => {
+    expect(judge(text)).toBe('127.0.0.1 is a loopback address, which is not allowed')
+  })
+
+  test.each([
+    'https://[::ffff:127.0.0.1]/',
+    'https://[::ffff:7f00:1]/',
+    'https://[0:0:0:0:0:FFFF:7F00:0001]/',
+    'https://[::127.0.0.1]/',
+    'https://[::7f00:1]/',
+    'https://[64:ff9b::127.0.0.1]/',
+    'https://[2002:7f00:1::]/',
+    'https://[2600::5efe:127.0.0.1]/',
+  ])('%s is refused', (text) => {
+    expect(judge(text)).toMatch(
+      / is an address that stands for an IPv4 address, which is not allowed$/,
+    )
+  })
+
+  test('with a zone is no URL', () => {
+    expect(judge('https://[fe80::1%25eth0]/')).toBe(
+      'must be a URL such as https://example.org/hook',
+    )
+  })
+})
+
+/** A number as one part of an IPv4 address may be written (WHATWG URL, 3.5). */
+const writings: ((value: number) => string)[] = [
+  (value) => String(value),
+  (value) => `0x${value.toString(16)}`,
+  (value) => `0X00${value.toString(16).toUpperCase()}`,
+  (value) => `0${value.toString(8)}`,
+  (value) => `000${value.toString(8)}`,
+]
+const disguises: ((host: string) => string)[] = [
+  (host) => host,
+  (host) => `${host}.`,
+  (host) => host.replaceAll(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit))),
+  (host) => host.replaceAll('.', '。'),
+  (host) => host.replaceAll(/\w/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`),
+]
+
+/** Any spelling: of one to four parts, each written in any way, the whole disguised in any way. */
+const spelling = (address: fc.Arbitrary<number>) =>
+  fc
+    .record({
+      address,
+      parts: fc.integer({ min: 1, max: 4 }),
+      written: fc.array(fc.constantFrom(...writings), { minLength: 4, maxLength: 4 }),
+      disguise: fc.constantFrom(...disguises),
+    })
+    .map(({ address: value, parts, written, disguise }) => {
+      const leading = [24, 16, 8].slice(0, parts - 1).map((shift) => (value >>> shift) & 0xff)
+      const values = [...leading, value % 2 ** (32 - 8 * (parts - 1))]
+      const host = values.map((each, index) => written[index]?.(each)).join('.')
+      return { value, text: `https://${disguise(host)}/` }
+    })
+
+const plain = (value: number) => [24, 16, 8, 0].map((shift) => (value >>> shift) & 0xff).join('.')
+const within = (first: number, bits: number) =>
+  fc.integer({ min: first, max: first + 2 ** (32 - bits) - 1 })
+const ofPrivate = fc.oneof(
+  within(0x0a000000, 8),
+  within(0x7f000000, 8),
+  within(0xa9fe0000, 16),
+  within(0xac100000, 12),
+  within(0xc0a80000, 16),
+  within(0x64400000, 10),
+)
+
+describe('any spelling of an IPv4 address', () => {
+  test('that is private is refused, and named plainly', () => {
+    fc.assert(
+      fc.property(spelling(ofPrivate), ({ value, text }) => {
+        expect(judge(text).startsWith(`${plain(value)} is a`)).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('that is public is taken, and made plain', () => {
+    fc.assert(
+      fc.property(spelling(within(0x08000000, 8)), ({ value, text }) => {
+        expect(judge(text)).toBe(`https://${plain(value)}/`)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,0 +1,160 @@
+/** Nothing runs longer than it may: not for a slow server, not after it was called off, not after a stop. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openReceiver } from '../support/receiver.ts'
+import { eventually, ok, openNamed, openRaw, openWayOut } from './scene.ts'
+
+const DEADLINE = { deadlineMs: 300 }
+const late = (missing: string) => ({
+  kind: 'failed',
+  failure: 'timed_out',
+  detail: `${missing} within 0.3 seconds`,
+  address: '127.0.0.1',
+})
+
+describe('the deadline', () => {
+  test('ends a request that is never answered, and its connection', async () => {
+    const receiver = await openReceiver({ answer: () => 'stall' })
+    expect(await openWayOut().send(receiver.url, DEADLINE)).toMatchObject(late('no answer'))
+    await eventually('0 are open', () => receiver.open() === 0)
+  })
+
+  test('ends a request of which only announcements come', async () => {
+    const server = await openRaw((socket) => {
+      const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20)
+      socket.on('close', () => clearInterval(timer))
+    })
+    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('no answer'))
+  })
+
+  test('ends a request whose header trickles', async () => {
+    const server = await openRaw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nx-long: ')
+      const timer = setInterval(() => socket.write('x'), 20)
+      socket.on('close', () => clearInterval(timer))
+    })
+    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('no answer'))
+  })
+
+  test('ends a request whose body trickles, although its status has come', async () => {
+    const server = await openRaw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n')
+      const timer = setInterval(() => socket.write('x'), 20)
+      socket.on('close', () => clearInterval(timer))
+    })
+    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(
+      late('no end of the answer'),
+    )
+  })
+
+  test('counts from the beginning, not from the last byte', async () => {
+    const server = await openRaw((socket) => {
+      const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20)
+      socket.on('close', () => clearInterval(timer))
+    })
+    const exchange = await openWayOut().send(server.url, DEADLINE)
+    expect(exchange.durationMs).toBeGreaterThanOrEqual(290)
+    expect(exchange.durationMs).toBeLessThan(5000)
+  })
+
+  test('ends a TLS handshake that nobody answers', async () => {
+    const server = await openRaw(() => undefined)
+    expect(await openWayOut().send(`https://127.0.0.1:${server.port}/`, DEADLINE)).toMatchObject(
+      late('no TLS handshake'),
+    )
+  })
+
+  test('of one request leaves the others alone', async () => {
+    const receiver = await openReceiver({
+      answer: (_request, index) => (index === 0 ? 'stall' : { status: 200 }),
+    })
+    const out = openWayOut()
+    const stuck = out.send(receiver.url, DEADLINE)
+    await eventually('it has arrived', () => receiver.received.length === 1)
+    expect(await out.send(receiver.url)).toMatchObject({ status: 200 })
+    expect(await stuck).toMatchObject(late('no answer'))
+    expect(await out.send(receiver.url)).toMatchObject({ status: 200 })
+  })
+})
+
+describe('a request that is called off', () => {
+  const calledOff = { kind: 'failed', failure: 'aborted', detail: 'it was called off' }
+
+  test('before it began is not sent', async () => {
+    const receiver = await openReceiver()
+    expect(await openWayOut().send(receiver.url, { signal: AbortSignal.abort() })).toMatchObject(
+      calledOff,
+    )
+    expect(receiver.received).toEqual([])
+  })
+
+  test('while its name is looked up ends at once', async () => {
+    const { out, dns } = await openNamed({ 'pit.test': 'silence' })
+    const caller = new AbortController()
+    const exchange = out.send('http://pit.test/', { signal: caller.signal })
+    await eventually('DNS is asked', () => dns.asked.length > 0)
+    caller.abort()
+    expect(await exchange).toMatchObject({ ...calledOff, address: null })
+  })
+
+  test('while it waits for the answer ends at once, with its connection', async () => {
+    const receiver = await openReceiver({ answer: () => 'stall' })
+    const caller = new AbortController()
+    const exchange = openWayOut().send(receiver.url, { signal: caller.signal })
+    await eventually('it has arrived', () => receiver.received.length === 1)
+    caller.abort()
+    expect(await exchange).toMatchObject({ ...calledOff, address: '127.0.0.1' })
+    await eventually('0 are open', () => receiver.open() === 0)
+  })
+
+  test('may share its signal with many, and leaves nothing on it', async () => {
+    const warnings: Error[] = []
+    const note = (warning: Error) => warnings.push(warning)
+    process.on('warning', note)
+    onTestFinished(() => void process.off('warning', note))
+    const receiver = await openReceiver()
+    const out = openWayOut()
+    const { signal } = new AbortController()
+    for (let round = 0; round < 3; round += 1)
+      await Promise.all(Array.from({ length: 40 }, () => out.send(receiver.url, { signal })))
+    expect(receiver.received).toHaveLength(120)
+    expect(warnings).toEqual([])
+  })
+})
+
+describe('the close', () => {
+  const stopped = { kind: 'failed', failure: 'aborted', detail: 'the service stops' }
+
+  test('ends what runs, what waits for DNS, and what is idle', async () => {
+    const receiver = await openReceiver({
+      answer: ({ path }) => (path === '/stall' ? 'stall' : { status: 200 }),
+    })
+    const { out, dns } = await openNamed({ 'pit.test': 'silence' })
+    await out.send(receiver.url)
+    const running = [
+      out.send('http://pit.test/'),
+      ...['a', 'b'].map(() => out.send(new URL('/stall', receiver.url).href)),
+    ]
+    await eventually('all are under way', () => receiver.open() === 2 && dns.asked.length > 0)
+    await out.close()
+    expect(await Promise.all(running)).toMatchObject([stopped, stopped, stopped])
+    await eventually('0 are open', () => receiver.open() === 0)
+  })
+
+  test('lets nothing begin any more, and may be repeated', async () => {
+    const receiver = await openReceiver()
+    const out = openWayOut()
+    await out.close()
+    await out.close()
+    expect(await out.send(receiver.url)).toMatchObject(stopped)
+    expect(receiver.received).toEqual([])
+  })
+
+  test('leaves no connection', async () => {
+    const server = await openRaw((socket) => socket.write(ok()))
+    const out = openWayOut()
+    await Promise.all(Array.from({ length: 5 }, () => out.send(server.url)))
+    expect(await server.open()).toBe(5)
+    await out.close()
+    await eventually('0 are open', () => server.open() === 0)
+  })
+})

@@ -1,0 +1,249 @@
+/**
+ * What may not be dialled is not dialled: the address that is connected to is one that was judged,
+ * whatever DNS says before, at the same time or afterwards. 127.0.0.1 plays the public address here and
+ * 127.0.0.2 the private one, as only the first is listed.
+ */
+import { networkInterfaces } from 'node:os'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openOutbound, parseNetworks } from '../../src/platform/net/index.ts'
+import { openReceiver } from '../support/receiver.ts'
+import { eventually, ok, openNamed, openRaw, openWayOut } from './scene.ts'
+
+const LISTED = '127.0.0.1'
+const hasIPv6 = networkInterfaces().lo?.some(({ family }) => family === 'IPv6') ?? false
+const forbidden = (detail: string | RegExp) => ({
+  kind: 'failed',
+  failure: 'address_forbidden',
+  detail: typeof detail === 'string' ? detail : expect.stringMatching(detail),
+})
+
+/** Servers on the listed and on the other address, with the same port. */
+async function bothSides(answer = ok('listed', 'connection: close')) {
+  const listed = await openRaw((socket) => socket.end(answer))
+  const other = await openRaw((socket) => socket.end(ok('other')), '127.0.0.2', listed.port)
+  return { listed, other, url: (host: string) => `http://${host}:${listed.port}/hook` }
+}
+
+describe('an address in the URL', () => {
+  test.each([
+    '127.0.0.2',
+    '2130706434',
+    '0x7f.2',
+    '127.2',
+    '0177.0.0.2',
+    '127.0.0.2.',
+    '[::ffff:127.0.0.2]',
+  ])('that is not listed is not dialled: %s', async (host) => {
+    const { other, url } = await bothSides()
+    expect(await openWayOut({ allowed: LISTED }).send(url(host))).toMatchObject(
+      forbidden(/is a loopback address|stands for an IPv4 address/),
+    )
+    expect(other.connections()).toBe(0)
+  })
+
+  test('that is listed is dialled, in any spelling', async () => {
+    const { url } = await bothSides()
+    for (const host of ['127.0.0.1', '2130706433', '0x7f.1', '127.0.0.1.'])
+      expect(await openWayOut({ allowed: LISTED }).send(url(host))).toMatchObject({
+        kind: 'answered',
+        body: 'listed',
+        address: '127.0.0.1',
+      })
+  })
+
+  test.skipIf(!hasIPv6)('of IPv6 is dialled where it is listed', async () => {
+    const server = await openRaw((socket) => socket.end(ok('six')), '::1')
+    const out = openWayOut({ allowed: '::1' })
+    expect(await out.send(`http://[::1]:${server.port}/`)).toMatchObject({
+      body: 'six',
+      address: '::1',
+    })
+  })
+})
+
+describe('a URL', () => {
+  test.each([
+    ['ftp://127.0.0.1/', 'the URL must be https or http'],
+    ['http://me@127.0.0.1/', 'the URL must not hold a user name or password'],
+    ['nonsense', 'the URL must be a URL such as https://example.org/hook'],
+  ])('that is refused is not dialled: %s', async (url, detail) => {
+    expect(await openWayOut().send(url)).toMatchObject({ ...forbidden(detail), address: null })
+  })
+
+  test('must be https, where http is not allowed', async () => {
+    const { url, listed } = await bothSides()
+    const out = openOutbound({
+      policy: { allowHttp: false, allowedNetworks: parseNetworks(LISTED) },
+    })
+    const post = { headers: {}, body: '{}', deadlineMs: 5000, keepBytes: 0 }
+    expect(await out.post({ ...post, url: url('127.0.0.1') })).toMatchObject(
+      forbidden('the URL must be https'),
+    )
+    expect(listed.connections()).toBe(0)
+    await out.close()
+  })
+})
+
+describe('a name', () => {
+  test('that leads to a listed address is dialled there', async () => {
+    const { url } = await bothSides()
+    const { out } = await openNamed({ 'hooks.test': ['127.0.0.1'] }, { allowed: LISTED })
+    expect(await out.send(url('hooks.test'))).toMatchObject({
+      body: 'listed',
+      address: '127.0.0.1',
+    })
+  })
+
+  test('that leads to another address is not dialled, and the address is not told', async () => {
+    const { url, other } = await bothSides()
+    const { out } = await openNamed({ 'hooks.test': ['127.0.0.2'] }, { allowed: LISTED })
+    expect(await out.send(url('hooks.test'))).toMatchObject({
+      ...forbidden('the name leads to a loopback address, which is not allowed'),
+      address: null,
+    })
+    expect(other.connections()).toBe(0)
+  })
+
+  test.each([
+    ['behind', ['127.0.0.1', '127.0.0.2']],
+    ['before', ['127.0.0.2', '127.0.0.1']],
+    ['in the other family', ['127.0.0.1', '::1']],
+    ['in the other family, mapped', ['127.0.0.1', '::ffff:127.0.0.2']],
+    ['in the other family, within NAT64', ['127.0.0.1', '64:ff9b::127.0.0.2']],
+  ])(
+    'that leads also to a forbidden address is not dialled at all: %s',
+    async (_where, addresses) => {
+      const { url, listed, other } = await bothSides()
+      const { out } = await openNamed({ 'hooks.test': addresses }, { allowed: LISTED })
+      expect(await out.send(url('hooks.test'))).toMatchObject(forbidden(/^the name leads to/))
+      expect([listed.connections(), other.connections()]).toEqual([0, 0])
+    },
+  )
+
+  test('that is another name is judged by where that leads', async () => {
+    const { url, other } = await bothSides()
+    const zone = {
+      'a.test': { cname: 'b.test' },
+      'b.test': { cname: 'c.test' },
+      'c.test': ['127.0.0.1'],
+      'bad.test': { cname: 'inside.test' },
+      'inside.test': ['127.0.0.2'],
+    }
+    const { out } = await openNamed(zone, { allowed: LISTED })
+    expect(await out.send(url('a.test'))).toMatchObject({ body: 'listed' })
+    expect(await out.send(url('bad.test'))).toMatchObject(forbidden(/loopback/))
+    expect(other.connections()).toBe(0)
+  })
+
+  test('of which only the first sixteen addresses of a family count is not dialled beyond them', async () => {
+    const { url, other } = await bothSides()
+    const first = Array.from({ length: 16 }, (_, index) => `127.0.1.${index + 1}`)
+    const { out } = await openNamed(
+      { 'many.test': ['127.0.0.1', ...first.slice(1), '127.0.0.2'] },
+      { allowed: `${LISTED}, 127.0.1.0/24` },
+    )
+    expect(await out.send(url('many.test'))).toMatchObject({ body: 'listed' })
+    expect(other.connections()).toBe(0)
+  })
+
+  test('below localhost is this machine, and DNS is not asked', async () => {
+    const { url } = await bothSides()
+    const { out, dns } = await openNamed({}, { allowed: `${LISTED}, ::1` })
+    for (const host of ['localhost', 'LocalHost.', 'a.b.localhost'])
+      expect(await out.send(url(host))).toMatchObject({ body: 'listed', address: '127.0.0.1' })
+    expect(await openWayOut({ allowed: LISTED }).send(url('localhost'))).toMatchObject(
+      forbidden('::1 is a loopback address, which is not allowed'),
+    )
+    expect(dns.asked).toEqual([])
+  })
+})
+
+describe('a DNS server that changes its mind', () => {
+  const turning = (index: number, type: string) =>
+    type === 'A' ? [index === 0 ? '127.0.0.1' : '127.0.0.2'] : []
+
+  test('is asked once for a connection, which goes to the address that was judged', async () => {
+    const { url, other } = await bothSides(ok('listed'))
+    const { out, dns } = await openNamed({ 'turn.test': turning }, { allowed: LISTED })
+    expect(await out.send(url('turn.test'))).toMatchObject({ body: 'listed', address: '127.0.0.1' })
+    expect(dns.asked.toSorted()).toEqual(['A turn.test', 'AAAA turn.test'])
+    expect(other.connections()).toBe(0)
+  })
+
+  test('is judged again for the next connection, which is not made', async () => {
+    const { url, listed, other } = await bothSides()
+    const { out, dns } = await openNamed({ 'turn.test': turning }, { allowed: LISTED })
+    expect(await out.send(url('turn.test'))).toMatchObject({ body: 'listed' })
+    expect(await out.send(url('turn.test'))).toMatchObject(forbidden(/loopback/))
+    expect(dns.asked).toHaveLength(4)
+    expect([listed.connections(), other.connections()]).toEqual([1, 0])
+  })
+
+  test('is not asked for a connection that is kept, and does not turn it away', async () => {
+    const listed = await openRaw((socket) => socket.write(ok('listed')))
+    const { out, dns } = await openNamed({ 'turn.test': turning }, { allowed: LISTED })
+    for (let round = 0; round < 3; round += 1)
+      expect(await out.send(`http://turn.test:${listed.port}/`)).toMatchObject({
+        body: 'listed',
+        address: '127.0.0.1',
+      })
+    expect(dns.asked).toHaveLength(2)
+    expect(listed.connections()).toBe(1)
+  })
+
+  test('is judged again also where a kept connection broke', async () => {
+    const listed = await openRaw((socket, { ofConnection }) =>
+      ofConnection === 0 ? socket.write(ok('listed')) : socket.resetAndDestroy(),
+    )
+    const other = await openRaw((socket) => socket.end(ok('other')), '127.0.0.2', listed.port)
+    const { out } = await openNamed({ 'turn.test': turning }, { allowed: LISTED })
+    const url = `http://turn.test:${listed.port}/`
+    expect(await out.send(url)).toMatchObject({ body: 'listed' })
+    expect(await out.send(url)).toMatchObject(forbidden(/loopback/))
+    expect(other.connections()).toBe(0)
+  })
+})
+
+describe('a redirect', () => {
+  test.each([301, 302, 303, 307, 308])('of status %i is only an answer', async (status) => {
+    const inside = await openReceiver()
+    const outside = await openReceiver({
+      answer: () => ({ status, headers: { location: inside.url }, body: 'over there' }),
+    })
+    expect(await openWayOut().send(outside.url)).toMatchObject({
+      kind: 'answered',
+      status,
+      body: 'over there',
+    })
+    expect(inside.received).toEqual([])
+  })
+})
+
+test('a connection is judged once more as it stands, before a byte is sent over it', async () => {
+  const server = await openRaw((socket) => socket.write(ok()))
+  // The network is taken off the list behind the first judgement, and before the connection stands.
+  let allowedNetworks = parseNetworks(LISTED)
+  const out = openOutbound({
+    policy: {
+      allowHttp: true,
+      get allowedNetworks() {
+        return allowedNetworks
+      },
+    },
+    async resolver() {
+      process.nextTick(() => {
+        allowedNetworks = []
+      })
+      return ['127.0.0.1']
+    },
+  })
+  onTestFinished(() => out.close())
+  for (const protocol of ['http', 'https']) {
+    allowedNetworks = parseNetworks(LISTED)
+    const url = `${protocol}://turned.test:${server.port}/`
+    const post = { url, headers: {}, body: '{}', deadlineMs: 5000, keepBytes: 0 }
+    expect(await out.post(post)).toMatchObject(forbidden('the connection leads somewhere else'))
+  }
+  await eventually('both have been seen', () => server.connections() === 2 && server.open() === 0)
+  expect(server.bytes()).toBe(0)
+})

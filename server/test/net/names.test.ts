@@ -1,0 +1,177 @@
+/** Names that lead nowhere, or to a DNS server that takes its time: a typed failure, and nobody waits along. */
+import { scrypt } from 'node:crypto'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { dnsResolver, openOutbound } from '../../src/platform/net/index.ts'
+import { openDns } from '../support/dns.ts'
+import { eventually, ok, openNamed, openRaw } from './scene.ts'
+
+const unresolved = (detail: string) => ({
+  kind: 'failed',
+  failure: 'name_not_resolved',
+  detail,
+  address: null,
+})
+
+describe('a name', () => {
+  test.each([
+    ['does not exist', 'nobody.test', 'the name does not exist'],
+    ['has no address', 'empty.test', 'the name has no address'],
+    ['is another name, which does not exist', 'alias.test', 'the name does not exist'],
+    ['cannot be found out', 'broken.test', 'DNS could not answer (ESERVFAIL)'],
+    ['is none that DNS knows', '-_-.test', 'the name does not exist'],
+  ])('that %s', async (_what, name, detail) => {
+    const { out } = await openNamed({
+      'empty.test': [],
+      'alias.test': { cname: 'nobody.test' },
+      'broken.test': 'SERVFAIL',
+    })
+    expect(await out.send(`http://${name}/`)).toMatchObject(unresolved(detail))
+  })
+
+  test.each([
+    ['has no address of IPv6', () => []],
+    ['is broken for IPv6', () => 'SERVFAIL' as const],
+  ])('that %s is reached by IPv4', async (_what, ofIPv6) => {
+    const server = await openRaw((socket) => socket.write(ok('four')))
+    const { out } = await openNamed({
+      'four.test': (_index, type) => (type === 'A' ? ['127.0.0.1'] : ofIPv6()),
+    })
+    expect(await out.send(`http://four.test:${server.port}/`)).toMatchObject({ body: 'four' })
+  })
+
+  test('is asked for both families at once', async () => {
+    const { promise: bothAsked, resolve } = Promise.withResolvers<void>()
+    const dns = await openDns({
+      async 'both.test'() {
+        if (dns.asked.length === 2) resolve()
+        await bothAsked
+        return ['127.0.0.1']
+      },
+    })
+    const addresses = dnsResolver({ servers: [dns.address], tries: 1 })
+    expect(await addresses('both.test', new AbortController().signal)).toEqual(['127.0.0.1'])
+  })
+
+  test('is asked for as it stands, without search domains or a dot at its end', async () => {
+    const { out, dns } = await openNamed({ intranet: ['127.0.0.1'] })
+    const server = await openRaw((socket) => socket.write(ok()))
+    expect(await out.send(`http://intranet.:${server.port}/`)).toMatchObject({ status: 200 })
+    expect(dns.asked.toSorted()).toEqual(['A intranet', 'AAAA intranet'])
+  })
+})
+
+describe('a DNS server', () => {
+  test('that never answers is given up', async () => {
+    const dns = await openDns({ 'pit.test': 'silence' })
+    const addresses = dnsResolver({ servers: [dns.address], timeoutMs: 50, tries: 1 })
+    await expect(addresses('pit.test', new AbortController().signal)).rejects.toThrow(
+      'DNS did not answer',
+    )
+  })
+
+  test('that is not there fails the request', async () => {
+    const dns = await openDns({})
+    await dns.close()
+    const out = openOutbound({
+      policy: { allowHttp: true, allowedNetworks: [] },
+      resolver: dnsResolver({ servers: [dns.address], tries: 1 }),
+    })
+    onTestFinished(() => out.close())
+    const post = { url: 'http://a.test/', headers: {}, body: '', deadlineMs: 10_000, keepBytes: 0 }
+    expect(await out.post(post)).toMatchObject(unresolved('DNS could not answer (ECONNREFUSED)'))
+  })
+
+  test('that answers slowly is waited for, although it was quick for other names', async () => {
+    // As a recursive server: its answer is there at a time, however often it is asked before.
+    const found = Promise.withResolvers<void>()
+    const zone = {
+      'quick.test': ['127.0.0.1'],
+      'slow.test': (index: number) => {
+        if (index === 1) found.resolve()
+        return found.promise.then(() => ['127.0.0.1'])
+      },
+    }
+    const { out } = await openNamed(zone)
+    const server = await openRaw((socket) => socket.end(ok('', 'connection: close')))
+    for (let round = 0; round < 5; round += 1)
+      expect(await out.send(`http://quick.test:${server.port}/`)).toMatchObject({ status: 200 })
+    expect(await out.send(`http://slow.test:${server.port}/`)).toMatchObject({ status: 200 })
+  })
+
+  test('that never answers does not outlive the deadline', async () => {
+    const { out } = await openNamed({ 'pit.test': 'silence' })
+    expect(await out.send('http://pit.test/', { deadlineMs: 200 })).toMatchObject({
+      kind: 'failed',
+      failure: 'timed_out',
+      detail: 'no answer from DNS within 0.2 seconds',
+      address: null,
+    })
+  })
+
+  test('that never answers stops no hashing of passwords, and no other name', async () => {
+    // More than libuv has threads.
+    const pits = Array.from({ length: 16 }, (_, index) => `pit${index}.test`)
+    const { out, dns } = await openNamed({
+      ...Object.fromEntries(pits.map((name) => [name, 'silence' as const])),
+      'good.test': ['127.0.0.1'],
+    })
+    const server = await openRaw((socket) => socket.write(ok()))
+    let settled = 0
+    const stuck = pits.map(async (name) => {
+      await out.send(`http://${name}/`)
+      settled += 1
+    })
+    await eventually('all ask for their name', () => dns.asked.length >= 32)
+    const hashed = await Promise.all(
+      Array.from({ length: 8 }, () => promisify(scrypt)('password', 'salt', 32)),
+    )
+    expect(hashed).toHaveLength(8)
+    expect(await out.send(`http://good.test:${server.port}/`)).toMatchObject({ status: 200 })
+    expect(settled).toBe(0)
+    await out.close()
+    await Promise.all(stuck)
+  })
+
+  test('is asked once by all who want to know the same at the same time', async () => {
+    const { out, dns } = await openNamed({ 'many.test': ['127.0.0.1'] })
+    const server = await openRaw((socket) => socket.write(ok()))
+    const url = `http://many.test:${server.port}/`
+    await Promise.all(Array.from({ length: 50 }, () => out.send(url)))
+    expect([server.connections(), dns.asked.length]).toEqual([50, 2])
+  })
+
+  test('is not asked again and again, once nobody wants to know', async () => {
+    const dns = await openDns({ 'pit.test': 'silence', 'other.test': 'silence' })
+    const addresses = dnsResolver({ servers: [dns.address], timeoutMs: 300, tries: 3 })
+    const [one, other] = [new AbortController(), new AbortController()]
+    const answers = [one, other].map(({ signal }) => addresses('pit.test', signal))
+    await eventually('it is asked', () => dns.asked.length >= 2)
+    for (const caller of [one, other]) caller.abort(new Error('called off'))
+    for (const answer of answers) await expect(answer).rejects.toThrow('called off')
+    const timesAsked = (name: string) => dns.asked.filter((asked) => asked === `A ${name}`).length
+    const before = timesAsked('pit.test')
+    // By the same clock: what would be asked again is asked again meanwhile.
+    const { signal } = new AbortController()
+    await expect(addresses('other.test', signal)).rejects.toThrow('DNS did not answer')
+    expect(timesAsked('pit.test')).toBe(before)
+    expect(timesAsked('other.test')).toBeGreaterThan(before)
+  })
+
+  test('is still waited for by one, where another gives up', async () => {
+    const { out, dns } = await openNamed({
+      'pit.test': 'silence',
+      'late.test': async () => {
+        await eventually('the other has given up', () => hasGivenUp)
+        return ['127.0.0.1']
+      },
+    })
+    const server = await openRaw((socket) => socket.write(ok()))
+    let hasGivenUp = false
+    const patient = out.send(`http://late.test:${server.port}/`)
+    await eventually('it asks', () => dns.asked.length >= 2)
+    expect(await out.send('http://pit.test/', { deadlineMs: 50 })).toMatchObject({ kind: 'failed' })
+    hasGivenUp = true
+    expect(await patient).toMatchObject({ status: 200 })
+  })
+})

@@ -1,0 +1,123 @@
+/** What the tests of outgoing requests share: a way out that is closed with the test, and raw servers. */
+import { createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import {
+  dnsResolver,
+  type Exchange,
+  type Outbound,
+  openOutbound,
+  type Post,
+  parseNetworks,
+} from '../../src/platform/net/index.ts'
+import { type DnsServer, openDns, type Saying } from '../support/dns.ts'
+import { until } from '../support/embedded.ts'
+
+export interface WayOut extends Outbound {
+  /** Posts a small body, and waits up to ten seconds, unless told otherwise. */
+  send(url: string, other?: Partial<Post>): Promise<Exchange>
+}
+
+interface Options {
+  /** What may be dialled; all of 127.0.0.0/8 by default. */
+  allowed?: string
+  /** The names that are known; without them the system's DNS would be asked. */
+  dns?: DnsServer
+  idleMs?: number
+  ca?: string
+}
+
+export function openWayOut({ allowed = '127.0.0.0/8', dns, idleMs, ca }: Options = {}): WayOut {
+  const outbound = openOutbound({
+    policy: { allowHttp: true, allowedNetworks: parseNetworks(allowed) },
+    resolver: dns
+      ? dnsResolver({ servers: [dns.address] })
+      : () => Promise.reject(new Error('a test asked for a name')),
+    ...(idleMs ? { idleMs } : {}),
+    ...(ca ? { ca } : {}),
+  })
+  onTestFinished(() => outbound.close())
+  const send = (url: string, other: Partial<Post> = {}) =>
+    outbound.post({ url, headers: {}, body: '{}', deadlineMs: 10_000, keepBytes: 1024, ...other })
+  return { ...outbound, send }
+}
+
+/** A way out that knows these names alone. */
+export async function openNamed(zone: Record<string, Saying>, options: Omit<Options, 'dns'> = {}) {
+  const dns = await openDns(zone)
+  return { dns, out: openWayOut({ ...options, dns }) }
+}
+
+export interface RawServer {
+  port: number
+  /** `http://127.0.0.1:<port>/hook` */
+  url: string
+  /** How many connections were made. */
+  connections(): number
+  /** How many of them are open. */
+  open(): number
+  /** How many bytes have come, over all connections. */
+  bytes(): number
+  /** How many requests have come, over all connections. */
+  requests(): number
+  close(): Promise<void>
+}
+
+export type OnRequest = (socket: Socket, request: { index: number; ofConnection: number }) => void
+
+/** Speaks bytes, so that it can answer as no HTTP server would. A request ends with its body `{}`. */
+export async function openRaw(
+  onRequest: OnRequest,
+  host = '127.0.0.1',
+  port = 0,
+): Promise<RawServer> {
+  const sockets = new Set<Socket>()
+  let connections = 0
+  let requests = 0
+  let bytes = 0
+  const server = createServer((socket) => {
+    connections += 1
+    let ofConnection = 0
+    let unread = ''
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+    socket.on('data', (chunk) => {
+      bytes += chunk.length
+      unread += chunk.toString('latin1')
+      if (!unread.endsWith('\r\n\r\n{}')) return
+      unread = ''
+      onRequest(socket, { index: requests++, ofConnection: ofConnection++ })
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const address = server.address() as { port: number }
+  const close = async () => {
+    if (!server.listening) return
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  onTestFinished(close)
+  return {
+    port: address.port,
+    url: `http://${host}:${address.port}/hook`,
+    connections: () => connections,
+    open: () => sockets.size,
+    bytes: () => bytes,
+    requests: () => requests,
+    close,
+  }
+}
+
+/** An answer of HTTP/1.1 that keeps the connection. */
+export const ok = (body = '', ...fields: string[]) =>
+  ['HTTP/1.1 200 OK', `content-length: ${Buffer.byteLength(body)}`, ...fields, '', body].join(
+    '\r\n',
+  )
+
+/** Waits until something is the case. */
+export const eventually = (what: string, isSo: () => boolean) =>
+  until(what, () => isSo() || undefined)
