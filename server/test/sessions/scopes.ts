@@ -5,8 +5,9 @@ import type { TestDatabase } from '../support/database.ts'
 
 /** Nobody else caches anything, so nobody is told of changes. */
 export const unheard: Changes = {
-  subscribe: () => undefined,
+  subscribe: () => () => undefined,
   emit: () => undefined,
+  announce: () => undefined,
   trusted: () => true,
   stop: async () => undefined,
 }

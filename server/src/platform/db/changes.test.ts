@@ -1,13 +1,17 @@
 /** What one node tells the others, and when a node must not believe what it holds. */
-import { expect, test } from 'vitest'
-import { migratedDatabase } from '../../../test/support/database.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { until } from '../../../test/support/embedded.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
-import { CHANNEL, type Topic, watchChanges } from './changes.ts'
+import { CHANNEL, type Changes, type Topic, watchChanges } from './changes.ts'
+import { listenerClient } from './connection.ts'
 
-async function node() {
-  const database = await migratedDatabase()
+/** A node on a database of its own, or on that of another one. */
+async function node(shared?: TestDatabase) {
+  const database = shared ?? (await migratedDatabase())
+  if (!shared) onTestFinished(() => database.close())
   const changes = watchChanges(database.address, silentLog)
+  onTestFinished(() => changes.stop())
   const heard: (Topic | null)[] = []
   changes.subscribe((topic) => void heard.push(topic))
   const trusts = () => until('the node hears the others', () => changes.trusted() || undefined)
@@ -28,6 +32,17 @@ test('a node hears the topics of others one by one, in their order', async () =>
   await until('all is heard', () => heard.length === 3 || undefined)
   expect(heard).toEqual(['user:5', 'session:a', 'keys'])
   await changes.stop()
+})
+
+test('who has ended the subscription hears nothing more', async () => {
+  const { changes, heard } = await node()
+  const ended: (Topic | null)[] = []
+  const end = changes.subscribe((topic) => void ended.push(topic))
+  changes.emit(['user:1'])
+  end()
+  changes.emit(['user:2'])
+  expect(ended).toEqual(['user:1'])
+  expect(heard).toEqual([null, 'user:1', 'user:2'])
 })
 
 test('what this node emits is heard here at once, by all who subscribed', async () => {
@@ -88,5 +103,92 @@ test('once stopped it holds no connection and is trusted no more', async () => {
       `select 1 from pg_stat_activity where datname = current_database() and application_name = 'wardkeep'`,
     )
     return rows.length === 0 || undefined
+  })
+})
+
+describe('an announcement of work', () => {
+  /** What is sent over the channel, as it is sent, until `last` has come. */
+  async function overheard(database: TestDatabase) {
+    const sent: string[] = []
+    const listener = listenerClient(database.address)
+    listener.on('notification', ({ payload }) => void sent.push(payload ?? ''))
+    await listener.connect()
+    onTestFinished(() => listener.end())
+    await listener.query(`set application_name = 'overhearing'; listen ${CHANNEL}`)
+    return {
+      sent,
+      until: (last: string) => until(last, () => sent.includes(last) || undefined),
+    }
+  }
+  /** Waits until all that was announced on a node before has been sent. */
+  async function sentAll(changes: Changes, channel: { until(last: string): Promise<boolean> }) {
+    await channel.until('first')
+    changes.announce('last')
+    await channel.until('last')
+  }
+
+  test('is heard here at once, and by every other node, each once', async () => {
+    const here = await node()
+    const there = await node(here.database)
+    here.heard.length = 0
+    there.heard.length = 0
+    here.changes.announce('journal')
+    expect(here.heard).toEqual(['journal'])
+    await until('it has come', () => there.heard.includes('journal') || undefined)
+    there.changes.announce('due')
+    expect(there.heard).toEqual(['journal', 'due'])
+    await until('the answer has come', () => here.heard.includes('due') || undefined)
+    // What a node has announced itself would have come back before another's answer to it.
+    expect(here.heard).toEqual(['journal', 'due'])
+  })
+
+  test('goes together with all that are made meanwhile: a thousand are two notifications', async () => {
+    const { database, changes } = await node()
+    const channel = await overheard(database)
+    changes.announce('first')
+    for (let times = 0; times < 1000; times += 1) changes.announce('journal')
+    changes.announce('due')
+    await sentAll(changes, channel)
+    expect(channel.sent.sort()).toEqual(['due', 'first', 'journal', 'last'])
+  })
+
+  test('is sent however much is announced in one moment', async () => {
+    const { database, changes } = await node()
+    const channel = await overheard(database)
+    const topics = Array.from({ length: 2_000 }, (_, index) => `due:${index}`)
+    for (const topic of topics) changes.announce(topic)
+    changes.announce('first')
+    await sentAll(changes, channel)
+    expect(channel.sent).toHaveLength(2_002)
+  })
+
+  test('that is made while nobody listens is sent by the next listener', async () => {
+    const { database, changes, trusts } = await node()
+    const channel = await overheard(database)
+    await database.sql(cutListener)
+    await until('the loss is noticed', () => !changes.trusted() || undefined)
+    changes.announce('journal')
+    await trusts()
+    await channel.until('journal')
+  })
+
+  test('that cannot be sent stops nothing', async () => {
+    const address = { host: '127.0.0.1', port: 1, user: 'nobody', database: 'nothing' }
+    const changes = watchChanges(address, silentLog)
+    const heard: (Topic | null)[] = []
+    changes.subscribe((topic) => void heard.push(topic))
+    changes.announce('journal')
+    await changes.stop()
+    changes.announce('due')
+    expect(heard).toEqual(['journal', 'due'])
+  })
+
+  test('that was made just before the stop is still sent', async () => {
+    const { database, changes } = await node()
+    const channel = await overheard(database)
+    changes.announce('first')
+    changes.announce('journal')
+    await changes.stop()
+    await channel.until('journal')
   })
 })

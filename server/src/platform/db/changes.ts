@@ -1,13 +1,18 @@
 /**
- * Tells every node which cached things a commit has made stale: at once on this node, by
- * LISTEN/NOTIFY on the others. A cache must not be believed while `trusted()` is false.
+ * Tells every node what has happened: at once this one, by LISTEN/NOTIFY the others. What a commit
+ * has made stale goes with the commit, and a cache must not be believed while `trusted()` is false.
+ * That there is work goes after it, and may be lost: whoever does the work looks by itself as well.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, listenerClient } from './connection.ts'
 
-/** What became stale: `user:5`, `tenant:2`, `session:<jti>`, `department:7`, `keys`. */
+/**
+ * What became stale (`user:5`, `tenant:2`, `session:<jti>`, `department:7`, `keys`), or where there
+ * is work (`journal`, `due`).
+ */
 export type Topic = string
 
 export const CHANNEL = 'wardkeep_changes'
@@ -15,12 +20,22 @@ export const CHANNEL = 'wardkeep_changes'
 /** A sign of life is asked for this often, and one that is older than the limit is not believed. */
 const HEARTBEAT_MS = 300
 const TRUST_MS = 900
+/** The least time between two NOTIFYs of this node; what is announced meanwhile goes together. */
+const APART_MS = 5
 
 export interface Changes {
-  /** Calls `listener` for every stale topic, and with null when anything may have been missed. */
-  subscribe(listener: (topic: Topic | null) => void): void
-  /** Announces topics on this node; the other nodes learn them from the NOTIFY of the commit. */
+  /**
+   * Calls `listener` for every topic, and with null when anything may have been missed. Answers how
+   * to end it.
+   */
+  subscribe(listener: (topic: Topic | null) => void): () => void
+  /** Tells this node of stale topics; the others learn them from the NOTIFY of the commit. */
   emit(topics: Iterable<Topic>): void
+  /**
+   * Tells this node at once and the others within milliseconds that there is work; called after the
+   * commit that made it. The others are not told if this process or the database ends meanwhile.
+   */
+  announce(topic: Topic): void
   /** Whether changes of other nodes are sure to have been heard up to less than a second ago. */
   trusted(): boolean
   stop(): Promise<void>
@@ -29,6 +44,8 @@ export interface Changes {
 /** Starts listening, and keeps trying for as long as the database is away. */
 export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()
+  const announced = new Set<Topic>()
+  let telling: Promise<void> | undefined
   let client: pg.Client | undefined
   let heardAt = 0
   let stopped = false
@@ -42,9 +59,16 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     const fresh = listenerClient(address)
     fresh.on('error', () => lose(fresh))
     fresh.on('end', () => lose(fresh))
-    fresh.on('notification', ({ payload }) => emit((payload ?? '').split(' ')))
+    let ownPid: number | undefined
+    fresh.on('notification', ({ payload, processId }) => {
+      // This connection notifies of announcements alone, and this node has heard its own.
+      if (processId !== ownPid) emit((payload ?? '').split(' '))
+    })
     try {
       await fresh.connect()
+      // Asked for, as a pooler in between gives the driver a number of its own.
+      const { rows } = await fresh.query<{ pid: number }>('select pg_backend_pid() as pid')
+      ownPid = rows[0]?.pid
       await fresh.query(`listen ${CHANNEL}`)
     } catch (error) {
       await canFail(fresh.end(), 'closing a listener that could not start', log)
@@ -55,6 +79,39 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     client = fresh
     heardAt = performance.now()
     log.info({}, 'listening for changes of other nodes')
+    tell()
+  }
+
+  function announce(topic: Topic): void {
+    emit([topic])
+    announced.add(topic)
+    tell()
+  }
+
+  function tell(): void {
+    if (client && announced.size > 0) telling ??= tellOthers(client)
+  }
+
+  /**
+   * One NOTIFY for all that is announced, then a rest, until nothing is left. In a transaction of
+   * its own: a NOTIFY in the request's would make PostgreSQL commit all that have one in turns,
+   * under one lock for the whole server, each with its wait for the disk.
+   */
+  async function tellOthers(listening: pg.Client): Promise<void> {
+    while (client === listening && announced.size > 0) {
+      const topics = [...announced]
+      announced.clear()
+      const told = listening.query(
+        'select pg_notify($1, topic) from unnest($2::text[]) as topics (topic)',
+        [CHANNEL, topics],
+      )
+      await canFail(withDeadline(told, TRUST_MS), 'telling other nodes of work', log)
+      await delay(APART_MS)
+    }
+    // Here and not when the promise settles: what is announced in between would wait for the next.
+    telling = undefined
+    // What was announced while the listener changed is the new one's to tell.
+    tell()
   }
 
   function lose(lost: pg.Client): void {
@@ -85,14 +142,19 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
 
   let running = beat()
   return {
-    subscribe: (listener) => void listeners.add(listener),
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     emit,
+    announce,
     trusted: () => client !== undefined && performance.now() - heardAt < TRUST_MS,
     async stop() {
       stopped = true
       clearTimeout(timer)
       await running
       running = Promise.resolve()
+      await telling
       const last = client
       client = undefined
       if (last) await canFail(last.end(), 'closing the listener', log)

@@ -46,9 +46,12 @@ export function ownerClient(address: DatabaseAddress): pg.Client {
   return new pg.Client(base(address, ['timezone=UTC']))
 }
 
-/** A connection of its own for LISTEN, as the application. */
+/**
+ * A connection of its own for LISTEN, as the application. A NOTIFY on it gives way where others hold
+ * the lock for long: its signs of life must not wait behind one.
+ */
 export function listenerClient(address: DatabaseAddress): pg.Client {
-  return new pg.Client(base(address, [`role=${APP_ROLE}`]))
+  return new pg.Client(base(address, [`role=${APP_ROLE}`, 'lock_timeout=300ms']))
 }
 
 /**

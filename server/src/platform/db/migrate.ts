@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { StartupFault } from '../../lib/faults.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, ownerClient } from './connection.ts'
+import { renumberMovedJournal } from './moved-journal.ts'
 
 const FOLDER = new URL('../../../migrations/', import.meta.url)
 /** Any number will do, as long as all nodes use the same. */
@@ -32,7 +33,8 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
 
 /**
  * Applies what is missing, each migration in a transaction of its own, under an advisory lock so
- * that nodes that start together take turns. Answers the schema's version.
+ * that nodes that start together take turns; and before it mends what a move to another cluster has
+ * done to the journal. Answers the schema's version.
  * @throws StartupFault when the schema is newer than this release, or was changed behind it
  */
 export async function migrate(
@@ -48,6 +50,8 @@ export async function migrate(
     await client.query('select pg_advisory_lock($1)', [LOCK])
     const applied = await readApplied(client)
     refuseForeignSchema(applied, wanted)
+    // First, as a migration may set a reader's position by the numbers of this cluster.
+    await renumberMovedJournal(client, log)
     for (const migration of wanted.slice(applied.length)) await apply(client, migration, log)
     return wanted.at(-1)?.version ?? 0
   } finally {

@@ -28,7 +28,8 @@ beforeAll(async () => {
     onLost: nothing,
     changes: {
       emit: nothing,
-      subscribe: nothing,
+      announce: nothing,
+      subscribe: () => nothing,
       trusted: () => true,
       stop: async () => nothing(),
     },

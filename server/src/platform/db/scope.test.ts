@@ -2,13 +2,14 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
-import { openPool } from './connection.ts'
+import { listenerClient, openPool } from './connection.ts'
 import { problemOf } from './failures.ts'
 import { forCaller, openScopes, type Scopes, type TenantTx } from './scope.ts'
 
 let database: TestDatabase
 let db: Scopes
 let emitted: string[][]
+let announced: string[]
 const [NORTH, SOUTH] = [101, 102]
 
 beforeAll(async () => {
@@ -20,7 +21,8 @@ beforeAll(async () => {
     onLost: () => undefined,
     changes: {
       emit: (topics) => void emitted.push([...topics]),
-      subscribe: () => undefined,
+      announce: (topic) => void announced.push(topic),
+      subscribe: () => () => undefined,
       trusted: () => true,
       stop: async () => undefined,
     },
@@ -31,6 +33,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   emitted = []
+  announced = []
   await database.sql(`delete from departments`)
   await database.sql(`insert into departments (id, tenant_id, name) overriding system value
     values (1, ${NORTH}, 'one'), (2, ${NORTH}, 'two'), (3, ${SOUTH}, 'three')`)
@@ -117,13 +120,14 @@ describe('a transaction', () => {
       await expect(
         db.inTenant(NORTH, async (tx) => {
           tx.stale('department:1')
+          tx.announce('journal')
           tx.afterCommit(() => void followed.push('followed'))
           await rename(tx, 1, 'gone')
           throw new Error('changed my mind')
         }),
       ).rejects.toThrow('changed my mind')
     expect(await nameOf(1)).toBe('one')
-    expect([emitted, followed]).toEqual([[], []])
+    expect([emitted, announced, followed]).toEqual([[], [], []])
     expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
   })
 
@@ -159,6 +163,25 @@ describe('a transaction', () => {
     expect(await Promise.all(seen)).toEqual(['new'])
     listener.release()
     await other.end()
+  })
+
+  test('announces work once it has committed, each topic once, and notifies nobody by itself', async () => {
+    const heard: string[] = []
+    const listener = listenerClient(database.address)
+    await listener.connect()
+    listener.on('notification', ({ payload }) => void heard.push(payload ?? ''))
+    await listener.query('listen wardkeep_changes')
+    await db.inTenant(NORTH, async (tx) => {
+      tx.announce('journal', 'due')
+      tx.announce('journal')
+      await rename(tx, 1, 'announced')
+      expect(announced).toEqual([])
+    })
+    expect([emitted, announced]).toEqual([[[]], ['journal', 'due']])
+    // What the commit had notified of would come before this answer.
+    await listener.query('select 1')
+    expect(heard).toEqual([])
+    await listener.end()
   })
 
   test('that lost a deadlock runs again, and both come to their end', async () => {

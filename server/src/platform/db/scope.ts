@@ -28,6 +28,11 @@ export interface TenantTx {
   send(query: CompiledQuery): void
   /** Says what the commit will make stale on every node (see `changes.ts`). */
   stale(...topics: Topic[]): void
+  /**
+   * Says where the commit makes work, to be told on every node after it. Unlike `stale` it costs the
+   * commit nothing, and may be lost: for those who look by themselves as well.
+   */
+  announce(...topics: Topic[]): void
   /** Runs once the transaction has committed. */
   afterCommit(work: () => void): void
   readonly [scoped]: true
@@ -66,6 +71,7 @@ export function openScopes(
   ): Promise<T> {
     const client = await pool.connect()
     const topics = new Set<Topic>()
+    const announced = new Set<Topic>()
     const followUps: (() => void)[] = []
     const sent: Promise<unknown>[] = []
     const scope = tenantId === null ? 'p' : 't'
@@ -83,6 +89,7 @@ export function openScopes(
           sent.push(answer)
         },
         stale: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
+        announce: (...work: Topic[]) => work.forEach((topic) => void announced.add(topic)),
         afterCommit: (work: () => void) => void followUps.push(work),
       } as unknown as TenantTx
       // The opening is on the wire already; what follows it need not wait for its answer.
@@ -97,6 +104,7 @@ export function openScopes(
         if (lastCommand(committed) !== 'COMMIT') throw new Error('the transaction was rolled back')
       }
       options.changes.emit(topics)
+      for (const topic of announced) options.changes.announce(topic)
       for (const followUp of followUps) followUp()
       return done.value
     } catch (error) {

@@ -37,11 +37,19 @@ export const ACTIONS = {
   'auth.key_rotated': 'A new key signs the access tokens',
   'access.refused': 'A signed-in user called what they may not',
   'preferences.updated': "A user's theme or settings changed",
+  'webhook.registered': 'A webhook was registered',
+  'webhook.updated': "A webhook's address, events, secret or state changed",
+  'webhook.deleted': 'A webhook was deleted, with what still waited for it',
+  'webhook.disabled':
+    'A webhook was deactivated by the service: its receiver failed for too long or is gone',
+  'webhook.delivery_retried': 'A delivery was put back in the queue by hand',
+  'webhook.replayed': 'The events of a time were put in the queue of a webhook again',
+  'webhook.test': 'A webhook was tried with an event made for it',
 } as const
 
 export type Action = keyof typeof ACTIONS
 
-/** The groups whose actions are events for webhooks and the messenger (decisions §4). */
+/** The groups whose actions are all events for webhooks and the messenger (decisions §4). */
 const PUBLIC_GROUPS = [
   'tenant',
   'department',
@@ -52,10 +60,27 @@ const PUBLIC_GROUPS = [
   'payment',
   'patient',
   'self_healing',
-  'webhook',
-]
+] as const
 
-/** Whether an action is an event that others may subscribe to. */
+/** Of these groups, what nobody could hear: it has no tenant, or the tenant's webhooks are gone by then. */
+const INTERNAL = ['auth.key_rotated', 'tenant.purged'] as const satisfies readonly Action[]
+
+/** An action that others may subscribe to. */
+export type PublicAction = Exclude<
+  Extract<Action, `${(typeof PUBLIC_GROUPS)[number]}.${string}` | 'webhook.test'>,
+  (typeof INTERNAL)[number]
+>
+
+/**
+ * Whether an action is an event that others may subscribe to. It goes by the group, so that an
+ * action which only a newer release knows is not lost on an older one beside it.
+ */
 export function isPublic(action: string): boolean {
-  return PUBLIC_GROUPS.includes(action.slice(0, action.indexOf('.')))
+  if (INTERNAL.some((internal) => internal === action)) return false
+  return action === 'webhook.test' || PUBLIC_GROUPS.some((group) => action.startsWith(`${group}.`))
 }
+
+/** The public actions of this release. */
+export const PUBLIC_ACTIONS: readonly PublicAction[] = (Object.keys(ACTIONS) as Action[]).filter(
+  (action): action is PublicAction => isPublic(action),
+)

@@ -5,6 +5,9 @@ import type { TenantTx } from '../db/index.ts'
 import type { Action } from './actions.ts'
 import './journal.table.ts'
 
+/** Announced with every entry, for the journal's readers. */
+export const JOURNAL_TOPIC = 'journal'
+
 /** Who did it, as far as known: the system itself has no user and no origin. */
 export interface Actor {
   user_id: number | null
@@ -34,7 +37,22 @@ export interface Entry {
  * but the commit.
  */
 export async function append(tx: TenantTx, actor: Actor, entry: Entry): Promise<void> {
-  const entered = tx.db.insertInto('journal').values({
+  tx.send(insertion(tx, actor, entry).compile())
+  tx.announce(JOURNAL_TOPIC)
+}
+
+/** As `append`, and waits for the entry's number and time: for what is made of the entry. */
+export async function appendReturning(
+  tx: TenantTx,
+  actor: Actor,
+  entry: Entry,
+): Promise<{ id: number; created_at: string }> {
+  tx.announce(JOURNAL_TOPIC)
+  return insertion(tx, actor, entry).returning(['id', 'created_at']).executeTakeFirstOrThrow()
+}
+
+function insertion(tx: TenantTx, actor: Actor, entry: Entry) {
+  return tx.db.insertInto('journal').values({
     tenant_id: entry.tenant_id,
     user_id: actor.user_id,
     user_email: actor.user_email,
@@ -49,7 +67,6 @@ export async function append(tx: TenantTx, actor: Actor, entry: Entry): Promise<
     user_agent: actor.origin?.user_agent ?? null,
     request_id: actor.origin?.request_id ?? null,
   })
-  tx.send(entered.compile())
 }
 
 /**

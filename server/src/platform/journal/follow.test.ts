@@ -6,7 +6,7 @@ import { migratedDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import type { Scopes } from '../db/index.ts'
 import { append, SYSTEM } from './append.ts'
-import { follow, type JournalEntry, type ReaderOptions } from './index.ts'
+import { type FollowOptions, follow, type JournalEntry } from './index.ts'
 
 let db: Scopes
 
@@ -25,7 +25,7 @@ const write = (kind: string, word: string | number) =>
   )
 
 /** A follower that collects what is of `kind`; it stops with the test at the latest. */
-function collect(kind: string, seen: string[], options: Partial<ReaderOptions> = {}) {
+function collect(kind: string, seen: string[], options: Partial<FollowOptions> = {}) {
   const follower = follow(db, silentLog, {
     name: kind,
     pollMs: 10,

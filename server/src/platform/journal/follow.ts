@@ -1,33 +1,19 @@
 /**
- * Reads the journal in order, as an outbox: each reader at its own pace, restartable, seeing every
- * committed entry exactly once in the transaction that moves its position.
- *
- * The order is (transaction, id). A transaction takes its number when it writes first but may
- * commit much later, so only entries below the oldest running transaction are read: what is there
- * then can no longer be joined by anything older.
+ * Follows the journal over time: reads on at once when an entry is announced, and looks by itself
+ * where no announcement can be relied on. How a batch is read stands in `read-on.ts`.
  */
-import { sql } from 'kysely'
-import type { Scopes, TenantTx } from '../db/index.ts'
+import type { Changes, Scopes } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
-import type { JournalTable } from './journal.table.ts'
+import { JOURNAL_TOPIC } from './append.ts'
+import { BATCH, type JournalEntry, look, type ReaderOptions, take } from './read-on.ts'
 
-/** An entry as readers get it. */
-export type JournalEntry = {
-  [K in keyof JournalTable]: JournalTable[K] extends { readonly __select__: infer S }
-    ? S
-    : JournalTable[K]
-}
-
-export interface ReaderOptions {
-  /** The reader's name, under which its position is kept. */
-  name: string
-  /** Entries taken in one transaction at the most. */
-  batch?: number
-  /** Milliseconds between looks when nothing wakes the reader. */
+export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry>
+  extends ReaderOptions<C> {
+  /** Milliseconds between looks when nothing wakes the reader; a second by default. */
   pollMs?: number
-  /** Does the reader's work; on an error nothing moves and the batch comes again. */
-  handle(tx: TenantTx, entries: JournalEntry[]): Promise<void>
+  /** Wakes the reader for every entry, whichever node has written it. */
+  changes?: Changes
 }
 
 export interface Follower {
@@ -37,84 +23,82 @@ export interface Follower {
 }
 
 /**
- * Reads one batch on from the reader's position. Answers how many entries there were, or null when
- * the same reader is at work elsewhere.
+ * Looks are at least this far apart, however often the reader is woken: what is written meanwhile
+ * is read together. It is also where the looks begin that become rarer.
  */
-export function readOn(db: Scopes, options: ReaderOptions): Promise<number | null> {
-  return db.acrossTenants(async (tx) => {
-    await tx.db
-      .insertInto('journal_readers')
-      .values({ reader: options.name, xid: '0', id: 0 })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute()
-    const position = await tx.db
-      .selectFrom('journal_readers')
-      .select(['xid', 'id'])
-      .where('reader', '=', options.name)
-      .forUpdate()
-      .skipLocked()
-      .executeTakeFirst()
-    if (!position) return null
-    const entries = await tx.db
-      .selectFrom('journal')
-      .selectAll()
-      .where(sql<boolean>`(xid, id) > (${position.xid}::xid8, ${position.id})`)
-      .where(sql<boolean>`xid < pg_snapshot_xmin(pg_current_snapshot())`)
-      .orderBy('xid')
-      .orderBy('id')
-      .limit(options.batch ?? 500)
-      .execute()
-    const last = entries.at(-1)
-    if (!last) return 0
-    await options.handle(tx, entries)
-    await tx.db
-      .updateTable('journal_readers')
-      .set({ xid: last.xid, id: last.id, updated_at: sql`now()` })
-      .where('reader', '=', options.name)
-      .execute()
-    return entries.length
-  })
-}
+const APART_MS = 5
+/** A reader that fails is not hurried by the entries that others write. */
+const AFTER_FAILURE_MS = 1_000
 
-/** Follows the journal until stopped: batch after batch while there is more, then by polling. */
-export function follow(db: Scopes, log: Logger, options: ReaderOptions): Follower {
-  const batch = options.batch ?? 500
+/** Follows the journal until stopped: batch after batch while there is more, then when woken. */
+export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
+  db: Scopes,
+  log: Logger,
+  options: FollowOptions<C>,
+): Follower {
+  const { pollMs = 1_000 } = options
   let stopped = false
-  // A call that comes while a batch is read must not be lost: the next pause ends at once.
+  // A call that comes while a batch is read must not be lost: the next rest ends at once.
   let isWoken = false
-  let endPause = (): void => undefined
-  const wake = () => {
+  let endRest = (): void => undefined
+  let eagerMs = APART_MS
+
+  function wake(): void {
     isWoken = true
-    endPause()
+    eagerMs = APART_MS
+    endRest()
   }
-  const pause = (ms: number) =>
+
+  /** Waits, but not after a stop; with `untilWoken`, only until the reader is woken. */
+  const rest = (ms: number, untilWoken: boolean) =>
     new Promise<void>((resolve) => {
-      if (isWoken) return resolve()
+      const isOver = () => stopped || (untilWoken && isWoken)
+      if (isOver()) return resolve()
       const timer = setTimeout(resolve, ms)
-      endPause = () => {
+      endRest = () => {
+        if (!isOver()) return
         clearTimeout(timer)
         resolve()
       }
     })
 
+  /** Reads a batch, if there is one. Answers how long nothing more is expected, in milliseconds. */
+  async function step(): Promise<number> {
+    const sight = await look(db, options.name)
+    if (sight === 'nothing') return pollMs
+    const count = sight === 'readable' ? await take(db, options) : null
+    if (count === null) {
+      // Nobody says when an older transaction ends that held entries back, or the same reader's
+      // work elsewhere: a look soon, and then ever more rarely.
+      eagerMs *= 2
+      return eagerMs / 2
+    }
+    eagerMs = APART_MS
+    return count === (options.batch ?? BATCH) ? 0 : eagerMs
+  }
+
   async function run(): Promise<void> {
     while (!stopped) {
       isWoken = false
-      const read = await canFail(
-        readOn(db, options),
-        `reading the journal for ${options.name}`,
-        log,
-      )
-      if (read !== batch && !stopped) await pause(options.pollMs ?? 1000)
+      const wait = await canFail(step(), `reading the journal for ${options.name}`, log)
+      if (wait === undefined) await rest(Math.min(AFTER_FAILURE_MS, pollMs), false)
+      else if (wait > 0) {
+        await rest(Math.min(APART_MS, pollMs), false)
+        await rest(Math.min(wait, pollMs) - APART_MS, true)
+      }
     }
   }
 
+  const unsubscribe = options.changes?.subscribe((topic) => {
+    if (topic === JOURNAL_TOPIC || topic === null) wake()
+  })
   const running = run()
   return {
     wake,
     async stop() {
+      unsubscribe?.()
       stopped = true
-      wake()
+      endRest()
       await running
     },
   }

@@ -1,5 +1,14 @@
 /** The one journal: append to it, follow it. */
-export type { Action } from './actions.ts'
-export { type Actor, actorOf, append, changesBetween, type Entry, SYSTEM } from './append.ts'
-export { type Follower, follow, type JournalEntry, type ReaderOptions, readOn } from './follow.ts'
+export { ACTIONS, type Action, isPublic, PUBLIC_ACTIONS, type PublicAction } from './actions.ts'
+export {
+  type Actor,
+  actorOf,
+  append,
+  appendReturning,
+  changesBetween,
+  type Entry,
+  SYSTEM,
+} from './append.ts'
+export { type Follower, type FollowOptions, follow } from './follow.ts'
 export { ensurePartitions, keepPartitionsAhead } from './partitions.ts'
+export { type JournalEntry, type ReaderOptions, readOn } from './read-on.ts'

@@ -150,6 +150,39 @@ describe('a reader', () => {
   })
 })
 
+describe('what a reader asks for', () => {
+  test('is all that it gets of an entry beside its place', async () => {
+    await commit('a')
+    await heldBack(0)
+    const seen: object[] = []
+    const columns = ['tenant_id', 'action'] as const
+    await readOn(db, { name, columns, handle: async (_, entries) => void seen.push(...entries) })
+    const place = { id: expect.any(Number), xid: expect.stringMatching(/^\d+$/) }
+    expect(seen).toEqual([{ ...place, tenant_id: null, action: 'tenant.updated' }])
+  })
+
+  test('is read without a trace when there is nothing', async () => {
+    const trace = () =>
+      database.sql('select ctid, xmin, xmax, * from journal_readers where reader = $1', [name])
+    const before = await trace()
+    expect(await read()).toEqual([])
+    expect(await trace()).toEqual(before)
+  })
+
+  test('may be followed by what is due after the commit, and by nothing when it fails', async () => {
+    await commit('a')
+    await heldBack(0)
+    const done: string[] = []
+    const handle = (fails: boolean) => async (tx: TenantTx) => {
+      tx.afterCommit(() => void done.push(fails ? 'failed' : 'committed'))
+      if (fails) throw new Error('on purpose')
+    }
+    await expect(readOn(db, { name, handle: handle(true) })).rejects.toThrow('on purpose')
+    expect(await readOn(db, { name, handle: handle(false) })).toBe(1)
+    expect(done).toEqual(['committed'])
+  })
+})
+
 describe('a transaction that wrote first and commits last', () => {
   test('is not skipped, and what came after it is not seen before it', async () => {
     const finish = await slow('slow')

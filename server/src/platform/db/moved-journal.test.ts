@@ -1,0 +1,301 @@
+/** A journal that a dump has brought from another cluster: its readers go on where they stood. */
+import { randomBytes } from 'node:crypto'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { unheard } from '../../../test/sessions/scopes.ts'
+import { eventually } from '../../../test/sessions/users.ts'
+import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { proxyTo } from '../../../test/support/database-proxy.ts'
+import { silentLog } from '../../../test/support/server-address.ts'
+import { append, readOn, SYSTEM } from '../journal/index.ts'
+import { type DatabaseAddress, ownerClient } from './connection.ts'
+import { migrate, readMigrations } from './migrate.ts'
+import { dumpSchema } from './schema-dump.ts'
+import { openScopes, type Scopes } from './scope.ts'
+
+let database: TestDatabase
+let db: Scopes
+
+beforeEach(async () => {
+  database = await migratedDatabase()
+  await database.sql('delete from journal_readers')
+  db = openScopes(database.address, { size: 4, changes: unheard, onLost: () => undefined })
+  onTestFinished(async () => {
+    await db.close()
+    await database.close()
+  })
+})
+
+const commit = (...words: string[]) =>
+  db.acrossTenants(async (tx) => {
+    for (const word of words)
+      await append(tx, SYSTEM, {
+        action: 'tenant.updated',
+        tenant_id: null,
+        resource_type: 'word',
+        resource_id: word,
+      })
+  })
+
+/** Entries as they stand in a table that is loaded, by the number of their transaction. */
+const load = (entries: [id: number, xid: number, word: string][]) =>
+  Promise.all(
+    entries.map(([id, xid, word]) =>
+      database.sql(
+        `insert into journal (id, xid, action, resource_type, resource_id)
+         values ($1, $2::text::xid8, 'tenant.updated', 'word', $3)`,
+        [id, String(xid), word],
+      ),
+    ),
+  )
+const place = (reader: string, xid: number, id: number) =>
+  database.sql(`insert into journal_readers (reader, xid, id) values ($1, $2::text::xid8, $3)`, [
+    reader,
+    String(xid),
+    id,
+  ])
+
+/** Waits until no entry is held back by a transaction of another test file on the same server. */
+const settled = () =>
+  eventually(
+    () =>
+      database.sql('select 1 from journal where xid >= pg_snapshot_xmin(pg_current_snapshot())'),
+    (held) => held.length === 0,
+    10_000,
+  )
+
+/** What a reader gets, to the end or `count` entries. */
+async function read(name: string, count = 1_000): Promise<string[]> {
+  const words: string[] = []
+  await settled()
+  const batch = Math.min(count, 2)
+  const handle = async (_: unknown, entries: { resource_id: string | null }[]) =>
+    void words.push(...entries.map(({ resource_id }) => String(resource_id)))
+  while (words.length < count && (await readOn(db, { name, batch, handle })) !== 0);
+  return words
+}
+
+/** Far more transactions than any server of the tests has had. */
+const AHEAD = 10 ** 12
+
+/** Makes the database as a dump of a cluster with a higher counter leaves it. */
+async function move(): Promise<void> {
+  const client = ownerClient(database.address)
+  await client.connect()
+  await client.query(`begin; set local session_replication_role = replica;
+    update journal set xid = (xid::text::bigint + ${AHEAD})::text::xid8;
+    update journal_readers set xid = (xid::text::bigint + ${AHEAD})::text::xid8 where xid > '0';
+    commit`)
+  await client.end()
+}
+
+/** A start; answers what it logs of the journal. */
+async function start(address: DatabaseAddress = database.address): Promise<string[]> {
+  const lines: string[] = []
+  const say = (_: unknown, line?: string) => void lines.push(line ?? '')
+  await migrate(address, { ...silentLog, warn: say, info: say } as typeof silentLog)
+  return lines
+}
+
+/** What changes when the table is written anew. */
+const files = () =>
+  database.sql(`select relname, pg_relation_filenode(oid) from pg_class
+    where relname like 'journal%' and relkind = 'r' order by 1`)
+
+describe('after a move to a cluster that counts lower', () => {
+  test('each reader gets what it has not read, and what is new, each once', async () => {
+    await commit('a', 'b')
+    await commit('c')
+    await commit('d', 'e')
+    expect(await read('early', 1)).toEqual(['a'])
+    expect(await read('late', 4)).toEqual(['a', 'b', 'c', 'd'])
+    expect(await read('done')).toEqual(['a', 'b', 'c', 'd', 'e'])
+    await move()
+    expect(await start()).toEqual([
+      expect.stringContaining('come from another cluster'),
+      expect.stringContaining('go on where they stood'),
+    ])
+    await commit('new')
+    expect(await read('early')).toEqual(['b', 'c', 'd', 'e', 'new'])
+    expect(await read('late')).toEqual(['e', 'new'])
+    expect(await read('done')).toEqual(['new'])
+    expect(await read('never read')).toEqual(['a', 'b', 'c', 'd', 'e', 'new'])
+    expect(await read('early')).toEqual([])
+  })
+
+  test('it would be lost: old entries out of sight, new ones behind the readers', async () => {
+    await commit('a', 'b')
+    await read('early', 1)
+    await move()
+    await commit('new')
+    const handle = async () => undefined
+    await expect(readOn(db, { name: 'early', handle })).rejects.toThrow('restart the service')
+    expect(await readOn(db, { name: 'never read', batch: 1, handle })).toBe(1)
+    expect(await readOn(db, { name: 'never read', handle })).toBe(0)
+  })
+
+  test('entries whose ids are not in the order of their transactions stay read or unread', async () => {
+    await load([
+      [1, AHEAD + 40, 'third'],
+      [2, AHEAD + 20, 'first'],
+      [3, AHEAD + 50, 'last'],
+      [4, AHEAD + 40, 'fourth'],
+      [5, AHEAD + 30, 'second'],
+    ])
+    await place('at the first', AHEAD + 20, 2)
+    await place('at the second', AHEAD + 30, 5)
+    await place('within a transaction', AHEAD + 40, 1)
+    await place('at the end', AHEAD + 50, 3)
+    await start()
+    expect((await read('at the first')).sort()).toEqual(['fourth', 'last', 'second', 'third'])
+    expect((await read('at the second')).sort()).toEqual(['fourth', 'last', 'third'])
+    expect((await read('within a transaction')).sort()).toEqual(['fourth', 'last'])
+    expect(await read('at the end')).toEqual([])
+  })
+
+  test('a reader that had read nothing reads all', async () => {
+    await load([[1, AHEAD, 'a']])
+    await place('new', 0, 0)
+    await start()
+    expect(await read('new')).toEqual(['a'])
+  })
+
+  test('entries without readers are all there for the first one', async () => {
+    await load([[1, AHEAD, 'a']])
+    await start()
+    await commit('b')
+    expect(await read('first')).toEqual(['a', 'b'])
+  })
+
+  test('positions without entries do not hide what is written next', async () => {
+    await place('reader', AHEAD, 7)
+    await start()
+    await commit('a')
+    expect(await read('reader')).toEqual(['a'])
+  })
+
+  test('a single entry with a number of the other cluster is enough', async () => {
+    await commit('a')
+    await load([[100, AHEAD, 'b']])
+    await start()
+    expect(await read('reader')).toEqual(['a', 'b'])
+  })
+
+  test('it is done once, and again after the next move', async () => {
+    await commit('a', 'b', 'c')
+    await read('reader', 1)
+    await move()
+    expect(await start()).toHaveLength(2)
+    const before = [await files(), await database.sql('select * from journal_readers')]
+    expect(await start()).toEqual([])
+    expect([await files(), await database.sql('select * from journal_readers')]).toEqual(before)
+    expect(await read('reader', 1)).toEqual(['b'])
+    await commit('d')
+    await move()
+    expect(await start()).toHaveLength(2)
+    expect(await read('reader')).toEqual(['c', 'd'])
+  })
+
+  test('it is done before the migrations, which may place a reader at the end', async () => {
+    await load([[1, AHEAD, 'old']])
+    const released = await readMigrations()
+    const version = released.length + 1
+    const sql = `insert into journal_readers (reader, xid, id)
+      values ('reader', pg_snapshot_xmin(pg_current_snapshot()), 0)`
+    const next = { version, name: `000${version}_next.sql`, sql, checksum: 'x' }
+    await migrate(database.address, silentLog, [...released, next])
+    await commit('new')
+    expect(await read('reader')).toEqual(['new'])
+  })
+
+  test('nodes that start together do it once', async () => {
+    await commit('a', 'b')
+    await read('reader', 1)
+    await move()
+    const lines = await Promise.all([start(), start(), start(), start()])
+    expect(lines.flat()).toHaveLength(2)
+    expect(await read('reader')).toEqual(['b'])
+  })
+
+  test('entries say what they said, cannot be changed, and their table is as it was', async () => {
+    const schema = async () => {
+      const client = ownerClient(database.address)
+      await client.connect()
+      return dumpSchema(client).finally(() => client.end())
+    }
+    const entries = () =>
+      database.sql(`select to_jsonb(journal) - 'xid' as entry from journal order by id`)
+    const names = `select indexrelid::regclass::text from pg_index order by 1`
+    await commit('a', 'b')
+    const before = [await schema(), await database.sql(names), await entries()]
+    await move()
+    await start()
+    expect([await schema(), await database.sql(names), await entries()]).toEqual(before)
+    for (const change of [
+      `update journal set xid = '1'`,
+      'delete from journal',
+      'truncate journal',
+    ])
+      await expect(database.sql(change), change).rejects.toThrow('append-only')
+  })
+
+  test('an owner who is no superuser and sees no row by itself does it as well', async () => {
+    await commit('a', 'b')
+    await move()
+    const { address } = await ownedByAnother()
+    expect(await start(address)).toHaveLength(2)
+    expect(await read('reader')).toEqual(['a', 'b'])
+  })
+})
+
+describe('nothing is renumbered', () => {
+  test('where nothing has been moved', async () => {
+    await commit('a', 'b')
+    await read('reader', 1)
+    const before = [await files(), await database.sql('select id, xid from journal order by id')]
+    expect(await start()).toEqual([])
+    expect([await files(), await database.sql('select id, xid from journal order by id')]).toEqual(
+      before,
+    )
+    expect(await read('reader')).toEqual(['b'])
+  })
+
+  test('after a move to a cluster that counts higher: unread and new entries are read', async () => {
+    await load([
+      [1, 20, 'b'],
+      [2, 10, 'a'],
+      [3, 30, 'c'],
+    ])
+    await place('reader', 10, 2)
+    const before = await files()
+    expect(await start()).toEqual([])
+    expect(await files()).toEqual(before)
+    await commit('new')
+    expect(await read('reader')).toEqual(['b', 'c', 'new'])
+    expect(await read('never read')).toEqual(['a', 'b', 'c', 'new'])
+  })
+
+  test('where the journal is empty', async () => {
+    expect(await start()).toEqual([])
+  })
+})
+
+/** The database in the hands of an ordinary role, as on a server of someone else's. */
+async function ownedByAnother(): Promise<{ address: DatabaseAddress }> {
+  const role = `wk_owner_${randomBytes(4).toString('hex')}`
+  await database.sql(`create role ${role} login noinherit nosuperuser password 'weak'`)
+  onTestFinished(async () => {
+    await database.sql(`reassign owned by ${role} to current_user`)
+    await database.sql(`drop owned by ${role}; drop role ${role}`)
+  })
+  await database.sql(`grant wardkeep_app, wardkeep_platform to ${role};
+    do $$ declare part regclass; begin
+      execute format('alter database %I owner to ${role}', current_database());
+      for part in select oid from pg_class
+        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+      loop execute format('alter table %s owner to ${role}', part); end loop;
+    end $$`)
+  const url = new URL((await proxyTo(database)).url)
+  url.username = role
+  url.password = 'weak'
+  return { address: { url: url.href } }
+}

@@ -1,0 +1,129 @@
+/**
+ * Reads the journal in order, as an outbox: each reader at its own pace, restartable, seeing every
+ * committed entry exactly once in the transaction that moves its position.
+ *
+ * The order is (transaction, id). A transaction takes its number when it writes first but may
+ * commit much later, so only entries below the oldest running transaction are read: what is there
+ * then can no longer be joined by anything older.
+ */
+import { sql } from 'kysely'
+import type { Scopes, TenantTx } from '../db/index.ts'
+import type { JournalReadersTable, JournalTable } from './journal.table.ts'
+
+/** An entry as readers get it. */
+export type JournalEntry = {
+  [K in keyof JournalTable]: JournalTable[K] extends { readonly __select__: infer S }
+    ? S
+    : JournalTable[K]
+}
+
+type Column = keyof JournalEntry
+
+export interface ReaderOptions<C extends Column = Column> {
+  /** The reader's name, under which its position is kept. */
+  name: string
+  /** Entries taken in one transaction at the most; 500 by default. */
+  batch?: number
+  /** What the reader needs of an entry beside its id; all by default. */
+  columns?: readonly C[]
+  /** Does the reader's work; on an error nothing moves and the batch comes again. */
+  handle(tx: TenantTx, entries: Pick<JournalEntry, C | 'id'>[]): Promise<void>
+}
+
+export const BATCH = 500
+
+/**
+ * What is there beyond a reader's position: nothing that has committed, entries that an older
+ * transaction still holds back, or entries to read.
+ */
+export type Sight = 'nothing' | 'held back' | 'readable'
+
+/**
+ * Reads one batch on from the reader's position. Answers how many entries there were, or null when
+ * the same reader is at work elsewhere.
+ */
+export async function readOn<C extends Column = Column>(
+  db: Scopes,
+  options: ReaderOptions<C>,
+): Promise<number | null> {
+  return (await look(db, options.name)) === 'readable' ? take(db, options) : 0
+}
+
+/**
+ * Looks past a reader's position: one round trip that locks and writes nothing.
+ * @throws Error when the position is of another cluster, which only a start can mend
+ */
+export function look(db: Scopes, reader: string): Promise<Sight> {
+  return db.acrossTenants(async (tx) => {
+    const { rows } = await sql<{ readable: boolean | null; is_foreign: boolean | null }>`
+      with position as (select xid, id from journal_readers where reader = ${reader})
+      select
+        (select xid < pg_snapshot_xmin(pg_current_snapshot()) from journal
+         where (xid, id) > (
+           coalesce((select xid from position), '0'), coalesce((select id from position), 0))
+         order by xid, id limit 1) as readable,
+        (select xid from position) >= pg_snapshot_xmax(pg_current_snapshot()) as is_foreign
+      `.execute(tx.db)
+    const [next] = rows
+    // Reading on would pass over new entries in silence; the start puts it right.
+    if (next?.is_foreign)
+      throw new Error('the database was replaced by one of another cluster: restart the service')
+    if (next?.readable === true) return 'readable'
+    return next?.readable === false ? 'held back' : 'nothing'
+  }, 'read')
+}
+
+/** As `readOn`, without looking first: for when there is something to read. */
+export function take<C extends Column>(
+  db: Scopes,
+  options: ReaderOptions<C>,
+): Promise<number | null> {
+  return db.acrossTenants(async (tx) => {
+    const position = await lockPosition(tx, options.name)
+    if (!position) return null
+    const beyond = tx.db
+      .selectFrom('journal')
+      .where(sql<boolean>`(xid, id) > (${position.xid}::xid8, ${position.id})`)
+      .where(sql<boolean>`xid < pg_snapshot_xmin(pg_current_snapshot())`)
+      .orderBy('xid')
+      .orderBy('id')
+      .limit(options.batch ?? BATCH)
+    const { columns } = options
+    const wanted = columns && [...new Set<Column>(['xid', 'id', ...columns])]
+    const entries: JournalEntry[] = await (wanted
+      ? beyond.select(wanted).$castTo<JournalEntry>()
+      : beyond.selectAll()
+    ).execute()
+    const last = entries.at(-1)
+    if (!last) return 0
+    await options.handle(tx, entries)
+    const moved = tx.db
+      .updateTable('journal_readers')
+      .set({ xid: last.xid, id: last.id, updated_at: sql`now()` })
+      .where('reader', '=', options.name)
+    tx.send(moved.compile())
+    return entries.length
+  })
+}
+
+/** The reader's position, held until the transaction ends; undefined when another one holds it. */
+async function lockPosition(
+  tx: TenantTx,
+  reader: string,
+): Promise<Pick<JournalReadersTable, 'xid' | 'id'> | undefined> {
+  const held = await tx.db
+    .selectFrom('journal_readers')
+    .select(['xid', 'id'])
+    .where('reader', '=', reader)
+    .forUpdate()
+    .skipLocked()
+    .executeTakeFirst()
+  if (held) return held
+  // Either another one holds it, or nobody has read under this name yet.
+  return tx.db
+    .insertInto('journal_readers')
+    .values({ reader, xid: '0', id: 0 })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning(['xid', 'id'])
+    .executeTakeFirst()
+}
