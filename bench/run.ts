@@ -9,6 +9,7 @@ import { signIns } from './scenarios/sign-ins.ts'
 import { auditSizes, userSizes } from './scenarios/sizes.ts'
 import { starts } from './scenarios/starts.ts'
 import { users } from './scenarios/users.ts'
+import { webhooks } from './scenarios/webhooks.ts'
 import { FULL, QUICK } from './seed/sizes.ts'
 import { openStage } from './stage.ts'
 
@@ -20,6 +21,7 @@ const SCENARIOS: Record<string, Scenario> = {
   'audit-sizes': auditSizes,
   'sign-ins': signIns,
   refreshes,
+  webhooks,
 }
 
 const USAGE = `npm run bench -- [--quick] [--data <folder>] [scenario…]

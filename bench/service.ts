@@ -25,7 +25,11 @@ export function ownerOf(dataDir: string): ClientConfig {
   return { host: join(dataDir, 'run'), user: 'wardkeep_owner', database: 'wardkeep' }
 }
 
-export async function startService(dataDir: string): Promise<Service> {
+/** @param settings variables beside the usual ones, or in their place */
+export async function startService(
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<Service> {
   const port = await freePort()
   const errors = `${dataDir}.stderr`
   const stderr = openSync(errors, 'w')
@@ -43,6 +47,7 @@ export async function startService(dataDir: string): Promise<Service> {
       AUTH_RATE_LIMIT_PER_MINUTE: '0',
       BOOTSTRAP_ADMIN_EMAIL: SUPERADMIN.email,
       BOOTSTRAP_ADMIN_PASSWORD: SUPERADMIN.password,
+      ...settings,
     },
   })
   closeSync(stderr)

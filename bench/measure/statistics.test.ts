@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { median, outcomeOf } from './statistics.ts'
+import { median, outcomeOf, percentile } from './statistics.ts'
 
 describe('the statistics of a measurement', () => {
   it('takes the middle of an odd number of values, in whatever order they came', () => {
@@ -22,6 +22,15 @@ describe('the statistics of a measurement', () => {
 
   it('has no median of nothing', () => {
     expect(() => median([])).toThrow(RangeError)
+  })
+
+  it('finds the value that a share of them does not exceed', () => {
+    const values = Array.from({ length: 200 }, (_, index) => 200 - index)
+    expect(percentile(values, 0.5)).toBe(100)
+    expect(percentile(values, 0.99)).toBe(198)
+    expect(percentile(values, 1)).toBe(200)
+    expect(percentile([7], 0.5)).toBe(7)
+    expect(() => percentile([], 0.5)).toThrow(RangeError)
   })
 
   it('compares within a round, so that a slow round does not tip the scales', () => {

@@ -9,6 +9,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? Number.NaN) + upper) / 2
 }
 
+/** The value that this share of the values does not exceed (the nearest rank). */
+export function percentile(values: readonly number[], share: number): number {
+  if (values.length === 0) throw new RangeError('there is no percentile of nothing')
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
+}
+
 /** What rounds of two contenders come to. */
 export interface Outcome {
   ours: number

@@ -1,0 +1,73 @@
+/** The receivers of webhooks as the bench knows them: a process of their own, asked for what came. */
+import { openPeer } from '../peers/peer.ts'
+import type { Answers, Question, Sample } from '../peers/receiver.ts'
+import type { Published } from './publisher.ts'
+
+export interface Receivers {
+  urls: string[]
+  /** The first message that came, without what belongs to its connection. */
+  sample(): Promise<Sample>
+  /**
+   * Waits until `more` messages have come than were waited for before. Answers when the last one
+   * did, by `sharedMs`. @throws Error when some do not come
+   */
+  wait(more: number): Promise<number>
+  /** Asks every receiver for every event of the tenant that it belongs to. */
+  find(events: readonly Published[], owners: readonly number[]): Promise<Found>
+  stop(): void
+}
+
+export interface Found {
+  lost: number
+  /** How many came another time. */
+  repeated: number
+  /** Of each that came, the milliseconds from commit to arrival. */
+  ms: number[]
+}
+
+/** Longer than it takes until a delivery is tried again. */
+const PATIENCE_MS = 15_000
+const OF_CONNECTIONS = ['connection', 'content-length', 'host', 'webhook-id']
+
+export async function openReceivers(servers: number): Promise<Receivers> {
+  const peer = openPeer(new URL('../peers/receiver.ts', import.meta.url))
+  const ask = <W extends Question['what']>(question: Extract<Question, { what: W }>) =>
+    peer.ask<Answers[W]>(question)
+  const addresses = await ask({ what: 'open', servers })
+  let sent = 0
+
+  return {
+    urls: addresses.map((address) => `${address}/hooks/wardkeep`),
+    async sample() {
+      const { headers, body } = await ask({ what: 'sample' })
+      const own = Object.entries(headers).filter(([name]) => !OF_CONNECTIONS.includes(name))
+      return { headers: Object.fromEntries(own), body }
+    },
+    async wait(more) {
+      sent += more
+      const { messages, lastAt } = await ask({
+        what: 'wait',
+        messages: sent,
+        patienceMs: PATIENCE_MS,
+      })
+      if (messages < sent) throw new Error(`${sent - messages} deliveries have not come`)
+      return lastAt
+    },
+    async find(events, owners) {
+      const total: Found = { lost: 0, repeated: 0, ms: [] }
+      for (const [server, owner] of owners.entries()) {
+        const own = events.filter(({ tenantId }) => tenantId === owner)
+        const ids = own.map(({ id }) => id)
+        const { arrivedAt, repeated } = await ask({ what: 'find', server, ids })
+        total.repeated += repeated
+        for (const [index, { committedAt }] of own.entries()) {
+          const at = arrivedAt[index] ?? null
+          if (at === null) total.lost += 1
+          else total.ms.push(at - committedAt)
+        }
+      }
+      return total
+    },
+    stop: peer.stop,
+  }
+}

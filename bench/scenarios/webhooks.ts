@@ -1,0 +1,113 @@
+/**
+ * Webhooks in two phases: how many a second are delivered of a backlog, against the same POSTs by
+ * undici alone, and how long one takes at half of that. Then the receivers are asked for every one.
+ */
+import { rm } from 'node:fs/promises'
+import { sharedMs } from '../measure/clock.ts'
+import { type Contender, duel } from '../measure/duel.ts'
+import { cpuSeconds } from '../measure/process.ts'
+import { percentile } from '../measure/statistics.ts'
+import { perSecond } from '../measure/table.ts'
+import { openPeer } from '../peers/peer.ts'
+import { ownerOf, startService } from '../service.ts'
+import { makeClinics } from './clinics.ts'
+import { openPublisher, type Published } from './publisher.ts'
+import { openReceivers } from './receivers.ts'
+import type { Scenario } from './scenario.ts'
+
+const TENANTS = 4
+/** Webhooks of each tenant; all want every event. */
+const EACH = 5
+const EVENT = 'department.updated'
+/** The most messages that the service has under way at one receiver; the peer has as many. */
+const AT_ONCE = 16
+/** What a turn delivers for each of its seconds: more than gets done in one. */
+const PER_SECOND = 20_000
+/** The second phase is as long as so many turns. */
+const LONGER = 5
+const LIMIT_MS = 25
+
+const SETTINGS = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
+
+export const webhooks: Scenario = async (stage, pace, say) => {
+  const folder = stage.emptyFolder()
+  const service = await startService(folder, SETTINGS)
+  const receivers = await openReceivers(TENANTS * EACH)
+  const peer = openPeer(new URL('../peers/undici-posts.ts', import.meta.url))
+  try {
+    const { urls } = receivers
+    const tenants = await makeClinics(service.url, TENANTS, urls, EVENT)
+    const owners = urls.map((_, place) => tenants[place % TENANTS] ?? 0)
+    const publisher = openPublisher(ownerOf(folder), tenants)
+    const backlog: Published[] = []
+
+    const deliver = async (messages: number) => {
+      const start = sharedMs()
+      backlog.push(...(await publisher.atOnce(messages / EACH)))
+      return (messages / ((await receivers.wait(messages)) - start)) * 1000
+    }
+    const post = async (messages: number) => {
+      const { headers, body } = await receivers.sample()
+      const rate = await peer.ask<number>({ urls, headers, body, atOnce: AT_ONCE, messages })
+      await receivers.wait(messages)
+      return rate
+    }
+    /** A turn, with what it costs the process: the rate says less where others are at work too. */
+    const costed =
+      (who: string, pid: number, send: (messages: number) => Promise<number>): Contender =>
+      async (seconds) => {
+        const messages = seconds * PER_SECOND
+        const before = cpuSeconds(pid)
+        const rate = await send(messages)
+        const each = ((cpuSeconds(pid) - before) / messages) * 1e6
+        say(`webhooks: ${who} takes ${each.toFixed(0)} µs of a processor a message`)
+        return rate
+      }
+    const outcome = await duel(
+      costed('the service', service.pid, deliver),
+      costed('bare undici', peer.pid, post),
+      pace,
+    )
+
+    const half = outcome.ours / 2
+    say(`webhooks: ${perSecond(half)}`)
+    const seconds = pace.seconds * LONGER
+    const paced = await publisher.evenly(Math.round((half * seconds) / EACH), seconds)
+    await receivers.wait(paced.length * EACH)
+    await publisher.close()
+
+    // Asked for at the end, so that what came another time later on is seen as well.
+    const found = await receivers.find([...backlog, ...paced], owners)
+    if (found.lost > 0) throw new Error(`${found.lost} deliveries are lost`)
+    const { ms } = await receivers.find(paced, owners)
+    const p50 = percentile(ms, 0.5)
+    return [
+      {
+        name: 'webhooks, a backlog, against bare undici',
+        ours: perSecond(outcome.ours),
+        limit: perSecond(outcome.peer),
+        ratio: outcome.ratio,
+        aim: { atLeast: 0.4 },
+      },
+      {
+        name: `webhooks at ${perSecond(half)}, from commit to arrival`,
+        ours: `p50 ${p50.toFixed(1)} ms, p99 ${percentile(ms, 0.99).toFixed(1)} ms`,
+        limit: `p50 ${LIMIT_MS} ms`,
+        ratio: p50 / LIMIT_MS,
+        aim: { atMost: 1 },
+      },
+      {
+        name: `webhooks, of ${found.ms.length.toLocaleString('en-US')} deliveries`,
+        ours: `${found.lost} lost, ${found.repeated} twice`,
+        limit: '0 lost',
+        ratio: found.lost,
+        aim: { atMost: 0 },
+      },
+    ]
+  } finally {
+    peer.stop()
+    receivers.stop()
+    await service.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
