@@ -146,6 +146,15 @@ const sql = [
   ),
 ]
 
+const network = [
+  rule(
+    'only-net-dials-out',
+    'requests go out through platform/net, which judges their targets; metrics.ts only listens',
+    { path: src, pathNot: [`${src}platform/(net/|observe/metrics[.]ts$)`, isTest] },
+    { path: ['(^|/)node_modules/undici/', '^(node:)?(http|https|http2)$'] },
+  ),
+]
+
 const everywhere = [
   rule('no-cycles', 'a cycle has no first file to read', {}, { circular: true }),
   rule(
@@ -163,7 +172,7 @@ const everywhere = [
 ]
 
 module.exports = {
-  forbidden: [...layers, ...withinFeature, ...betweenFeatures, ...sql, ...everywhere],
+  forbidden: [...layers, ...withinFeature, ...betweenFeatures, ...sql, ...network, ...everywhere],
   options: {
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '^client/src/generated/|/dist/' },

@@ -19,6 +19,20 @@ CREATE OR REPLACE FUNCTION public.current_tenant()
  STABLE PARALLEL SAFE
 AS $function$ select nullif(current_setting('wardkeep.tenant_id', true), '')::bigint $function$;
 
+CREATE OR REPLACE FUNCTION public.drop_webhook_partition(one_day date)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '2s'
+AS $function$
+begin
+  execute format('drop table if exists %I', 'webhook_deliveries_' || to_char(one_day, 'YYYY_MM_DD'));
+  execute format('drop table if exists %I', 'webhook_attempts_' || to_char(one_day, 'YYYY_MM_DD'));
+end $function$;
+REVOKE ALL ON ROUTINE drop_webhook_partition(date) FROM PUBLIC;
+GRANT execute ON ROUTINE drop_webhook_partition(date) TO wardkeep_platform;
+
 CREATE OR REPLACE FUNCTION public.ensure_journal_partitions(months_ahead integer)
  RETURNS integer
  LANGUAGE plpgsql
@@ -48,6 +62,40 @@ begin
 end $function$;
 REVOKE ALL ON ROUTINE ensure_journal_partitions(integer) FROM PUBLIC;
 GRANT execute ON ROUTINE ensure_journal_partitions(integer) TO wardkeep_platform;
+
+CREATE OR REPLACE FUNCTION public.ensure_webhook_partitions(first_day date, last_day date)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  parent text;
+  part text;
+  one_day date;
+  made integer := 0;
+begin
+  if last_day - first_day > 400 then
+    raise exception 'too many days at once' using errcode = 'invalid_parameter_value';
+  end if;
+  for one_day in select generate_series(first_day, last_day, interval '1 day')::date loop
+    continue when to_regclass('public.webhook_attempts_' || to_char(one_day, 'YYYY_MM_DD')) is not null;
+    perform pg_advisory_xact_lock(7261939);
+    foreach parent in array array['webhook_deliveries', 'webhook_attempts'] loop
+      part := parent || '_' || to_char(one_day, 'YYYY_MM_DD');
+      continue when to_regclass('public.' || part) is not null;
+      execute format(
+        'create table %I partition of %I for values from (%L) to (%L)', part, parent,
+        one_day::text || ' 00:00:00+00', (one_day + 1)::text || ' 00:00:00+00');
+      execute format('alter table %I enable row level security', part);
+      execute format('alter table %I force row level security', part);
+      made := made + 1;
+    end loop;
+  end loop;
+  return made;
+end $function$;
+REVOKE ALL ON ROUTINE ensure_webhook_partitions(date,date) FROM PUBLIC;
+GRANT execute ON ROUTINE ensure_webhook_partitions(date,date) TO wardkeep_platform;
 
 CREATE OR REPLACE PROCEDURE public.isolate(IN target regclass, IN tenant_column text DEFAULT 'tenant_id'::text)
  LANGUAGE plpgsql
@@ -274,6 +322,19 @@ AS $function$
 begin
   raise exception 'the journal is append-only' using errcode = 'insufficient_privilege';
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.webhook_partition_days()
+ RETURNS SETOF date
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select to_date(right(c.relname, 10), 'YYYY_MM_DD')
+  from pg_inherits i join pg_class c on c.oid = i.inhrelid
+  where i.inhparent = 'webhook_deliveries'::regclass order by 1
+$function$;
+REVOKE ALL ON ROUTINE webhook_partition_days() FROM PUBLIC;
+GRANT execute ON ROUTINE webhook_partition_days() TO wardkeep_platform;
 
 CREATE TABLE account_tokens (
   tenant_id bigint NOT NULL,
@@ -825,3 +886,157 @@ CREATE POLICY tenant ON users FOR all TO wardkeep_app
   WITH CHECK (tenant_id = current_tenant());
 GRANT delete, insert, select, update ON users TO wardkeep_app;
 GRANT delete, insert, select, update ON users TO wardkeep_platform;
+
+CREATE TABLE webhook_attempts (
+  tenant_id bigint NOT NULL,
+  webhook_id bigint NOT NULL,
+  entry_id bigint NOT NULL,
+  event_at timestamp(3) with time zone NOT NULL,
+  number integer NOT NULL,
+  started_at timestamp(3) with time zone NOT NULL,
+  duration_ms integer NOT NULL,
+  status_code integer,
+  error text,
+  detail text,
+  address text,
+  response_body text
+) PARTITION BY RANGE (event_at);
+CREATE INDEX webhook_attempts__of_delivery ON webhook_attempts USING btree (webhook_id, entry_id);
+ALTER TABLE webhook_attempts ENABLE ROW LEVEL SECURITY;
+ALTER TABLE webhook_attempts FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON webhook_attempts FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON webhook_attempts FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select ON webhook_attempts TO wardkeep_app;
+GRANT delete, insert, select ON webhook_attempts TO wardkeep_platform;
+
+CREATE TABLE webhook_deliveries (
+  tenant_id bigint NOT NULL,
+  webhook_id bigint NOT NULL,
+  entry_id bigint NOT NULL,
+  event_at timestamp(3) with time zone NOT NULL,
+  event text NOT NULL,
+  status text DEFAULT 'pending'::text NOT NULL,
+  attempts integer DEFAULT 0 NOT NULL,
+  tries integer DEFAULT 0 NOT NULL,
+  due_at timestamp(3) with time zone,
+  finished_at timestamp(3) with time zone,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (webhook_id, entry_id, event_at),
+  CONSTRAINT webhook_deliveries__due_while_pending CHECK ((status = 'pending'::text) = (due_at IS NOT NULL)),
+  CONSTRAINT webhook_deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))
+) PARTITION BY RANGE (event_at);
+CREATE INDEX webhook_deliveries__due ON webhook_deliveries USING btree (webhook_id, due_at) WHERE status = 'pending'::text;
+CREATE INDEX webhook_deliveries__failed ON webhook_deliveries USING btree (webhook_id, entry_id) WHERE status = 'failed'::text;
+ALTER TABLE webhook_deliveries ENABLE ROW LEVEL SECURITY;
+ALTER TABLE webhook_deliveries FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON webhook_deliveries FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON webhook_deliveries FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON webhook_deliveries TO wardkeep_app;
+GRANT delete, insert, select, update ON webhook_deliveries TO wardkeep_platform;
+
+CREATE TABLE webhook_lanes (
+  webhook_id bigint NOT NULL,
+  tenant_id bigint NOT NULL,
+  due_at timestamp(3) with time zone,
+  leased_by text,
+  leased_until timestamp(3) with time zone,
+  epoch bigint DEFAULT 0 NOT NULL,
+  failures integer DEFAULT 0 NOT NULL,
+  failing_since timestamp(3) with time zone,
+  failed_at timestamp(3) with time zone,
+  slots integer DEFAULT 4 NOT NULL,
+  paused_until timestamp(3) with time zone,
+  CONSTRAINT webhook_lanes_pkey PRIMARY KEY (webhook_id),
+  CONSTRAINT webhook_lanes_slots_check CHECK (slots > 0),
+  CONSTRAINT webhook_lanes__webhook FOREIGN KEY (tenant_id, webhook_id) REFERENCES webhooks(tenant_id, id) ON DELETE CASCADE
+) WITH (fillfactor=50);
+CREATE INDEX webhook_lanes__due ON webhook_lanes USING btree (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_lanes__of_webhook ON webhook_lanes USING btree (tenant_id, webhook_id);
+ALTER TABLE webhook_lanes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE webhook_lanes FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON webhook_lanes FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON webhook_lanes FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON webhook_lanes TO wardkeep_app;
+GRANT delete, insert, select, update ON webhook_lanes TO wardkeep_platform;
+
+CREATE TABLE webhook_replays (
+  id uuid NOT NULL,
+  tenant_id bigint NOT NULL,
+  webhook_id bigint NOT NULL,
+  until timestamp(3) with time zone NOT NULL,
+  event_at timestamp(3) with time zone NOT NULL,
+  entry_id bigint DEFAULT 0 NOT NULL,
+  CONSTRAINT webhook_replays_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_replays__webhook FOREIGN KEY (tenant_id, webhook_id) REFERENCES webhooks(tenant_id, id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_replays__of_webhook ON webhook_replays USING btree (tenant_id, webhook_id);
+ALTER TABLE webhook_replays ENABLE ROW LEVEL SECURITY;
+ALTER TABLE webhook_replays FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON webhook_replays FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON webhook_replays FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON webhook_replays TO wardkeep_app;
+GRANT delete, insert, select, update ON webhook_replays TO wardkeep_platform;
+
+CREATE TABLE webhook_secrets (
+  id uuid NOT NULL,
+  tenant_id bigint NOT NULL,
+  webhook_id bigint NOT NULL,
+  sealed_secret bytea NOT NULL,
+  expires_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT webhook_secrets_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_secrets__webhook FOREIGN KEY (tenant_id, webhook_id) REFERENCES webhooks(tenant_id, id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_secrets__expired ON webhook_secrets USING btree (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX webhook_secrets__of_webhook ON webhook_secrets USING btree (tenant_id, webhook_id);
+CREATE UNIQUE INDEX webhook_secrets__one_current ON webhook_secrets USING btree (webhook_id) WHERE expires_at IS NULL;
+ALTER TABLE webhook_secrets ENABLE ROW LEVEL SECURITY;
+ALTER TABLE webhook_secrets FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON webhook_secrets FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON webhook_secrets FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON webhook_secrets TO wardkeep_app;
+GRANT delete, insert, select, update ON webhook_secrets TO wardkeep_platform;
+
+CREATE TABLE webhooks (
+  id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
+  tenant_id bigint NOT NULL,
+  url text NOT NULL,
+  events text[] NOT NULL,
+  is_active boolean DEFAULT true NOT NULL,
+  disabled_reason text,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT webhooks_pkey PRIMARY KEY (id),
+  CONSTRAINT webhooks__of_tenant UNIQUE (tenant_id, id),
+  CONSTRAINT webhooks__why_inactive CHECK (is_active = (disabled_reason IS NULL)),
+  CONSTRAINT webhooks_disabled_reason_check CHECK (disabled_reason = ANY (ARRAY['admin'::text, 'failing'::text, 'gone'::text])),
+  CONSTRAINT webhooks_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+ALTER TABLE webhooks ENABLE ROW LEVEL SECURITY;
+ALTER TABLE webhooks FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON webhooks FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON webhooks FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON webhooks TO wardkeep_app;
+GRANT delete, insert, select, update ON webhooks TO wardkeep_platform;

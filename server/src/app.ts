@@ -24,6 +24,13 @@ import { preferenceOperations, preferencesService } from './features/preferences
 import { announcement, bootstrap, makeDemo } from './features/setup/index.ts'
 import { purgeDeletedTenants, tenantOperations, tenantsService } from './features/tenants/index.ts'
 import { isActiveDoctor, userOperations, usersService } from './features/users/index.ts'
+import {
+  ensureWebhookDays,
+  keepWebhookDaysAhead,
+  openWebhooks,
+  purgeWebhooks,
+  webhookOperations,
+} from './features/webhooks/index.ts'
 import { type Clock, DAY, HOUR, systemClock } from './lib/clock.ts'
 import { openKeyRing, openPasswords, openSealer } from './platform/crypto/index.ts'
 import { type DatabaseAddress, openScopes, watchChanges } from './platform/db/index.ts'
@@ -42,13 +49,16 @@ import { actorOf, append, ensurePartitions, keepPartitionsAhead } from './platfo
 import { openMailer, outboxTransport, smtpTransport } from './platform/mail/index.ts'
 import { canFail } from './platform/observe/can-fail.ts'
 import type { Logger } from './platform/observe/log.ts'
-import { openMetrics } from './platform/observe/metrics.ts'
+import { type Metrics, openMetrics } from './platform/observe/metrics.ts'
 import { openThrottle } from './platform/throttle/index.ts'
 
 export const VERSION = packageJson.version
 
 /** Password hashes that may wait for a turn before sign-ins are answered 503. */
 const WAITING_HASHES = 256
+const DELIVERY_POOL_SIZE = 4
+/** For messages that are under way at a stop. */
+const DELIVERY_STOP_MS = 4_000
 
 export interface AppDeps {
   config: Config
@@ -104,8 +114,10 @@ export async function openApp(deps: AppDeps) {
   await addPages(server)
   await addDocs(server, openApiDocument(operations, VERSION))
   await ensurePartitions(db)
+  await ensureWebhookDays(db)
   const stopWork = startWork(opened, deps)
   await opened.jobs.start()
+  const delivery = deps.role === 'api' ? undefined : startDelivery(opened, deps, metrics)
 
   return {
     server,
@@ -125,9 +137,11 @@ export async function openApp(deps: AppDeps) {
     /** Stops accepting, finishes what runs, and lets go of the database. */
     async close() {
       state.isServing = false
+      opened.webhooks.stopTests()
       await server.close()
       stopWork()
-      await opened.jobs.stop()
+      await Promise.all([opened.jobs.stop(), delivery?.stop()])
+      await opened.webhooks.close()
       await changes.stop()
       await db.close()
     },
@@ -209,7 +223,20 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     singleTenant: !multiTenant,
   })
   purgeSignIn({ db, clock, jobs })
-  purgeDeletedTenants({ db, clock, jobs }, config.TENANT_PURGE_DAYS)
+  const webhooks = openWebhooks({
+    db,
+    clock,
+    jobs,
+    keyRing,
+    log,
+    version: VERSION,
+    policy: {
+      allowHttp: config.WEBHOOK_ALLOW_HTTP,
+      allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
+    },
+    keepDays: config.WEBHOOK_RETENTION_DAYS,
+  })
+  purgeDeletedTenants({ db, clock, jobs }, config.TENANT_PURGE_DAYS, [purgeWebhooks])
 
   const services = {
     accounts: { registrations, recovery, secondFactor, publicHost },
@@ -244,8 +271,26 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     preferences: preferencesService(db),
     tenants: tenantsService(db, (tx, tenantId, reason) => sessions.end(tx, { tenantId }, reason)),
     users,
+    webhooks: webhooks.services,
   }
-  return { services, db, changes, passwords, keys, jobs }
+  return { services, db, changes, passwords, keys, jobs, mailer, webhooks }
+}
+
+/** Starts to deliver webhooks, on connections of their own: requests do not wait for them. */
+function startDelivery(
+  { changes, mailer, webhooks }: Awaited<ReturnType<typeof openServices>>,
+  { address, log }: AppDeps,
+  metrics: Metrics,
+): { stop(): Promise<void> } {
+  const onLost = (error: Error) => log.warn({ err: error }, 'lost a database connection')
+  const db = openScopes(address, { size: DELIVERY_POOL_SIZE, changes, onLost })
+  const delivery = webhooks.startDelivery({ db, changes, mailer, onAttempt: metrics.attempted })
+  return {
+    async stop() {
+      await delivery.stop(DELIVERY_STOP_MS)
+      await db.close()
+    },
+  }
 }
 
 /** Upkeep that every node does, each harmless when another has just done it. */
@@ -254,6 +299,7 @@ function startWork(
   { config, log }: AppDeps,
 ): () => void {
   const stopPartitions = keepPartitionsAhead(db, log)
+  const stopDays = keepWebhookDaysAhead(db, log)
   const rotate = () =>
     void canFail(
       keys.rotateWhenOlder(config.SIGNING_KEY_DAYS * DAY),
@@ -265,6 +311,7 @@ function startWork(
   rotation.unref()
   return () => {
     stopPartitions()
+    stopDays()
     clearInterval(rotation)
   }
 }
@@ -279,6 +326,7 @@ function operationsOf(services: Services): AnyOperation[] {
     ...accountOperations(services.accounts),
     ...preferenceOperations(services.preferences),
     ...auditOperations(services.audit),
+    ...webhookOperations(services.webhooks),
     ...healthOperations(services.health),
   ]
   return [...operations, openapiOperation(operations, VERSION)]

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { readConfig, VARIABLES } from './config.ts'
 import { StartupFault } from './lib/faults.ts'
+import { parseNetworks } from './platform/net/index.ts'
 
 const KEY = Buffer.alloc(32, 9)
 
@@ -41,6 +42,9 @@ describe('an empty environment', () => {
       PASSWORD_PASSES: 2,
       EMAIL_VERIFICATION: 'required',
       TENANT_PURGE_DAYS: 30,
+      WEBHOOK_ALLOW_HTTP: false,
+      WEBHOOK_ALLOWED_NETWORKS: [],
+      WEBHOOK_RETENTION_DAYS: 30,
       SIGNING_KEY_DAYS: 90,
       SMTP_URL: undefined,
       MAIL_FROM: 'Wardkeep <no-reply@localhost>',
@@ -60,6 +64,10 @@ describe('a variable', () => {
     ['PORT', '0', 0],
     ['PORT', '65535', 65_535],
     ['HOST', '::1', '::1'],
+    ['WEBHOOK_ALLOW_HTTP', 'true', true],
+    ['WEBHOOK_ALLOWED_NETWORKS', '10.1.0.0/16, fd00::/8', parseNetworks('10.1.0.0/16,fd00::/8')],
+    ['WEBHOOK_RETENTION_DAYS', '7', 7],
+    ['WEBHOOK_RETENTION_DAYS', '90', 90],
     ['DATABASE_URL', 'postgresql://a:b@c:1/d', 'postgresql://a:b@c:1/d'],
     ['ENCRYPTION_KEY', KEY.toString('base64'), KEY],
     ['ENCRYPTION_KEY', KEY.toString('base64url'), KEY],
@@ -83,6 +91,12 @@ describe('a variable', () => {
 
   test.each([
     ['PORT', '65536'],
+    ['WEBHOOK_ALLOW_HTTP', 'yes'],
+    ['WEBHOOK_ALLOWED_NETWORKS', '10.1.0.0/33'],
+    ['WEBHOOK_ALLOWED_NETWORKS', '10.1.2.3/16'],
+    ['WEBHOOK_ALLOWED_NETWORKS', 'example.org'],
+    ['WEBHOOK_RETENTION_DAYS', '6'],
+    ['WEBHOOK_RETENTION_DAYS', '91'],
     ['PORT', '-1'],
     ['PORT', '8080.5'],
     ['PORT', '0x50'],

@@ -7,6 +7,7 @@ import { StartupFault } from './lib/faults.ts'
 import { parseKey } from './platform/crypto/index.ts'
 import { parseSender } from './platform/mail/addresses.ts'
 import { parseSmtpUrl } from './platform/mail/smtp.ts'
+import { parseNetworks } from './platform/net/index.ts'
 
 /** One variable: what it means, what it is by default (in words), and how its text is read. */
 interface Variable<T> {
@@ -172,6 +173,22 @@ export const VARIABLES = {
     meaning: 'days after which a deleted tenant is destroyed for good, with its data key',
     default: '30',
     read: integer(30, 1, 3650),
+  }),
+  WEBHOOK_ALLOW_HTTP: variable({
+    meaning: 'whether webhooks may also be sent to `http` URLs, unencrypted',
+    default: 'false',
+    read: (text) => flag(text, false),
+  }),
+  WEBHOOK_ALLOWED_NETWORKS: variable({
+    meaning:
+      'networks that webhooks may be sent to although they are not public, such as `10.1.0.0/16, fd00::/8`',
+    default: 'none',
+    read: (text = '') => parseNetworks(text),
+  }),
+  WEBHOOK_RETENTION_DAYS: variable({
+    meaning: 'days for which the deliveries of webhooks are kept, and that a replay reaches back',
+    default: '30',
+    read: integer(30, 7, 90),
   }),
   SIGNING_KEY_DAYS: variable({
     meaning: 'days after which a new key signs the access tokens',

@@ -39,6 +39,8 @@ export const PROBLEMS = {
   totp_enabled: [409, 'A second factor is set up already; disable it first'],
   totp_not_set_up: [409, 'No second factor is being set up; start with totp/setup'],
   totp_demanded: [409, 'Your tenant demands a second factor of your role'],
+  too_many_webhooks: [409, 'url: the tenant has 50 webhooks already; delete one first'],
+  webhook_inactive: [409, 'The webhook is inactive; activate it first'],
   conflict: [
     409,
     'The record was changed by someone else or is still in use; read it again and retry',

@@ -1,10 +1,12 @@
 /** A deleted tenant can be put back for its days; then all of it is destroyed, and nothing else. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { purge } from '../../src/features/tenants/tenants.jobs.ts'
+import { purgeWebhooks } from '../../src/features/webhooks/index.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { openLog } from '../../src/platform/observe/log.ts'
+import { furnishWebhook } from '../isolation/scene.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
@@ -43,6 +45,17 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
     `insert into recovery_codes (user_id, tenant_id, code_hash) values ($1, $2, '\\x01')`,
     [nurse.id, clinic.id],
   )
+  const { webhookId } = await furnishWebhook(service, clinic)
+  for (const [webhook, count] of [
+    [webhookId, 2300],
+    // Left over, of one that was deleted before.
+    [-clinic.id, 3],
+  ])
+    await service.database.sql(
+      `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, status)
+       select $1, $2, n + 1000000, now(), 'user.created', 'delivered' from generate_series(1, $3) n`,
+      [clinic.id, webhook, count],
+    )
   return clinic
 }
 
@@ -65,7 +78,7 @@ async function rowsOf(tenantId: number): Promise<Record<string, number>> {
 }
 
 const run = (signal = new AbortController().signal) =>
-  purge(service.app.db, service.clock, DAYS, signal)
+  purge(service.app.db, service.clock, DAYS, signal, [purgeWebhooks])
 
 const restore = (id: number) => service.app.services.tenants.restore(id)
 

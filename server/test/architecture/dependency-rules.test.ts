@@ -39,6 +39,7 @@ const planted: Record<string, [file: string, imports: string]> = {
   'rank-4-looks-down': ['features/auth/sideways.ts', '../patients/index.ts'],
   'only-stores-run-sql': ['features/users/users.jobs.ts', 'kysely'],
   'tables-hold-only-types': ['features/users/users.table.ts', 'kysely'],
+  'only-net-dials-out': ['features/users/calling.ts', 'undici'],
   'no-cycles': ['lib/circle.ts', './circle.ts'],
   'no-unresolved-import': ['lib/lost.ts', './nowhere.ts'],
   'packages-meet-in-files': ['../../client/src/client.ts', '../../server/src/app.ts'],
@@ -53,7 +54,8 @@ const unbreakable = ['rank-5-looks-down']
 /** What the planted files import, and imports that look like violations without being any. */
 const innocent: Record<string, string> = {
   'app.ts': `import './features/audit/index.ts'`,
-  'platform/net/net.ts': `import 'node:fs'`,
+  'platform/net/net.ts': `import 'node:fs'\nimport 'undici'\nimport 'node:https'`,
+  'platform/observe/metrics.ts': `import 'node:http'`,
   'platform/db/pool.ts': `import 'kysely'`,
   '../test/support/help.ts': '',
   'features/audit/index.ts': `import './audit.store.ts'`,
@@ -92,7 +94,7 @@ async function plant(tree: string) {
   }
   for (const file of ['.dependency-cruiser.cjs', 'tsconfig.json'])
     await cp(path.join(root, file), path.join(tree, file))
-  for (const name of ['kysely', 'fastify']) {
+  for (const name of ['kysely', 'fastify', 'undici']) {
     await write(`../../node_modules/${name}/index.js`, '')
     const manifest = JSON.stringify({ name, version: '1.0.0', type: 'module', main: 'index.js' })
     await writeFile(path.join(tree, 'node_modules', name, 'package.json'), manifest)

@@ -98,6 +98,37 @@ const ENTRY: Fields = {
   request_id: ['string', 'null'],
   created_at: 'time',
 }
+const WEBHOOK: Fields = {
+  id: 'integer',
+  tenant_id: 'integer',
+  url: 'string',
+  events: 'array',
+  is_active: 'boolean',
+  created_at: 'time',
+  disabled_reason: ['string', 'null'],
+  failing_since: ['time', 'null'],
+}
+const TEST_RESULT: Fields = {
+  delivered: 'boolean',
+  status_code: ['integer', 'null'],
+  duration_ms: 'integer',
+  error: ['string', 'null'],
+  detail: ['string', 'null'],
+  response_body: ['string', 'null'],
+  message_id: 'string',
+}
+const DELIVERY: Fields = {
+  id: 'integer',
+  webhook_id: 'integer',
+  message_id: 'string',
+  event: 'string',
+  status: 'string',
+  attempts_count: 'integer',
+  attempts: 'array',
+  next_attempt_at: ['time', 'null'],
+  created_at: 'time',
+  finished_at: ['time', 'null'],
+}
 const LIST: Fields = {
   items: 'array',
   total: 'integer',
@@ -137,17 +168,28 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['GET /api/preferences', PREFERENCES],
   ['PUT /api/preferences', PREFERENCES],
   ['PUT /api/preferences/theme', PREFERENCES],
+  ['POST /api/webhooks/register', { ...WEBHOOK, secret: 'string' }],
+  ['PUT /api/webhooks/{webhook_id}', WEBHOOK],
+  ['POST /api/webhooks/{webhook_id}/test', TEST_RESULT],
+  ['POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', DELIVERY],
+  [
+    'POST /api/webhooks/{webhook_id}/replay',
+    { webhook_id: 'integer', since: 'time', until: 'time' },
+  ],
 ]
 const ARRAYS: [name: string, fields: Fields][] = [
   ['GET /api/admin/tenants', TENANT],
   ['GET /api/auth/sessions', SESSION],
   ['GET /api/auth/tenants', { id: 'integer', name: 'string', subdomain: 'string' }],
   ['GET /api/auth/departments', { id: 'integer', name: 'string' }],
+  ['GET /api/webhooks', WEBHOOK],
+  ['GET /api/webhooks/events', { name: 'string', description: 'string', example: 'object' }],
 ]
 const PAGES: [name: string, fields: Fields][] = [
   ['GET /api/admin/departments', DEPARTMENT],
   ['GET /api/admin/users', USER],
   ['GET /api/admin/audit', ENTRY],
+  ['GET /api/webhooks/{webhook_id}/deliveries', DELIVERY],
 ]
 
 function kindOf(value: unknown): Kind {

@@ -36,6 +36,7 @@ export async function walk(service: Service): Promise<Step[]> {
   await walkOpen(scene)
   await walkPlatform(scene)
   await walkClinic(scene)
+  await walkWebhooks(scene)
   await walkOwn(scene)
   await walkAccount(scene)
   return steps
@@ -97,6 +98,29 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   await take('DELETE /api/admin/users/{user_id}', { token, path })
   await take('DELETE /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/audit', { token, query: { limit: 100 } })
+}
+
+async function walkWebhooks({ clinic, take }: Scene): Promise<void> {
+  const { token } = clinic.people.admin
+  // Nothing listens there: that a message is refused is an answer as well.
+  const body = { url: 'http://127.0.0.1:9/hook', events: ['user.*', 'department.created'] }
+  const made = await take('POST /api/webhooks/register', { token, body })
+  const path = { webhook_id: made.body.id }
+  await take('GET /api/webhooks', { token })
+  await take('GET /api/webhooks/events', { token })
+  const change = { events: ['*'], secret: 'raw-secret-of-a-receiver' }
+  await take('PUT /api/webhooks/{webhook_id}', { token, path, body: change })
+  await take('POST /api/webhooks/{webhook_id}/test', { token, path })
+  const list = 'GET /api/webhooks/{webhook_id}/deliveries'
+  const { items } = (await take(list, { token, path })).body
+  const tried = items.find(({ event }: { event: string }) => event === 'webhook.test')
+  await take('POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', {
+    token,
+    path: { ...path, delivery_id: tried.id },
+  })
+  const since = new Date().toISOString().slice(0, 10)
+  await take('POST /api/webhooks/{webhook_id}/replay', { token, path, body: { since } })
+  await take('DELETE /api/webhooks/{webhook_id}', { token, path })
 }
 
 async function walkOwn({ clinic, take }: Scene): Promise<void> {

@@ -100,8 +100,19 @@ async function newRecords(role: string): Promise<Known> {
   const caller = role === 'superadmin' ? root : clinic.people.admin
   return {
     ids: [1, 2, own, tenant.id, department.id, victim.id],
+    named: await newWebhook(caller),
     words: [subdomain, 'Surgery', victim.email, PASSWORD, 'user.created', jtiOf(caller.token)],
   }
+}
+
+/** A webhook of the caller's tenant, in place of those before, and a delivery to it. */
+async function newWebhook({ token, tenant_id }: Person): Promise<Known['named']> {
+  await service.database.sql('delete from webhooks where tenant_id = $1', [tenant_id])
+  const body = { url: 'http://127.0.0.1:9/', events: ['tenant.restored'] }
+  const { id } = (await service.call('POST', '/api/webhooks/register', { token, body })).body
+  await service.call('POST', `/api/webhooks/${id}/test`, { token })
+  const list = await service.call('GET', `/api/webhooks/${id}/deliveries`, { token })
+  return { webhook_id: id, delivery_id: list.body.items[0].id }
 }
 
 async function ask(operation: Described, token: string | undefined, request: any): Promise<void> {

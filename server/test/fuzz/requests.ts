@@ -21,7 +21,13 @@ function parameter(schema: object, known: Known): Arbitrary<string> {
 
 function pathOf({ path, parameters }: Described, known: Known): Arbitrary<string> {
   const named = parameters.filter((one) => one.in === 'path')
-  const values = fc.tuple(...named.map(({ schema }) => parameter(schema, known)))
+  const values = fc.tuple(
+    ...named.map(({ name, schema }) => {
+      const id = known.named[name]
+      const any = parameter(schema, known)
+      return id === undefined ? any : fc.oneof(fc.constant(String(id)), any)
+    }),
+  )
   return values.map((texts) =>
     named.reduce(
       // An empty segment would be another path, which is not what is asked here.

@@ -6,6 +6,8 @@ import type { Schema } from './document.ts'
 export interface Known {
   ids: number[]
   words: string[]
+  /** Of path parameters, by name: records that belong together. */
+  named: Record<string, number>
 }
 
 const HOSTILE_TEXT = [
@@ -123,10 +125,16 @@ function integer({ minimum = 1, maximum = 1_000 }: Schema, { ids }: Known): Arbi
 function text(schema: Schema, { words }: Known): Arbitrary<string> {
   const { format, minLength = 0, maxLength = 60 } = schema
   if (format === 'email') return fc.emailAddress()
+  // Where nothing listens: what is asked here sends nothing to anybody.
+  if (format === 'uri')
+    return fc.constantFrom('http://127.0.0.1:9/', 'http://127.0.0.1:9/hook?a=b#c', 'https://[::1]/')
   if (format === 'date-or-time')
-    return fc
-      .date({ noInvalidDate: true, min: new Date('0001-01-01'), max: new Date('9999-12-31') })
-      .map((date) => date.toISOString())
+    return fc.oneof(
+      fc.constant(new Date().toISOString().slice(0, 10)),
+      fc
+        .date({ noInvalidDate: true, min: new Date('0001-01-01'), max: new Date('9999-12-31') })
+        .map((date) => date.toISOString()),
+    )
   if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern))
   return fc.oneof(
     fc.constantFrom(...words),

@@ -104,8 +104,9 @@ test('options in the URL of the database do not take the role away', async () =>
     {
       size: 1,
       changes: {
-        subscribe: () => undefined,
+        subscribe: () => () => undefined,
         emit: () => undefined,
+        announce: () => undefined,
         trusted: () => true,
         stop: async () => undefined,
       },

@@ -153,6 +153,11 @@ describe('the application role', () => {
     'delete from key_encryption_keys',
     "call isolate('users')",
     'select ensure_journal_partitions(12)',
+    "select ensure_webhook_partitions('2026-01-01', '2026-01-02')",
+    'select webhook_partition_days()',
+    "select drop_webhook_partition('2026-01-01')",
+    'truncate webhook_deliveries',
+    'update webhook_attempts set number = 2',
     'create table mine (id int)',
   ])('may not: %s', async (text) => {
     await expect(asApp(text)).rejects.toMatchObject({ code: NOT_ALLOWED })

@@ -28,6 +28,9 @@ export interface Target {
   /** A session of the tenant's own people. */
   sessionId: string
   refresh: string
+  webhookId: number
+  /** Of a delivery to the webhook. */
+  deliveryId: number
   /** A tenant that may be deleted. */
   spareTenantId: number
 }
@@ -54,7 +57,13 @@ export async function openScene(service: Service): Promise<Scene> {
   const foreign = await makeClinic(service, root, MARK)
   const third = await makeClinic(service, root, 'third')
   const { sql } = service.database
+  /** A webhook of the clinic, in place of those of the tests before: their number is limited. */
+  const freshWebhook = async (clinic: Clinic) => {
+    await sql('delete from webhooks where tenant_id = $1', [clinic.id])
+    return furnishWebhook(service, clinic)
+  }
   await furnish(service, root, foreign)
+  const foreignWebhook = await furnishWebhook(service, foreign)
   return {
     service,
     root,
@@ -89,6 +98,7 @@ export async function openScene(service: Service): Promise<Scene> {
         ]),
         sessionId: jtiOf(clinic.people.doctor.token),
         refresh: clinic.people.doctor.refresh,
+        ...(await freshWebhook(clinic)),
         spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
           'Spare',
           tag,
@@ -103,6 +113,7 @@ export async function openScene(service: Service): Promise<Scene> {
       departmentId: foreign.departmentId,
       sessionId: jtiOf(foreign.people.doctor.token),
       refresh: foreign.people.doctor.refresh,
+      ...foreignWebhook,
       spareTenantId: foreign.id,
     },
     snapshot: () => snapshotOf(service, foreign.id),
@@ -145,6 +156,38 @@ export async function furnishAccount(service: Service, { id, token }: Person): P
      from users where id = $1`,
     [id],
   )
+}
+
+/** Gives a clinic a webhook, with something in each of its tables. Nothing is ever sent to it. */
+export async function furnishWebhook(
+  service: Service,
+  { id: tenantId, subdomain, people }: Clinic,
+): Promise<{ webhookId: number; deliveryId: number }> {
+  const { email, password } = people.admin
+  const { access_token: token } = await signIn(service, { email, password, subdomain })
+  const { body } = await service.call('POST', '/api/webhooks/register', {
+    token,
+    body: { url: `http://127.0.0.1:9/${subdomain}`, events: ['tenant.restored'] },
+  })
+  const [{ id: deliveryId } = { id: 0 }] = await service.database.sql<{ id: number }>(
+    `with delivery as (
+       insert into webhook_deliveries
+         (tenant_id, webhook_id, entry_id, event_at, event, status, attempts, finished_at)
+       select tenant_id, $2::bigint, max(id), max(created_at), action, 'failed', 1, now()
+       from journal where tenant_id = $1 and action = 'user.created' group by 1, 5
+       returning *
+     ), attempt as (
+       insert into webhook_attempts
+         (tenant_id, webhook_id, entry_id, event_at, number, started_at, duration_ms)
+       select tenant_id, webhook_id, entry_id, event_at, 1, now(), 1 from delivery
+     ), replay as (
+       insert into webhook_replays (id, tenant_id, webhook_id, event_at, until)
+       select gen_random_uuid(), tenant_id, webhook_id, event_at, event_at from delivery
+     )
+     select entry_id as id from delivery`,
+    [tenantId, body.id],
+  )
+  return { webhookId: body.id, deliveryId }
 }
 
 /** The tables whose rows belong to a tenant, partitions aside. */

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { listenerClient } from '../../src/platform/db/connection.ts'
 import { openService, type Service } from '../support/service.ts'
-import { furnishAccount, openScene, type Scene, tenantTables } from './scene.ts'
+import { furnishAccount, furnishWebhook, openScene, type Scene, tenantTables } from './scene.ts'
 
 const REFUSED_BY_POLICY = '42501'
 
@@ -20,6 +20,7 @@ beforeAll(async () => {
   })
   await service.database.sql('insert into patients (tenant_id) values ($1)', [scene.own.id])
   await furnishAccount(service, scene.own.people.receptionist)
+  await furnishWebhook(service, scene.own)
   tables = await tenantTables(service)
 })
 
@@ -117,6 +118,16 @@ describe('a write for another tenant', () => {
        select $1, id, 'x' from key_encryption_keys limit 1`,
     ],
     ['its own second factor handed over', 'update second_factors set tenant_id = $1'],
+    [
+      'a webhook',
+      "insert into webhooks (tenant_id, url, events) values ($1, 'https://p.test/', '{*}')",
+    ],
+    [
+      'a delivery',
+      `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
+       select $1, id, 1, now(), 'user.created', now() from webhooks limit 1`,
+    ],
+    ['its own webhook handed over', 'update webhooks set tenant_id = $1'],
     ['a tenant', "insert into tenants (id, name, subdomain) values ($1 + 100000, 'p', 'planted')"],
     ['its own row handed over', 'update users set tenant_id = $1 where department_id is null'],
     ['its own department handed over', 'update departments set tenant_id = $1'],
@@ -143,6 +154,12 @@ describe('a write for another tenant', () => {
       'delete from second_factors where tenant_id = $1',
       'update recovery_codes set used_at = null where tenant_id = $1',
       'update data_keys set retired_at = now() where tenant_id = $1',
+      "update webhooks set url = 'https://p.test/' where tenant_id = $1",
+      'update webhook_lanes set due_at = now() where tenant_id = $1',
+      'update webhook_deliveries set attempts = 0 where tenant_id = $1',
+      'delete from webhook_secrets where tenant_id = $1',
+      'delete from webhook_attempts where tenant_id = $1',
+      'delete from webhook_replays where tenant_id = $1',
     ]) {
       const { rowCount } = await inTenant(own(), (client) => client.query(sql, [foreign()]))
       expect([sql, rowCount]).toEqual([sql, 0])

@@ -32,6 +32,8 @@ const everyone = (status: number): Statuses =>
 const signedIn = (status: number): Statuses => ({ ...everyone(status), nobody: 401 })
 const operators = (status: number) => only({ superadmin: status })
 const admins = (superadmin: number, admin = superadmin) => only({ superadmin, admin })
+/** Of a clinic's own admin alone: a superadmin's own tenant is the platform's. */
+const clinicAdmin = (admin: number) => admins(404, admin)
 const readers = (superadmin: number, others = superadmin) =>
   only({ superadmin, admin: others, auditor: others })
 
@@ -39,6 +41,10 @@ const nothing = () => ({})
 const ofTenant = ({ tenantId }: Target): Aimed => ({ query: { tenant_id: tenantId } })
 const atTenant = ({ tenantId }: Target) => ({ path: { tenant_id: tenantId } })
 const atUser = ({ userId }: Target) => ({ path: { user_id: userId } })
+const atWebhook = ({ webhookId }: Target) => ({ path: { webhook_id: webhookId } })
+const atDelivery = ({ webhookId, deliveryId }: Target) => ({
+  path: { webhook_id: webhookId, delivery_id: deliveryId },
+})
 const atDepartment = ({ departmentId }: Target) => ({ path: { dept_id: departmentId } })
 
 const newUser = (fields: object): Aimed => ({
@@ -333,6 +339,53 @@ export const TABLE: readonly Line[] = [
     aim: (target) => ({ ...atUser(target), body: { role: 'superadmin' } }),
     own: admins(200, 403),
     foreign: admins(200, 404),
+  },
+
+  { name: 'GET /api/webhooks', aim: nothing, own: admins(200) },
+  { name: 'GET /api/webhooks/events', aim: nothing, own: admins(200) },
+  {
+    name: 'POST /api/webhooks/register',
+    aim: ({ tenantId }) => ({
+      body: { url: 'http://127.0.0.1:9/', events: ['tenant.restored'], tenant_id: tenantId },
+    }),
+    own: admins(201),
+    foreign: admins(201),
+  },
+  {
+    name: 'PUT /api/webhooks/{webhook_id}',
+    aim: (target) => ({ ...atWebhook(target), body: { is_active: false } }),
+    own: clinicAdmin(200),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'DELETE /api/webhooks/{webhook_id}',
+    aim: atWebhook,
+    own: clinicAdmin(204),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'POST /api/webhooks/{webhook_id}/test',
+    aim: atWebhook,
+    own: clinicAdmin(200),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'GET /api/webhooks/{webhook_id}/deliveries',
+    aim: atWebhook,
+    own: clinicAdmin(200),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry',
+    aim: atDelivery,
+    own: clinicAdmin(200),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'POST /api/webhooks/{webhook_id}/replay',
+    aim: (target) => ({ ...atWebhook(target), body: { since: new Date().toISOString() } }),
+    own: clinicAdmin(202),
+    foreign: clinicAdmin(404),
   },
 ]
 

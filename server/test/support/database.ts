@@ -1,7 +1,7 @@
 /** Databases for tests, each its own and gone with the test file. */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, inject } from 'vitest'
+import { afterAll, inject, onTestFinished } from 'vitest'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { wireTypes } from '../../src/platform/db/types.ts'
 import { withDatabase } from './server-address.ts'
@@ -28,7 +28,16 @@ async function makeDatabase(template: string): Promise<TestDatabase> {
   const server = inject('server')
   const name = `wk_${randomBytes(6).toString('hex')}`
   await administer(`create database ${name} template ${template}`)
-  const address = withDatabase(server, name)
+  return databaseOn(withDatabase(server, name), () =>
+    administer(`drop database if exists ${name} with (force)`),
+  )
+}
+
+/** A database that is there already, such as that of an embedded server of the test's own. */
+export function databaseOn(
+  address: DatabaseAddress,
+  drop: () => Promise<void> = async () => undefined,
+): TestDatabase {
   const owner = new pg.Pool({ ...address, types: wireTypes, max: 2 })
   owner.on('error', () => undefined)
   let isOpen = true
@@ -36,14 +45,23 @@ async function makeDatabase(template: string): Promise<TestDatabase> {
     if (!isOpen) return
     isOpen = false
     await owner.end()
-    await administer(`drop database if exists ${name} with (force)`)
+    await drop()
   }
-  afterAll(close)
+  atTheEnd(close)
   return {
     address,
     url: urlOf(address),
     sql: async (text, values) => (await owner.query(text, values)).rows,
     close,
+  }
+}
+
+/** At the end of the test that is running; of the file where none is, which the first hook refuses. */
+function atTheEnd(close: () => Promise<void>): void {
+  try {
+    onTestFinished(close)
+  } catch {
+    afterAll(close)
   }
 }
 

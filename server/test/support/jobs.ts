@@ -21,8 +21,9 @@ export interface JobsNode {
 }
 
 const nobody: Changes = {
-  subscribe: () => undefined,
+  subscribe: () => () => undefined,
   emit: () => undefined,
+  announce: () => undefined,
   trusted: () => true,
   stop: async () => undefined,
 }

@@ -4,9 +4,10 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import { type App, openApp } from '../../src/app.ts'
+import { type App, openApp, type Role } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/lib/clock.ts'
+import { parseNetworks } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { migratedDatabase, type TestDatabase } from './database.ts'
 
@@ -43,7 +44,7 @@ export const SUPERADMIN = { email: 'root@platform.local', password: 'sesame-Gate
 
 export const ROOT_KEY = Buffer.alloc(32, 7)
 
-/** The configuration of tests: no limits, cheap hashes, no demo. */
+/** The configuration of tests: no limits, cheap hashes, no demo, receivers in the own process. */
 export function testConfig(overrides: Partial<Config> = {}): Config {
   return {
     ...readConfig({
@@ -56,13 +57,18 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
     // The least cost that argon2 allows: what is tested here is not its strength.
     PASSWORD_MEMORY_KIB: 64,
     PASSWORD_PASSES: 1,
+    WEBHOOK_ALLOW_HTTP: true,
+    WEBHOOK_ALLOWED_NETWORKS: parseNetworks('127.0.0.0/8'),
     ...overrides,
   }
 }
 
-/** Opens the service; several can share a database, as nodes do. Closed with the test file. */
+/**
+ * Opens the service; several can share a database, as nodes do. Closed with the test file. With the
+ * role `api` it does nothing in the background.
+ */
 export async function openService(
-  options: { config?: Partial<Config>; database?: TestDatabase } = {},
+  options: { config?: Partial<Config>; database?: TestDatabase; role?: Role } = {},
 ): Promise<Service> {
   const database = options.database ?? (await migratedDatabase())
   const clock = movableClock()
@@ -75,6 +81,7 @@ export async function openService(
     rootKey: ROOT_KEY,
     log: recorder(logged),
     clock,
+    ...(options.role ? { role: options.role } : {}),
   })
   await app.setUp()
   let isOpen = true

@@ -1,5 +1,6 @@
 /** Reads the journal for those who audit. */
 import { DAY } from '../../lib/clock.ts'
+import { instantOf, isBareDate } from '../../lib/instant.ts'
 import { type Page, toPage } from '../../lib/page.ts'
 import { invalidValue } from '../../lib/problems.ts'
 import { ownTenant, type Reader } from '../../platform/access/index.ts'
@@ -22,16 +23,14 @@ export function auditService(db: Scopes): Audit {
   }
 }
 
-const DATE_LENGTH = '2026-11-21'.length
-
 /**
  * Both ends are inclusive: a bare date covers its whole UTC day, and a time its whole millisecond,
  * which is as fine as entries are dated.
  * @throws InvalidInput when `from` comes after `to`
  */
 export function spanOf(from?: string, to?: string): store.Span {
-  const start = from === undefined ? undefined : instant(from)
-  const end = to === undefined ? undefined : instant(to) + (to.length === DATE_LENGTH ? DAY : 1)
+  const start = from === undefined ? undefined : instantOf(from)
+  const end = to === undefined ? undefined : instantOf(to) + (isBareDate(to) ? DAY : 1)
   if (start !== undefined && end !== undefined && start >= end)
     throw invalidValue(['query', 'from_date'], 'from_date must not be after to_date')
   return {
@@ -48,11 +47,4 @@ function iso(time: number): string {
     : time > Date.parse(last)
       ? last
       : new Date(time).toISOString()
-}
-
-/** Milliseconds since the epoch; a time without a zone is UTC. */
-function instant(text: string): number {
-  if (text.length === DATE_LENGTH) return Date.parse(`${text}T00:00:00Z`)
-  const spelled = text.replace(' ', 'T')
-  return Date.parse(/(Z|[+-]\d{2}:?\d{2})$/i.test(spelled) ? spelled : `${spelled}Z`)
 }

@@ -1,6 +1,6 @@
 /** What other features and the composition root may use of tenants. */
 
-export { purgeDeletedTenants } from './tenants.jobs.ts'
+export { type PurgeRows, purgeDeletedTenants } from './tenants.jobs.ts'
 export { tenantOperations } from './tenants.routes.ts'
 export { type EndTenantSessions, type Tenants, tenantsService } from './tenants.service.ts'
 export {

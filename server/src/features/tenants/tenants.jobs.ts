@@ -1,6 +1,6 @@
 /** Destroys deleted tenants for good once their time is over, in small batches. */
 import { type Clock, DAY } from '../../lib/clock.ts'
-import type { Scopes } from '../../platform/db/index.ts'
+import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import * as store from './tenants.store.ts'
@@ -13,13 +13,20 @@ const PURGE = jobKind<Record<string, never>>('purge-tenants', {
 })
 const BATCH = 1000
 
+/**
+ * Destroys up to `limit` rows or so that another feature keeps of a tenant. Answers whether there may
+ * be more; handed in, as these features know tenants and not the reverse.
+ */
+export type PurgeRows = (tx: TenantTx, tenantId: number, limit: number) => Promise<boolean>
+
 /** @param keepDays days from the deletion to the purge (`TENANT_PURGE_DAYS`) */
 export function purgeDeletedTenants(
   { db, clock, jobs }: { db: Scopes; clock: Clock; jobs: Jobs },
   keepDays: number,
+  others: readonly PurgeRows[],
 ): void {
   jobs.schedule(PURGE, '17 3 * * *')
-  jobs.work(PURGE, (_data, { signal }) => purge(db, clock, keepDays, signal))
+  jobs.work(PURGE, (_data, { signal }) => purge(db, clock, keepDays, signal, others))
 }
 
 /** Exported for the job's test. Stops between two batches when `signal` says so; the next run goes on. */
@@ -28,13 +35,16 @@ export async function purge(
   clock: Clock,
   keepDays: number,
   signal: AbortSignal,
+  others: readonly PurgeRows[] = [],
 ): Promise<void> {
   const before = new Date(clock.now() - keepDays * DAY).toISOString()
   const ids = await db.acrossTenants((tx) => store.startPurges(tx, before))
   for (const id of ids) {
-    let more = true
-    while (more && !signal.aborted)
-      more = await db.acrossTenants((tx) => store.purgeRows(tx, id, BATCH))
+    for (const purgeRows of [...others, store.purgeRows]) {
+      let more = true
+      while (more && !signal.aborted)
+        more = await db.acrossTenants((tx) => purgeRows(tx, id, BATCH))
+    }
     if (signal.aborted) return
     await db.acrossTenants(async (tx) => {
       if (!(await store.purgeTenant(tx, id))) return

@@ -8,4 +8,4 @@ export {
   requireDepartment,
   usersService,
 } from './users.service.ts'
-export { countUsers, insertUser, isActiveDoctor } from './users.store.ts'
+export { countUsers, insertUser, isActiveDoctor, listAdmins } from './users.store.ts'

@@ -117,6 +117,19 @@ export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number)
   return row !== undefined
 }
 
+/**
+ * The active administrators of the transaction's tenant, for what they are to be told by mail. Those
+ * of the platform's own tenant are the superadmins.
+ */
+export function listAdmins(tx: TenantTx): Promise<{ email: string; full_name: string }[]> {
+  return visible(tx)
+    .select(['email', 'full_name'])
+    .where('role', 'in', ['admin', 'superadmin'])
+    .where('is_active', '=', true)
+    .orderBy('id')
+    .execute()
+}
+
 export async function countUsers(tx: TenantTx): Promise<number> {
   const { count } = await visible(tx)
     .select((eb) => eb.fn.countAll<number>().as('count'))

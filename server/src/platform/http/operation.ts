@@ -3,6 +3,7 @@
  * Everything that is common to operations (access, 422, errors, OpenAPI) is derived from it.
  */
 import type { Static, TSchema } from 'typebox'
+import type { Fault } from '../../lib/problems.ts'
 import type { Access, Origin } from '../access/index.ts'
 
 type Infer<S> = S extends TSchema ? Static<S> : undefined
@@ -35,6 +36,11 @@ export interface Operation<C, P, Q, B, R> {
   body?: B
   /** Whether the body may be left out altogether. */
   bodyOptional?: boolean
+  /**
+   * What is wrong with the body beyond what its schema can say, to be told together with that. Gets
+   * the body as it came, whatever it is.
+   */
+  faultsOf?: (body: unknown) => readonly Fault[]
   /** The success status and its body; null for none. */
   success: readonly [status: number, schema: R]
   /** Refusals beside those that every operation of its kind can answer. */

@@ -161,7 +161,7 @@ function handlerOf(op: AnyOperation): RouteHandlerMethod {
   const [status, schema] = op.success
   return (request, reply) => {
     const body = op.bodyOptional ? (request.body ?? {}) : request.body
-    refuseFaults(checks, request, body)
+    refuseFaults(checks, op, request, body)
     const answer = op.handle({
       caller: request.caller,
       origin: request.caller?.origin ?? originOf(request),
@@ -177,6 +177,7 @@ function handlerOf(op: AnyOperation): RouteHandlerMethod {
 
 function refuseFaults(
   checks: Record<'path' | 'query' | 'body', Check | undefined>,
+  op: AnyOperation,
   request: FastifyRequest,
   body: unknown,
 ): void {
@@ -187,7 +188,7 @@ function refuseFaults(
   if (checks.query && !isDecodable(request.raw.url ?? '')) faults.push(BADLY_ENCODED)
   if (checks.body && body === undefined)
     faults.push({ loc: ['body'], msg: 'Field required', type: 'missing' })
-  else if (checks.body) faults.push(...checks.body(body))
+  else if (checks.body) faults.push(...checks.body(body), ...(op.faultsOf?.(body) ?? []))
   if (faults.length > 0) throw new InvalidInput(faults)
 }
 

@@ -14,13 +14,11 @@ import { type Jobs, jobKind } from '../jobs/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { isMailable, parseSender } from './addresses.ts'
 import { compose } from './compose.ts'
+import type { MailText } from './text.ts'
 import { MailRefused, type MailTransport } from './transport.ts'
 
-export interface Mail {
+export interface Mail extends MailText {
   to: string
-  subject: string
-  text: string
-  html: string
 }
 
 export interface Mailer {

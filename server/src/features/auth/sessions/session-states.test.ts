@@ -23,10 +23,14 @@ function controlled() {
   const listeners: ((topic: Topic | null) => void)[] = []
   const heard = { trusted: true }
   const changes: Changes = {
-    subscribe: (listener) => void listeners.push(listener),
+    subscribe(listener) {
+      listeners.push(listener)
+      return () => undefined
+    },
     emit: (topics) => {
       for (const topic of topics) for (const listener of listeners) listener(topic)
     },
+    announce: (topic) => changes.emit([topic]),
     trusted: () => heard.trusted,
     stop: async () => undefined,
   }
@@ -111,6 +115,9 @@ describe('a change', () => {
     'tenant:30',
     'department:5',
     'keys',
+    'journal',
+    'due',
+    'due:5',
     'what:5',
     '',
   ])('of "%s" does not', async (topic) => {
@@ -156,6 +163,19 @@ describe('a reading that a change overtakes', () => {
     await early
     expect(states.get(TENANT, JTI)).toMatchObject({ profile: { full_name: 'New' } })
   })
+})
+
+test('an announcement of work leaves a reading alone: it is shared and kept', async () => {
+  const { states, reads, changes } = controlled()
+  const asked = [states.get(TENANT, JTI)]
+  for (const topic of ['journal', 'due', 'due:5']) {
+    changes.announce(topic)
+    asked.push(states.get(TENANT, JTI))
+  }
+  expect(reads).toHaveLength(1)
+  reads[0]?.(stateOf('Once'))
+  await Promise.all(asked)
+  expect(states.get(TENANT, JTI)).toMatchObject({ profile: { full_name: 'Once' } })
 })
 
 describe('while changes may be missed', () => {

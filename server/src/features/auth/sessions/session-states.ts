@@ -19,17 +19,20 @@ export function sessionStates(db: Scopes, changes: Changes): SessionStates {
   const loading = new Map<string, Promise<SessionState | undefined>>()
 
   changes.subscribe((topic) => {
-    // A load that began before the change may bring the old state: whoever asks next loads anew.
-    loading.clear()
-    if (topic === null) held.clear()
-    else drop(topic)
+    if (topic === null) {
+      loading.clear()
+      held.clear()
+    } else drop(topic)
   })
 
   function drop(topic: string): void {
-    const [kind, id = ''] = topic.split(':')
-    if (kind === 'session') return void held.delete(id)
-    const isStale = STALE_BY[kind ?? '']
-    if (!isStale) return
+    const [kind = '', id = ''] = topic.split(':')
+    const isStale = STALE_BY[kind]
+    // What else is told, above all that there is a new journal entry, is no news of sessions.
+    if (kind !== 'session' && !isStale) return
+    // A load that began before the change may bring the old state: whoever asks next loads anew.
+    loading.clear()
+    if (!isStale) return void held.delete(id)
     for (const [key, state] of held.entries()) if (isStale(state, Number(id))) held.delete(key)
   }
 

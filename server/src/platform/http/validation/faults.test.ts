@@ -34,6 +34,22 @@ test('a type of text is a matter of parsing outside of the body', () => {
   expect(type('body', ['null', 'boolean'])).toBe('bool_type')
 })
 
+test('a list that is too short or too long is told how many items it should have', () => {
+  const faults = [error('minItems', { limit: 1 }, '/x'), error('maxItems', { limit: 100 }, '/x')]
+  expect(toFaults(faults, 'body')).toEqual([
+    {
+      loc: ['body', 'x'],
+      type: 'too_short',
+      msg: 'List should have at least 1 item after validation',
+    },
+    {
+      loc: ['body', 'x'],
+      type: 'too_long',
+      msg: 'List should have at most 100 items after validation',
+    },
+  ])
+})
+
 test('what the vocabulary has no word for is a value error', () => {
   for (const [keyword, params] of [
     ['uniqueItems', {}],

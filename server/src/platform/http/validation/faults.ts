@@ -72,6 +72,16 @@ function say(error: ErrorObject, part: Part): Said {
         type: 'string_too_long',
         msg: `String should have at most ${plural(params.limit, 'character')}`,
       }
+    case 'minItems':
+      return {
+        type: 'too_short',
+        msg: `List should have at least ${plural(params.limit, 'item')} after validation`,
+      }
+    case 'maxItems':
+      return {
+        type: 'too_long',
+        msg: `List should have at most ${plural(params.limit, 'item')} after validation`,
+      }
     case 'pattern':
       return {
         type: 'string_pattern_mismatch',

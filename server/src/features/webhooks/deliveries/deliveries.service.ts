@@ -1,0 +1,91 @@
+/** Deliveries as administrators see them: what became of each event, and queueing one again. */
+import type { Clock } from '../../../lib/clock.ts'
+import { type Page, toPage } from '../../../lib/page.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Admin } from '../../../platform/access/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { actorOf, append } from '../../../platform/journal/index.ts'
+import { makeDueAtOnce } from '../engine/lanes.store.ts'
+import { announceDue } from '../engine/topics.ts'
+import { messageId } from '../events/message.ts'
+import { found } from '../registrations/registrations.service.ts'
+import { findWebhook } from '../registrations/registrations.store.ts'
+import type { Delivery, DeliveryQuery, Webhook } from '../webhooks.schema.ts'
+import * as store from './deliveries.store.ts'
+
+export interface Deliveries {
+  list(caller: Admin, webhookId: number, query: DeliveryQuery): Promise<Page<Delivery>>
+  /**
+   * Has a delivery tried again now, by a fresh schedule, whatever its state.
+   * @throws Problem 409 while the webhook is inactive
+   */
+  retry(caller: Admin, webhookId: number, id: number): Promise<Delivery>
+}
+
+export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): Deliveries {
+  return {
+    list: (caller, webhookId, query) =>
+      db.inTenant(
+        caller.tenant_id,
+        async (tx) => {
+          const webhook = await found(findWebhook(tx, webhookId))
+          const filter = filterOf(webhook, query)
+          if (!filter) return toPage(query, { items: [], total: 0, estimated: false })
+          const page = await store.listDeliveries(tx, webhookId, filter, query)
+          return toPage(query, { ...page, items: await withAttempts(tx, webhook, page.items) })
+        },
+        'read',
+      ),
+
+    retry: (caller, webhookId, id) =>
+      db.inTenant(caller.tenant_id, async (tx) => {
+        const webhook = await found(findWebhook(tx, webhookId))
+        const delivery = await store.findDelivery(tx, webhookId, id)
+        if (!delivery) throw new Problem('not_found', { detail: 'There is no such delivery' })
+        if (!webhook.is_active) throw new Problem('webhook_inactive')
+        const due_at = new Date(clock.now()).toISOString()
+        // The lane first, as everyone does who needs both.
+        await makeDueAtOnce(tx, webhookId, due_at)
+        await store.queueAgain(tx, delivery, due_at)
+        announceDue(tx, [webhookId])
+        await append(tx, actorOf(caller), {
+          action: 'webhook.delivery_retried',
+          tenant_id: webhook.tenant_id,
+          resource_type: 'webhook',
+          resource_id: webhookId,
+          changes: { delivery_id: id, event: delivery.event, status: delivery.status },
+        })
+        const queued = { ...delivery, status: 'pending' as const, due_at, finished_at: null }
+        const [shown] = await withAttempts(tx, webhook, [queued])
+        return shown as Delivery
+      }),
+  }
+}
+
+/** The filter on what is kept; undefined when nothing can be in that state. */
+function filterOf(
+  { is_active }: Webhook,
+  { status }: DeliveryQuery,
+): store.DeliveryFilter | undefined {
+  if (status === (is_active ? 'held' : 'pending')) return undefined
+  const kept = status === 'held' ? 'pending' : status
+  return kept ? { status: kept } : {}
+}
+
+async function withAttempts(
+  tx: TenantTx,
+  { id, is_active }: Webhook,
+  deliveries: readonly store.KeptDelivery[],
+): Promise<Delivery[]> {
+  const attempts = Map.groupBy(
+    await store.listAttempts(tx, id, deliveries),
+    ({ delivery_id }) => delivery_id,
+  )
+  return deliveries.map(({ due_at, ...delivery }) => ({
+    ...delivery,
+    message_id: messageId(delivery),
+    status: delivery.status === 'pending' && !is_active ? 'held' : delivery.status,
+    attempts: (attempts.get(delivery.id) ?? []).map(({ delivery_id: _, ...attempt }) => attempt),
+    next_attempt_at: is_active ? due_at : null,
+  }))
+}

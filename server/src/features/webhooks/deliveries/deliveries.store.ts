@@ -1,0 +1,164 @@
+/** The SQL of deliveries as administrators see them: listing, queueing again, keeping a test. */
+import { sql } from 'kysely'
+import { type Found, readPage, type TenantTx } from '../../../platform/db/index.ts'
+import type { ShownAttempt } from '../webhooks.schema.ts'
+import '../webhooks.table.ts'
+
+const COLUMNS = [
+  'entry_id as id',
+  'webhook_id',
+  'event',
+  'status',
+  'attempts as attempts_count',
+  'due_at',
+  'event_at as created_at',
+  'finished_at',
+] as const
+
+/** A delivery as it is kept; whether it is held depends on its webhook. */
+export interface KeptDelivery {
+  id: number
+  webhook_id: number
+  event: string
+  status: 'pending' | 'delivered' | 'failed'
+  attempts_count: number
+  due_at: string | null
+  created_at: string
+  finished_at: string | null
+}
+
+export interface DeliveryFilter {
+  status?: KeptDelivery['status']
+}
+
+interface PageOf {
+  page: number
+  limit: number
+  sort_by: string
+  sort_order: 'asc' | 'desc'
+}
+
+function ofWebhook(tx: TenantTx, webhookId: number) {
+  return tx.db
+    .selectFrom('webhook_deliveries')
+    .select(COLUMNS)
+    .where('tenant_id', '=', tx.tenantId)
+    .where('webhook_id', '=', webhookId)
+}
+
+export function listDeliveries(
+  tx: TenantTx,
+  webhookId: number,
+  { status }: DeliveryFilter,
+  query: PageOf,
+): Promise<Found<KeptDelivery>> {
+  let filtered = ofWebhook(tx, webhookId)
+  if (status) filtered = filtered.where('status', '=', status)
+  return readPage(tx, filtered, query, { column: 'entry_id', ties: [] })
+}
+
+export function findDelivery(
+  tx: TenantTx,
+  webhookId: number,
+  id: number,
+): Promise<KeptDelivery | undefined> {
+  return ofWebhook(tx, webhookId).where('entry_id', '=', id).executeTakeFirst()
+}
+
+/** The tries of some deliveries of a webhook, in their order. */
+export async function listAttempts(
+  tx: TenantTx,
+  webhookId: number,
+  deliveries: readonly Pick<KeptDelivery, 'id' | 'created_at'>[],
+): Promise<(ShownAttempt & { delivery_id: number })[]> {
+  if (deliveries.length === 0) return []
+  const times = deliveries.map(({ created_at }) => created_at).sort()
+  return (
+    tx.db
+      .selectFrom('webhook_attempts')
+      .select([
+        'entry_id as delivery_id',
+        'number',
+        'started_at',
+        'duration_ms',
+        'status_code',
+        'error',
+        'detail',
+        'address',
+        'response_body',
+      ])
+      .where('tenant_id', '=', tx.tenantId)
+      .where('webhook_id', '=', webhookId)
+      .where('entry_id', '=', sql<number>`any(${deliveries.map(({ id }) => id)}::bigint[])`)
+      // They lie in the partitions of these days.
+      .where('event_at', '>=', times[0] as string)
+      .where('event_at', '<=', times.at(-1) as string)
+      .orderBy('entry_id')
+      .orderBy('number')
+      .orderBy('started_at')
+      .execute()
+  )
+}
+
+/** Has a delivery tried at `due_at`, and then by the whole schedule, whatever has become of it. */
+export async function queueAgain(
+  tx: TenantTx,
+  delivery: Pick<KeptDelivery, 'id' | 'webhook_id' | 'created_at'>,
+  due_at: string,
+): Promise<void> {
+  await tx.db
+    .updateTable('webhook_deliveries')
+    .set({ status: 'pending', tries: 0, due_at, finished_at: null })
+    .where('tenant_id', '=', tx.tenantId)
+    .where('webhook_id', '=', delivery.webhook_id)
+    .where('entry_id', '=', delivery.id)
+    .where('event_at', '=', delivery.created_at)
+    .execute()
+}
+
+/** A delivery that was made outside the engine, with its only try. */
+export interface DoneDelivery {
+  tenant_id: number
+  webhook_id: number
+  entry_id: number
+  event_at: string
+  event: string
+  status: 'delivered' | 'failed'
+  finished_at: string
+  attempt: Omit<ShownAttempt, 'number'>
+}
+
+export async function insertDone(
+  tx: TenantTx,
+  { attempt, ...delivery }: DoneDelivery,
+): Promise<void> {
+  const { tenant_id, webhook_id, entry_id, event_at } = delivery
+  await tx.db
+    .insertInto('webhook_deliveries')
+    .values({ ...delivery, attempts: 1, tries: 1, due_at: null })
+    .execute()
+  await tx.db
+    .insertInto('webhook_attempts')
+    .values({ tenant_id, webhook_id, entry_id, event_at, number: 1, ...attempt })
+    .execute()
+}
+
+/** Whether an active webhook's deliveries wait because its receiver has failed. */
+export async function isHeldBack(tx: TenantTx, webhookId: number): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('webhook_lanes')
+    .innerJoin('webhooks', 'webhooks.id', 'webhook_lanes.webhook_id')
+    .select('webhook_id')
+    .where('webhook_lanes.tenant_id', '=', tx.tenantId)
+    .where('webhook_id', '=', webhookId)
+    .where('is_active', '=', true)
+    .where((or) =>
+      or.or([
+        or('failures', '>', 0),
+        or('failing_since', 'is not', null),
+        or('paused_until', 'is not', null),
+      ]),
+    )
+    .executeTakeFirst()
+  return row !== undefined
+}

@@ -1,0 +1,128 @@
+/** Tries a webhook out: one message made for it, sent while the caller waits for the answer. */
+import { type Clock, SECOND } from '../../../lib/clock.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Admin } from '../../../platform/access/index.ts'
+import type { KeyRing } from '../../../platform/crypto/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { actorOf, appendReturning } from '../../../platform/journal/index.ts'
+import { startAfresh } from '../engine/lanes.store.ts'
+import { openTarget } from '../engine/targets.ts'
+import { announceDue } from '../engine/topics.ts'
+import { type EventEntry, messageId } from '../events/message.ts'
+import { TEST_EVENT } from '../events/subscription.ts'
+import { found } from '../registrations/registrations.service.ts'
+import { findWebhook, keepWebhook } from '../registrations/registrations.store.ts'
+import { livingSecrets } from '../registrations/secrets.store.ts'
+import { DEADLINE_MS, type Send, type Target } from '../sending/attempt.ts'
+import type { TestResult } from '../webhooks.schema.ts'
+import * as store from './deliveries.store.ts'
+
+export interface TrialsDeps {
+  db: Scopes
+  clock: Clock
+  keyRing: KeyRing
+  send: Send
+  /** Has deliveries that wait for a later try made due. @param webhook `at` is now, ISO 8601 */
+  hasten(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
+}
+
+export interface Trials {
+  /**
+   * Sends `webhook.test` now; that it was not taken is an answer as well.
+   * @throws Problem 429 while the tenant has three under way on this node
+   */
+  test(caller: Admin, webhookId: number): Promise<TestResult>
+  /** Cuts off what is under way, and begins nothing more. */
+  stop(): void
+}
+
+/** Each holds a connection of a request for up to the deadline. */
+const MOST_AT_ONCE = 3
+
+export function trialsService({ db, clock, keyRing, send, hasten }: TrialsDeps): Trials {
+  const iso = () => new Date(clock.now()).toISOString()
+  const running = new Map<number, number>()
+  const stopping = new AbortController()
+
+  /** The entry that the message is made of, committed before anything goes out. */
+  function begin(caller: Admin, webhookId: number): Promise<{ target: Target; entry: EventEntry }> {
+    return db.inTenant(caller.tenant_id, async (tx) => {
+      const { url, tenant_id } = await found(findWebhook(tx, webhookId))
+      const secrets = await livingSecrets(tx, webhookId, iso())
+      const target = await openTarget(keyRing, tx, { url, tenant_id, secrets })
+      if (!target) throw new Error(`the secrets of webhook ${webhookId} cannot be opened`)
+      const about = {
+        action: TEST_EVENT,
+        tenant_id,
+        resource_type: 'webhook',
+        resource_id: String(webhookId),
+      } as const
+      const entered = await appendReturning(tx, actorOf(caller), about)
+      return { target, entry: { ...about, ...entered, user_id: caller.user_id, changes: null } }
+    })
+  }
+
+  async function keep(
+    tx: TenantTx,
+    webhookId: number,
+    entry: EventEntry,
+    attempt: store.DoneDelivery['attempt'],
+  ) {
+    // Deleted while the receiver thought: then there is no list for it to be in.
+    if (!(await keepWebhook(tx, webhookId))) return
+    await store.insertDone(tx, {
+      tenant_id: entry.tenant_id,
+      webhook_id: webhookId,
+      entry_id: entry.id,
+      event_at: entry.created_at,
+      event: TEST_EVENT,
+      status: attempt.error === null ? 'delivered' : 'failed',
+      finished_at: iso(),
+      attempt,
+    })
+    if (attempt.error !== null || !(await store.isHeldBack(tx, webhookId))) return
+    // The receiver answers again: what waits for it need not wait any longer.
+    await startAfresh(tx, webhookId, iso(), 'same')
+    await hasten(tx, { id: webhookId, tenant_id: entry.tenant_id, at: iso() })
+    tx.stale(`webhook:${webhookId}`)
+    announceDue(tx, [webhookId])
+  }
+
+  async function once(caller: Admin, webhookId: number): Promise<TestResult> {
+    const { target, entry } = await begin(caller, webhookId)
+    const { error, retry_after: _, ...sent } = await send(target, entry, stopping.signal)
+    if (error === 'aborted') throw new Problem('stopping', { retryAfter: 1 })
+    await db.inTenant(caller.tenant_id, (tx) => keep(tx, webhookId, entry, { ...sent, error }))
+    const { detail, status_code, duration_ms, response_body } = sent
+    return {
+      delivered: error === null,
+      status_code,
+      duration_ms,
+      error,
+      detail,
+      response_body,
+      message_id: messageId(entry),
+    }
+  }
+
+  return {
+    async test(caller, webhookId) {
+      const { tenant_id } = caller
+      const count = running.get(tenant_id) ?? 0
+      if (count >= MOST_AT_ONCE)
+        throw new Problem('too_many_requests', {
+          detail: `${MOST_AT_ONCE} tests of your tenant are under way; wait for their end`,
+          retryAfter: DEADLINE_MS / SECOND,
+        })
+      running.set(tenant_id, count + 1)
+      try {
+        return await once(caller, webhookId)
+      } finally {
+        const left = (running.get(tenant_id) ?? 1) - 1
+        if (left === 0) running.delete(tenant_id)
+        else running.set(tenant_id, left)
+      }
+    },
+    stop: () => stopping.abort(),
+  }
+}

@@ -1,0 +1,43 @@
+/** The delivery of events, put together: the reader of the journal and the engine that sends. */
+import type { Clock } from '../../lib/clock.ts'
+import type { KeyRing } from '../../platform/crypto/index.ts'
+import type { Changes, Scopes } from '../../platform/db/index.ts'
+import type { Mailer } from '../../platform/mail/index.ts'
+import type { Logger } from '../../platform/observe/log.ts'
+import { disabler } from './engine/disable.ts'
+import { type EngineDeps, startEngine } from './engine/engine.ts'
+import { followEvents } from './engine/fan-out.ts'
+import type { Pace } from './engine/pace.ts'
+import type { Send } from './sending/attempt.ts'
+
+export interface DeliveryDeps {
+  /** Connections of its own: requests do not wait for deliveries, nor these for requests. */
+  db: Scopes
+  changes: Changes
+  clock: Clock
+  keyRing: KeyRing
+  mailer: Mailer
+  send: Send
+  log: Logger
+  /** How long deliveries are kept (`WEBHOOK_RETENTION_DAYS`). */
+  keepDays: number
+  onAttempt?: EngineDeps['onAttempt']
+  pace?: Partial<Pace>
+}
+
+export interface Delivery {
+  /** Ends within `patienceMs` and a moment; what is under way then is sent again by another process. */
+  stop(patienceMs: number): Promise<void>
+}
+
+/** Starts to deliver, in this process beside any number of others. */
+export function startDelivery(deps: DeliveryDeps): Delivery {
+  const engine = startEngine({ ...deps, disable: disabler(deps) })
+  const reader = followEvents(deps)
+  return {
+    async stop(patienceMs) {
+      // Together: while a batch of events is still read, nothing more is sent.
+      await Promise.all([reader.stop(), engine.stop(patienceMs)])
+    },
+  }
+}

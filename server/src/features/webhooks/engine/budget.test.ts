@@ -1,0 +1,134 @@
+/** How many messages a process has under way, and whose turn is next. */
+import { performance } from 'node:perf_hooks'
+import fc from 'fast-check'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { openBudget } from './budget.ts'
+import { openLane } from './lane.ts'
+
+const MOMENT = 1000
+const LIMITS = { quick: 3, slow: 4, slowAfterMs: MOMENT }
+const NOWHERE = { url: '', keys: [] }
+
+let now = 0
+vi.spyOn(performance, 'now').mockImplementation(() => now)
+
+afterEach(() => {
+  now = 0
+})
+
+const laneOf = (tenant_id: number, webhook_id = tenant_id) =>
+  openLane(
+    {
+      webhook_id,
+      tenant_id,
+      epoch: 1,
+      failures: 0,
+      failing_since: null,
+      failed_at: null,
+      slots: 4,
+      paused_until: null,
+      url: '',
+      secrets: [],
+    },
+    NOWHERE,
+    0,
+  )
+
+describe('messages under way', () => {
+  test('fill the quick room', () => {
+    const budget = openBudget(LIMITS)
+    const ends = [1, 2, 3].map((tenant) => budget.begin(laneOf(tenant)))
+    expect(budget.hasRoom()).toBe(false)
+    ends[0]?.()
+    expect(budget.hasRoom()).toBe(true)
+  })
+
+  test('for more than a moment count apart, and take nothing from the quick room', () => {
+    const budget = openBudget(LIMITS)
+    const lane = laneOf(1)
+    for (let count = 0; count < 3; count += 1) budget.begin(lane)
+    now = MOMENT - 1
+    expect([budget.sort(), budget.hasRoom(), budget.isSlow(lane)]).toEqual([false, false, false])
+    now = MOMENT
+    expect([budget.sort(), budget.hasRoom(), budget.isSlow(lane)]).toEqual([true, true, true])
+    expect(budget.sort()).toBe(false)
+  })
+
+  test('that are slow fill a room of their own; more of them stay with the quick ones', () => {
+    const budget = openBudget(LIMITS)
+    for (let count = 0; count < 2; count += 1) {
+      for (let each = 0; each < 3; each += 1) budget.begin(laneOf(1))
+      now += MOMENT
+      budget.sort()
+    }
+    // Four of the six have gone over.
+    budget.begin(laneOf(2))
+    expect(budget.hasRoom()).toBe(false)
+  })
+
+  test('that end at last make room among the slow ones', () => {
+    const budget = openBudget({ ...LIMITS, slow: 1 })
+    const lanes = [laneOf(1), laneOf(2)] as const
+    const endFirst = budget.begin(lanes[0])
+    budget.begin(lanes[1])
+    now = MOMENT
+    budget.sort()
+    expect(lanes.map(budget.isSlow)).toEqual([true, false])
+    endFirst()
+    expect(budget.sort()).toBe(true)
+    expect(lanes.map(budget.isSlow)).toEqual([false, true])
+  })
+})
+
+describe('the next turn', () => {
+  test('is that of the tenant with the fewest messages under way, however many lanes it has', () => {
+    const budget = openBudget(LIMITS)
+    const crowd = [laneOf(1, 11), laneOf(1, 12), laneOf(1, 13)]
+    const single = laneOf(2, 21)
+    expect(budget.next([...crowd, single])).toBe(crowd[0])
+    budget.begin(crowd[0] ?? single)
+    expect(budget.next([...crowd, single])).toBe(single)
+  })
+
+  test('is nobody’s where nobody may send', () => {
+    expect(openBudget(LIMITS).next([])).toBeUndefined()
+  })
+})
+
+test('whatever begins and ends, rooms are kept and turns are fair', () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('send' as const), among: fc.subarray([0, 1, 2, 3, 4, 5]) }),
+    fc.record({ kind: fc.constant('end' as const), which: fc.nat() }),
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(2 * MOMENT) }),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      now = 0
+      const budget = openBudget(LIMITS)
+      // Two tenants of one lane, and two of two.
+      const lanes = [1, 2, 3, 3, 4, 4].map((tenant, index) => laneOf(tenant, index))
+      const running: { tenant: number; end: () => void }[] = []
+      const busy = (tenant: number) => running.filter((one) => one.tenant === tenant).length
+      for (const one of steps) {
+        if (one.kind === 'end') {
+          const [ended] = running.splice(one.which % Math.max(1, running.length), 1)
+          ended?.end()
+        } else if (one.kind === 'wait') {
+          now += one.ms
+          budget.sort()
+        } else if (budget.hasRoom()) {
+          const ready = lanes.filter((_, index) => one.among.includes(index))
+          const next = budget.next(ready)
+          const least = Math.min(...ready.map(({ tenantId }) => busy(tenantId)))
+          expect(next === undefined ? [] : [busy(next.tenantId)]).toEqual(
+            ready.length === 0 ? [] : [least],
+          )
+          if (next) running.push({ tenant: next.tenantId, end: budget.begin(next) })
+        }
+        expect(running.length).toBeLessThanOrEqual(LIMITS.quick + LIMITS.slow)
+      }
+      for (const { end } of running) end()
+      expect([budget.hasRoom(), lanes.some(budget.isSlow)]).toEqual([true, false])
+    }),
+  )
+})

@@ -1,0 +1,79 @@
+/**
+ * How many messages a process has under way, and whose turn is next. What takes longer than a moment
+ * counts apart: receivers that do not answer fill a room of their own and never that of the others.
+ */
+import { performance } from 'node:perf_hooks'
+import type { Lane } from './lane.ts'
+import type { Pace } from './pace.ts'
+
+export interface Budget {
+  hasRoom(): boolean
+  /** Notes that the lane has begun a message; answers what to call at its end. */
+  begin(lane: Lane): () => void
+  /** Moves what has been under way for long into the other room. Answers whether this made room. */
+  sort(): boolean
+  /** Of lanes that may send, the one whose tenant has the fewest messages under way. */
+  next(lanes: Iterable<Lane>): Lane | undefined
+  /** Whether something of the lane has been under way for long. */
+  isSlow(lane: Lane): boolean
+}
+
+interface Running {
+  lane: Lane
+  since: number
+  isSlow: boolean
+}
+
+export function openBudget(limits: Pick<Pace, 'quick' | 'slow' | 'slowAfterMs'>): Budget {
+  // In the order of their beginning.
+  const running = new Set<Running>()
+  const byTenant = new Map<number, number>()
+  const slowOf = new Map<Lane, number>()
+  let slow = 0
+
+  const count = <K>(counts: Map<K, number>, key: K, change: 1 | -1) => {
+    const value = (counts.get(key) ?? 0) + change
+    if (value === 0) counts.delete(key)
+    else counts.set(key, value)
+  }
+
+  return {
+    hasRoom: () => running.size - slow < limits.quick,
+    begin(lane) {
+      const entry: Running = { lane, since: performance.now(), isSlow: false }
+      running.add(entry)
+      count(byTenant, lane.tenantId, 1)
+      return () => {
+        running.delete(entry)
+        count(byTenant, lane.tenantId, -1)
+        if (!entry.isSlow) return
+        slow -= 1
+        count(slowOf, lane, -1)
+      }
+    },
+    sort() {
+      const before = slow
+      const since = performance.now() - limits.slowAfterMs
+      for (const entry of running) {
+        if (entry.since > since || slow >= limits.slow) break
+        if (entry.isSlow) continue
+        entry.isSlow = true
+        slow += 1
+        count(slowOf, entry.lane, 1)
+      }
+      return slow > before
+    },
+    next(lanes) {
+      let best: Lane | undefined
+      let least = Number.POSITIVE_INFINITY
+      for (const lane of lanes) {
+        const busy = byTenant.get(lane.tenantId) ?? 0
+        if (busy >= least) continue
+        best = lane
+        least = busy
+      }
+      return best
+    },
+    isSlow: (lane) => slowOf.has(lane),
+  }
+}

@@ -1,0 +1,100 @@
+/** The engine's SQL on deliveries: which are due, and how their tries went. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { EventEntry } from '../events/message.ts'
+import type { Attempt } from '../sending/attempt.ts'
+import '../webhooks.table.ts'
+
+/** A delivery that is due, with the entry that its message is made of. */
+export interface DueDelivery extends Omit<EventEntry, 'action' | 'resource_type'> {
+  webhook_id: number
+  event: string
+  attempts: number
+  tries: number
+  /** Null when the entry is no longer in the journal. */
+  resource_type: string | null
+}
+
+/** The earliest due deliveries of each webhook, up to its own limit. */
+export async function findDue(
+  tx: TenantTx,
+  wants: readonly { id: number; limit: number }[],
+  now: string,
+): Promise<DueDelivery[]> {
+  const { rows } = await sql<DueDelivery>`
+    select d.webhook_id, d.tenant_id, d.entry_id as id, d.event_at as created_at, d.event,
+      d.attempts, d.tries, j.resource_type, j.resource_id, j.user_id, j.changes
+    from unnest(${wants.map(({ id }) => id)}::bigint[], ${wants.map(({ limit }) => limit)}::integer[])
+      as want(webhook_id, most)
+    cross join lateral (
+      select * from webhook_deliveries due
+      where due.webhook_id = want.webhook_id and due.status = 'pending'
+        and due.due_at <= ${now}::timestamptz
+      order by due.due_at limit want.most
+    ) d
+    left join journal j on j.id = d.entry_id and j.created_at = d.event_at
+    order by d.due_at, d.entry_id`.execute(tx.db)
+  return rows
+}
+
+/** A try that was made, and what becomes of its delivery. */
+export interface Outcome {
+  delivery: DueDelivery
+  attempt: Attempt
+  status: 'pending' | 'delivered' | 'failed'
+  /** When it is tried again, ISO 8601; null when it is settled. */
+  due_at: string | null
+}
+
+/**
+ * Writes down how tries went. A delivery moves only when nobody else has tried it meanwhile: its
+ * count of tries tells. The try itself is kept in any case, as it was made, unless the webhook is gone.
+ *
+ * One that was queued again meanwhile has all its tries before it, whatever this one came to.
+ *
+ * That it is pending is asked for by its time: in the words of the partial index, a planner whose
+ * statistics are from before a backlog would look each one up by going through all of it.
+ */
+export function recordOutcomes(tx: TenantTx, outcomes: readonly Outcome[], now: string): void {
+  const of = <T>(value: (outcome: Outcome) => T) => outcomes.map(value)
+  const keys = sql`${of((o) => o.delivery.webhook_id)}::bigint[], ${of((o) => o.delivery.id)}::bigint[],
+    ${of((o) => o.delivery.created_at)}::timestamptz[]`
+  const attempts = of((o) => o.delivery.attempts)
+  tx.send(
+    sql`update webhook_deliveries d set attempts = d.attempts + 1,
+        tries = case when d.tries = o.tries then d.tries + 1 else d.tries end,
+        status = case when d.tries = o.tries or o.status = 'delivered' then o.status else d.status end,
+        due_at = case when d.tries = o.tries or o.status = 'delivered' then o.due_at else d.due_at end,
+        finished_at = case when (d.tries = o.tries and o.status = 'failed') or o.status = 'delivered'
+          then ${now}::timestamptz end
+      from unnest(${keys}, ${attempts}::integer[], ${of((o) => o.delivery.tries)}::integer[],
+          ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[])
+        as o(webhook_id, entry_id, event_at, attempts, tries, status, due_at)
+      where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
+        and d.attempts = o.attempts and d.due_at is not null`.compile(tx.db),
+  )
+  tx.send(
+    sql`insert into webhook_attempts (webhook_id, entry_id, event_at, tenant_id, number, started_at,
+        duration_ms, status_code, error, detail, address, response_body)
+      select tried.* from unnest(${keys}, ${of((o) => o.delivery.tenant_id)}::bigint[],
+        ${of((o) => o.delivery.attempts + 1)}::integer[],
+        ${of((o) => o.attempt.started_at)}::timestamptz[],
+        ${of((o) => o.attempt.duration_ms)}::integer[],
+        ${of((o) => o.attempt.status_code)}::integer[], ${of((o) => o.attempt.error)}::text[],
+        ${of((o) => o.attempt.detail)}::text[], ${of((o) => o.attempt.address)}::text[],
+        ${of((o) => o.attempt.response_body)}::text[]) as tried(webhook_id)
+      where exists (select from webhooks w where w.id = tried.webhook_id)`.compile(tx.db),
+  )
+}
+
+/** Gives up deliveries whose event is no longer in the journal: there is nothing to send. */
+export function giveUp(tx: TenantTx, lost: readonly DueDelivery[], now: string): void {
+  tx.send(
+    sql`update webhook_deliveries d
+      set status = 'failed', due_at = null, finished_at = ${now}::timestamptz
+      from unnest(${lost.map((o) => o.webhook_id)}::bigint[], ${lost.map((o) => o.id)}::bigint[],
+          ${lost.map((o) => o.created_at)}::timestamptz[]) as o(webhook_id, entry_id, event_at)
+      where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
+        and d.due_at is not null`.compile(tx.db),
+  )
+}

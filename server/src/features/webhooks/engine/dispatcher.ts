@@ -1,0 +1,167 @@
+/** Sends what is queued in the lanes, as many at once as lanes and budget allow, and settles each try. */
+import { performance } from 'node:perf_hooks'
+import type { Clock } from '../../../lib/clock.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { Send } from '../sending/attempt.ts'
+import type { Budget } from './budget.ts'
+import type { DueDelivery, Outcome } from './deliveries.store.ts'
+import type { Disable } from './disable.ts'
+import type { Holdings } from './holdings.ts'
+import { type Judged, judge } from './judge.ts'
+import { end, isHungry, isQuiet, type Lane, maySend } from './lane.ts'
+import type { Recorder } from './recorder.ts'
+import type { Random } from './schedule.ts'
+
+export interface DispatcherDeps {
+  clock: Clock
+  send: Send
+  disable: Disable
+  log: Logger
+  random: Random
+  holdings: Holdings
+  budget: Budget
+  recorder: Recorder
+  /** Called for every try that was made. */
+  onAttempt?: ((outcome: 'delivered' | 'retried' | 'failed', seconds: number) => void) | undefined
+  /** Called when a lane should be fetched for. */
+  onHungry: () => void
+}
+
+export interface Dispatcher {
+  /** Begins as many messages as lanes and budget allow, by turns. */
+  sendAll(): void
+  /** Begins nothing more, and waits for what is under way; after `patienceMs` it is cut off. */
+  stop(patienceMs: number): Promise<void>
+}
+
+export function openDispatcher(deps: DispatcherDeps): Dispatcher {
+  const { clock, log, holdings, budget, recorder } = deps
+  const cut = new AbortController()
+  let isStopping = false
+  let running = 0
+  let disabling: Promise<void> = Promise.resolve()
+  let onQuiet = (): void => undefined
+
+  function sendAll(): void {
+    if (isStopping) return
+    const now = clock.now()
+    const ready = new Set([...holdings.lanes.values()].filter((lane) => maySend(lane, now)))
+    while (ready.size > 0 && budget.hasRoom()) {
+      const lane = budget.next(ready)
+      if (!lane) return
+      begin(lane)
+      ready.delete(lane)
+      // Behind the others again.
+      if (maySend(lane, now)) ready.add(lane)
+    }
+  }
+
+  /** As `sendAll`, for one lane while there is room for everybody. */
+  function sendFrom(lane: Lane): void {
+    const now = clock.now()
+    while (!isStopping && budget.hasRoom() && maySend(lane, now)) begin(lane)
+  }
+
+  function begin(lane: Lane): void {
+    const delivery = lane.queue.shift()
+    if (!delivery) return
+    running += 1
+    lane.running += 1
+    lane.open.add(delivery.id)
+    const ended = budget.begin(lane)
+    void trySending(lane, delivery).then((judged) => {
+      const wasFull = !budget.hasRoom()
+      running -= 1
+      lane.running -= 1
+      ended()
+      if (judged) settle(lane, delivery, judged)
+      else lane.open.delete(delivery.id)
+      if (isHungry(lane, clock.now())) deps.onHungry()
+      if (wasFull) sendAll()
+      else sendFrom(lane)
+      if (running === 0) onQuiet()
+    })
+  }
+
+  /** Answers how it went; undefined when it was cut off, or failed by a fault of ours. */
+  async function trySending(lane: Lane, delivery: DueDelivery): Promise<Judged | undefined> {
+    try {
+      const { event: action, resource_type } = delivery
+      // The feeder passes on only what has its entry.
+      const entry = { ...delivery, action, resource_type: resource_type ?? '' }
+      const attempt = await deps.send(lane.target, entry, cut.signal)
+      // It says nothing about the receiver, and is sent again.
+      if (attempt.error === 'aborted') return undefined
+      const now = clock.now()
+      return judge({ delivery, attempt, health: lane.health, now, random: deps.random })
+    } catch (error) {
+      holdings.fail(lane, 'a message could not be made', error)
+      return undefined
+    }
+  }
+
+  function settle(lane: Lane, delivery: DueDelivery, judged: Judged): void {
+    const { health, disable } = judged
+    // What failed at a webhook's former address is due at its new one.
+    const isLate = lane.isOutdated && judged.outcome.status === 'pending'
+    const due_at = new Date(clock.now()).toISOString()
+    const outcome = isLate ? { ...judged.outcome, due_at } : judged.outcome
+    const wasFailing = isFailing(lane)
+    const { attempt, status } = outcome
+    lane.health = health
+    // What is queued waits in the database for the end of a pause.
+    if (health.pausedUntil > clock.now()) lane.queue = []
+    deps.onAttempt?.(status === 'pending' ? 'retried' : status, attempt.duration_ms / 1000)
+    log.info(describe(outcome), 'webhook attempt')
+    recorder.add(outcome, (isWritten) => {
+      lane.open.delete(delivery.id)
+      lane.closed.add(delivery.id)
+      if (!isWritten) holdings.fail(lane, 'what it was sent could not be written down')
+      if (isHungry(lane, clock.now())) deps.onHungry()
+      if (isQuiet(lane) && lane.queue.length === 0) lane.idleSince ??= performance.now()
+    })
+    if (disable) {
+      end(lane)
+      const webhook = { id: lane.id, tenant_id: lane.tenantId, url: lane.target.url }
+      const since = health.failing_since ?? attempt.started_at
+      // One after the other: when our own network fails, many receivers do at once.
+      disabling = disabling.then(() =>
+        canFail(deps.disable(webhook, disable, since), 'deactivating a webhook', log),
+      )
+    } else if (wasFailing !== isFailing(lane)) holdings.save(lane)
+  }
+
+  return {
+    sendAll,
+    async stop(patienceMs) {
+      isStopping = true
+      if (running === 0) return
+      const quiet = new Promise<void>((resolve) => {
+        onQuiet = resolve
+      })
+      // What is cut off has no outcome: it is sent again, with the same id.
+      const impatience = setTimeout(() => cut.abort(), patienceMs)
+      await quiet
+      clearTimeout(impatience)
+    },
+  }
+}
+
+const isFailing = ({ health }: Lane) => health.failures > 0 || health.failing_since !== null
+
+/** The log's line of a try: no URL, which may hold a secret, and nothing of the answer. */
+function describe({ delivery, attempt, status }: Outcome) {
+  return {
+    webhook_id: delivery.webhook_id,
+    tenant_id: delivery.tenant_id,
+    event: delivery.event,
+    entry_id: delivery.id,
+    attempt: delivery.attempts + 1,
+    status_code: attempt.status_code,
+    error: attempt.error,
+    address: attempt.address,
+    ms: attempt.duration_ms,
+    outcome: status,
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Delivers what is due: claims lanes, fetches their deliveries, sends them, writes down how it went,
+ * and lets go of lanes that have nothing left. Any number of processes do so side by side.
+ */
+import type { Clock } from '../../../lib/clock.ts'
+import type { KeyRing } from '../../../platform/crypto/index.ts'
+import type { Changes, Scopes } from '../../../platform/db/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { Send } from '../sending/attempt.ts'
+import { openBudget } from './budget.ts'
+import type { Disable } from './disable.ts'
+import { type DispatcherDeps, openDispatcher } from './dispatcher.ts'
+import { openFeeder } from './feeder.ts'
+import { openHoldings } from './holdings.ts'
+import { end } from './lane.ts'
+import { openLoop } from './loop.ts'
+import { PACE, type Pace } from './pace.ts'
+import { openRecorder } from './recorder.ts'
+import type { Random } from './schedule.ts'
+import { readTopic } from './topics.ts'
+
+export interface EngineDeps {
+  db: Scopes
+  changes: Changes
+  clock: Clock
+  keyRing: KeyRing
+  send: Send
+  disable: Disable
+  log: Logger
+  onAttempt?: DispatcherDeps['onAttempt']
+  random?: Random
+  pace?: Partial<Pace>
+}
+
+export interface Engine {
+  /** Begins nothing more, waits up to `patienceMs` for what is under way, and lets go of all lanes. */
+  stop(patienceMs: number): Promise<void>
+}
+
+const SORT_MS = 100
+const RELEASE_MS = 100
+/** At a stop, for writing down what has ended. */
+const LAST_WORDS_MS = 1000
+
+export function startEngine(deps: EngineDeps): Engine {
+  const { db, clock, log, random = Math.random } = deps
+  const pace = { ...PACE, ...deps.pace }
+  const budget = openBudget(pace)
+  const holdings = openHoldings({ ...deps, pace, budget })
+  const recorder = openRecorder(db, log, () => new Date(clock.now()).toISOString())
+  const feed = openFeeder({ ...deps, holdings })
+  const dispatcher = openDispatcher({
+    ...deps,
+    random,
+    holdings,
+    budget,
+    recorder,
+    onHungry: () => feeder.wake(),
+  })
+  const { pollMs } = pace
+
+  const claimer = openLoop({
+    what: 'claiming webhooks',
+    pollMs,
+    log,
+    async look() {
+      const { claimed, hasMore } = await holdings.claim()
+      if (claimed > 0) feeder.wake()
+      return hasMore
+    },
+  })
+  const feeder = openLoop({
+    what: 'fetching deliveries',
+    pollMs,
+    log,
+    async look() {
+      const hasMore = await feed()
+      dispatcher.sendAll()
+      return hasMore
+    },
+  })
+  const releaser = openLoop({
+    what: 'letting go of webhooks',
+    pollMs: RELEASE_MS,
+    log,
+    async look() {
+      // There may be room for others, or something came while it was let go of.
+      if ((await holdings.release(false)) > 0) claimer.wake()
+      return false
+    },
+  })
+  const heart = openLoop({
+    what: 'renewing the leases of webhooks',
+    pollMs: pace.heartbeatMs,
+    log,
+    async look() {
+      await holdings.renew()
+      return false
+    },
+  })
+  const sorter = setInterval(() => budget.sort() && dispatcher.sendAll(), SORT_MS)
+  const unsubscribe = deps.changes.subscribe(hear)
+
+  function hear(topic: string | null): void {
+    const heard = readTopic(topic)
+    if (!heard) return
+    const { what, webhookId } = heard
+    if (what === 'changed') holdings.change(webhookId)
+    const held = webhookId === null ? undefined : holdings.lanes.get(webhookId)
+    for (const lane of webhookId === null ? holdings.lanes.values() : held ? [held] : [])
+      lane.wantsMore = true
+    feeder.wake()
+    // One that is over may have been made free for a new claim.
+    if (!held || held.isOver) claimer.wake()
+  }
+
+  return {
+    async stop(patienceMs) {
+      unsubscribe()
+      clearInterval(sorter)
+      const quiet = dispatcher.stop(patienceMs)
+      await Promise.all([claimer.stop(), feeder.stop()])
+      // Those that are quiet are let go of at once, for other processes to go on with.
+      for (const lane of holdings.lanes.values()) end(lane)
+      await quiet
+      await recorder.finish(LAST_WORDS_MS)
+      await Promise.all([releaser.stop(), heart.stop()])
+      await canFail(holdings.release(true), 'letting go of webhooks', log)
+    },
+  }
+}

@@ -1,0 +1,75 @@
+/** The fan-out's SQL: one statement for a batch of events, however many webhooks want them. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import '../webhooks.table.ts'
+
+export interface Event {
+  id: number
+  tenant_id: number
+  action: string
+  created_at: string
+}
+
+/** Makes the partitions of the events' days, where missing. */
+export async function ensureDays(tx: TenantTx, from: string, to: string): Promise<void> {
+  await sql`select ensure_webhook_partitions(
+    (${from}::timestamptz at time zone 'UTC')::date, (${to}::timestamptz at time zone 'UTC')::date)`.execute(
+    tx.db,
+  )
+}
+
+/**
+ * The events with the webhooks that want them. What happened before a webhook was registered is not
+ * its business; a replay brings it.
+ */
+function wanted(events: readonly Event[]) {
+  return sql`
+    unnest(${events.map(({ id }) => id)}::bigint[], ${events.map(({ tenant_id }) => tenant_id)}::bigint[],
+      ${events.map(({ action }) => action)}::text[], ${events.map(({ created_at }) => created_at)}::timestamptz[])
+      as e(id, tenant_id, action, created_at)
+    join webhooks w on w.tenant_id = e.tenant_id and w.created_at <= e.created_at
+      and w.events && array[e.action, split_part(e.action, '.', 1) || '.*', '*']`
+}
+
+/**
+ * Has the lanes of the webhooks that want any of the events looked at from `iso` on. Answers the
+ * webhooks. The lanes stay locked until the end of the transaction, so that whoever lets go of one
+ * meanwhile waits, and then sees the deliveries that are added.
+ */
+export async function makeLanesDue(
+  tx: TenantTx,
+  events: readonly Event[],
+  iso: string,
+): Promise<number[]> {
+  tx.send(sql`set local lock_timeout = '2s'`.compile(tx.db))
+  const { rows } = await sql<{ webhook_id: number }>`
+    with locked as materialized (
+      select webhook_id, due_at from webhook_lanes
+      where webhook_id in (select w.id from ${wanted(events)})
+      order by webhook_id for no key update
+    ), changed as (
+      update webhook_lanes l set due_at = ${iso}::timestamptz from locked
+      where l.webhook_id = locked.webhook_id
+        and (locked.due_at is null or locked.due_at > ${iso}::timestamptz)
+    )
+    select webhook_id from locked`.execute(tx.db)
+  return rows.map(({ webhook_id }) => webhook_id)
+}
+
+/**
+ * Adds the deliveries to these webhooks; those that are there already stay as they are. A webhook that
+ * has come to want an event only now is left out: its lane is not locked, and might not be looked at.
+ */
+export function insertDeliveries(
+  tx: TenantTx,
+  events: readonly Event[],
+  webhookIds: readonly number[],
+  iso: string,
+): void {
+  tx.send(
+    sql`insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
+      select w.tenant_id, w.id, e.id, e.created_at, e.action, ${iso}::timestamptz
+      from ${wanted(events)} and w.id = any(${webhookIds}::bigint[])
+      on conflict do nothing`.compile(tx.db),
+  )
+}

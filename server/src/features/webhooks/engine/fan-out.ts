@@ -1,0 +1,45 @@
+/**
+ * Follows the journal and makes a delivery of each event for each webhook that wants it, in the
+ * transaction that moves the reader's position: none is missed, none is made twice.
+ */
+import type { Clock } from '../../../lib/clock.ts'
+import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { type Follower, follow, isPublic } from '../../../platform/journal/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import { type Event, ensureDays, insertDeliveries, makeLanesDue } from './fan-out.store.ts'
+import { announceDue } from './topics.ts'
+
+export interface FanOutDeps {
+  db: Scopes
+  changes: Changes
+  clock: Clock
+  log: Logger
+  /** Milliseconds between looks when nothing wakes it; a second unless a test says otherwise. */
+  pollMs?: number
+}
+
+export function followEvents({ db, changes, clock, log, pollMs = 1000 }: FanOutDeps): Follower {
+  return follow(db, log, {
+    name: 'webhooks',
+    columns: ['tenant_id', 'action', 'created_at'],
+    changes,
+    pollMs,
+    handle: (tx, entries) => fanOut(tx, entries.filter(isEvent), clock),
+  })
+}
+
+/** A test is sent by the one who asks for it, and to that webhook alone. */
+function isEvent(entry: Omit<Event, 'tenant_id'> & { tenant_id: number | null }): entry is Event {
+  return entry.tenant_id !== null && isPublic(entry.action) && entry.action !== 'webhook.test'
+}
+
+async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Promise<void> {
+  if (events.length === 0) return
+  const iso = new Date(clock.now()).toISOString()
+  const webhooks = await makeLanesDue(tx, events, iso)
+  if (webhooks.length === 0) return
+  const times = events.map(({ created_at }) => created_at).sort()
+  await ensureDays(tx, times[0] as string, times.at(-1) as string)
+  insertDeliveries(tx, events, webhooks, iso)
+  announceDue(tx, webhooks)
+}

@@ -1,0 +1,172 @@
+/** The lanes that a process holds: claimed, kept by a heartbeat, let go of when there is nothing left. */
+import { randomUUID } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type Clock, MINUTE } from '../../../lib/clock.ts'
+import type { KeyRing } from '../../../platform/crypto/index.ts'
+import type { Scopes } from '../../../platform/db/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { Budget } from './budget.ts'
+import * as store from './claims.store.ts'
+import { end, isQuiet, type Lane, openLane, stateOf, TRUSTED_MS } from './lane.ts'
+import type { Pace } from './pace.ts'
+import { openTarget } from './targets.ts'
+
+export interface Holdings {
+  readonly lanes: ReadonlyMap<number, Lane>
+  /** Claims lanes while there is room, one call at a time. Answers how many, and whether there may be more. */
+  claim(): Promise<{ claimed: number; hasMore: boolean }>
+  /** Ends what is held of a webhook that has changed, of all without one: it is read anew. */
+  change(webhookId: number | null): void
+  /** Renews the leases, and tidies up for everybody's claims. */
+  renew(): Promise<void>
+  /** Lets go of what has nothing to do, of all that is quiet when `all`. Answers of how many. */
+  release(all: boolean): Promise<number>
+  /** Has it written down that a receiver has begun to fail, or does well again. */
+  save(lane: Lane): void
+  /** Leaves a lane alone for a while, because of a fault of ours. */
+  fail(lane: Lane, why: string, err?: unknown): void
+  /** Whether a lane has been held for long while others wait. */
+  isOverdue(lane: Lane): boolean
+}
+
+export interface HoldingsDeps {
+  db: Scopes
+  clock: Clock
+  keyRing: KeyRing
+  log: Logger
+  pace: Pace
+  budget: Budget
+}
+
+const FAULT_PAUSE = 5 * MINUTE
+const NOWHERE = { url: '', keys: [] }
+
+export function openHoldings({ db, clock, keyRing, log, pace, budget }: HoldingsDeps): Holdings {
+  const worker = randomUUID()
+  const lanes = new Map<number, Lane>()
+  /** What has changed since the claim began that is under way: it may have read it before. */
+  const changed = new Set<number | null>()
+
+  /** What is to be written down, and the one transaction at a time that does. */
+  const unsaved = new Set<Lane>()
+  let isSaving = false
+
+  async function saveAll(): Promise<void> {
+    isSaving = true
+    await turn()
+    while (unsaved.size > 0) {
+      const batch = [...unsaved]
+      unsaved.clear()
+      const work = db.acrossTenants((tx) => store.saveLanes(tx, batch.map(stateOf)))
+      await canFail(work, 'writing down how receivers do', log)
+    }
+    isSaving = false
+  }
+
+  /** How many more lanes may be held. Those whose receivers are slow hardly count. */
+  function room(): number {
+    const slow = [...lanes.values()].filter(
+      (lane) => lane.health.failures > 0 || budget.isSlow(lane),
+    ).length
+    return pace.lanes - lanes.size + Math.min(slow, pace.slowLanes)
+  }
+
+  function fail(lane: Lane, why: string, err?: unknown): void {
+    log.error({ err, webhook_id: lane.id }, `nothing is sent to a webhook for a while: ${why}`)
+    lane.health = { ...lane.health, pausedUntil: clock.now() + FAULT_PAUSE }
+    end(lane)
+  }
+
+  const isOverdue = (lane: Lane) => performance.now() - lane.claimedAt > pace.turnMs && room() <= 0
+
+  function isDone(lane: Lane): boolean {
+    if (lane.isOver || lane.health.pausedUntil > clock.now()) return true
+    const now = performance.now()
+    if (lane.heldUntil < now) return true
+    if (lane.queue.length > 0) return false
+    const isIdle = lane.idleSince !== undefined && now - lane.idleSince >= pace.lingerMs
+    return (isIdle && !lane.wantsMore) || isOverdue(lane)
+  }
+
+  async function renew(): Promise<void> {
+    const held = [...lanes.values()]
+    if (held.length === 0) return
+    const askedAt = performance.now()
+    const answers = await db.acrossTenants((tx) => store.renewLeases(tx, held))
+    const of = new Map(answers.map((answer) => [answer.id, answer]))
+    for (const lane of held) {
+      const { isRenewed = false, isLost = false } = of.get(lane.id) ?? {}
+      if (isRenewed) lane.heldUntil = askedAt + TRUSTED_MS
+      // However busy it is, an old secret signs along for its day and no longer.
+      if (isLost || lane.staleAt <= clock.now()) end(lane)
+    }
+  }
+
+  return {
+    lanes,
+    fail,
+    isOverdue,
+    async claim() {
+      const limit = room()
+      if (limit <= 0) return { claimed: 0, hasMore: false }
+      // After an outage the own leases come first, or they would be claimed anew.
+      if ([...lanes.values()].some(({ heldUntil }) => heldUntil < performance.now())) await renew()
+      const askedAt = performance.now()
+      const now = new Date(clock.now()).toISOString()
+      changed.clear()
+      const opened = await db.acrossTenants(async (tx) => {
+        const claimed = await store.claimLanes(tx, { worker, limit, now })
+        return Promise.all(
+          claimed.map(async (lane) => ({ lane, target: await openTarget(keyRing, tx, lane) })),
+        )
+      })
+      for (const { lane: claimed, target } of opened) {
+        const lane = openLane(claimed, target ?? NOWHERE, askedAt)
+        const lapsed = lanes.get(lane.id)
+        if (lapsed) {
+          end(lapsed)
+          // What is under way is not sent a second time, unless it went to another address.
+          if (!lapsed.isOutdated) {
+            lane.open = lapsed.open
+            lane.closed = lapsed.closed
+          }
+        }
+        lanes.set(lane.id, lane)
+        if (changed.has(lane.id) || changed.has(null)) end(lane)
+        else if (!target) fail(lane, 'its secret cannot be opened')
+      }
+      return { claimed: opened.length, hasMore: opened.length === limit }
+    },
+    change(webhookId) {
+      changed.add(webhookId)
+      for (const lane of lanes.values()) {
+        if (webhookId !== null && lane.id !== webhookId) continue
+        lane.isOutdated = true
+        end(lane)
+      }
+    },
+    async renew() {
+      await renew()
+      const now = new Date(clock.now()).toISOString()
+      const work = db.acrossTenants((tx) => store.shelveInactive(tx, now))
+      await canFail(work, 'shelving inactive webhooks', log)
+    },
+    async release(all) {
+      const done = [...lanes.values()].filter((lane) => isQuiet(lane) && (all || isDone(lane)))
+      if (done.length === 0) return 0
+      // From here on nothing is begun in them. While letting go fails, their leases run out.
+      for (const lane of done) end(lane)
+      const free = await db.acrossTenants((tx) => store.releaseLanes(tx, done.map(stateOf)))
+      const released = new Set(free)
+      for (const lane of done)
+        if (released.has(lane.id) && lanes.get(lane.id) === lane) lanes.delete(lane.id)
+      return free.length
+    },
+    save(lane) {
+      unsaved.add(lane)
+      if (!isSaving) void saveAll()
+    },
+  }
+}

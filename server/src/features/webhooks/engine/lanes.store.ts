@@ -1,0 +1,71 @@
+/** The lanes' SQL for what is done to them from outside the engine. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import '../webhooks.table.ts'
+
+/** Makes the lane of a new webhook. */
+export async function insertLane(
+  tx: TenantTx,
+  lane: { tenant_id: number; webhook_id: number },
+): Promise<void> {
+  await tx.db.insertInto('webhook_lanes').values(lane).execute()
+}
+
+/**
+ * A lane's row is waited for by the fan-out of everybody's events: a process that stalls in the
+ * middle of a transaction must not keep it.
+ */
+function holdBriefly(tx: TenantTx): void {
+  tx.send(sql`set local idle_in_transaction_session_timeout = '5s'`.compile(tx.db))
+}
+
+/** Has the engine look at the webhook's deliveries at `iso` at the latest. */
+export async function makeDue(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
+  holdBriefly(tx)
+  await tx.db
+    .updateTable('webhook_lanes')
+    .set({ due_at: sql`least(due_at, ${iso}::timestamptz)` })
+    .where('webhook_id', '=', webhookId)
+    .execute()
+}
+
+/** As `makeDue`, and without waiting for the end of a pause: somebody wants to see a try now. */
+export async function makeDueAtOnce(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
+  holdBriefly(tx)
+  await tx.db
+    .updateTable('webhook_lanes')
+    .set({ due_at: sql`least(due_at, ${iso}::timestamptz)`, paused_until: null })
+    .where('webhook_id', '=', webhookId)
+    .execute()
+}
+
+/**
+ * Forgets what the receiver has done so far, and has its deliveries looked at. A process that holds
+ * the lane learns it by the new epoch: what it still knows is not written back.
+ *
+ * @param receiver a new one is sent to at once; with the same one the lease stays until the holder
+ *   lets go or it runs out, so that another process does not send what is under way as well
+ */
+export async function startAfresh(
+  tx: TenantTx,
+  webhookId: number,
+  iso: string,
+  receiver: 'new' | 'same' = 'new',
+): Promise<void> {
+  holdBriefly(tx)
+  await tx.db
+    .updateTable('webhook_lanes')
+    .set((eb) => ({
+      due_at: iso,
+      leased_by: null,
+      ...(receiver === 'new' ? { leased_until: null } : {}),
+      epoch: eb('epoch', '+', 1),
+      failures: 0,
+      failing_since: null,
+      failed_at: null,
+      slots: 4,
+      paused_until: null,
+    }))
+    .where('webhook_id', '=', webhookId)
+    .execute()
+}

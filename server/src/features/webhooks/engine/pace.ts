@@ -1,0 +1,31 @@
+/** How much one process does at once, and how often it looks. */
+
+export interface Pace {
+  /** Messages under way that were begun within the last moment. */
+  quick: number
+  /** Those that have been under way for longer. */
+  slow: number
+  /** How long a moment is, in milliseconds. */
+  slowAfterMs: number
+  /** Lanes held at once, not counting those whose receivers are slow. */
+  lanes: number
+  slowLanes: number
+  /** Milliseconds between looks when nothing wakes the engine. */
+  pollMs: number
+  heartbeatMs: number
+  /** How long an idle lane is kept, as more may come, and a busy one while others wait. */
+  lingerMs: number
+  turnMs: number
+}
+
+export const PACE: Pace = {
+  quick: 512,
+  slow: 2048,
+  slowAfterMs: 1000,
+  lanes: 256,
+  slowLanes: 1024,
+  pollMs: 1000,
+  heartbeatMs: 3000,
+  lingerMs: 1000,
+  turnMs: 5000,
+}

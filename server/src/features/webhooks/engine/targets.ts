@@ -1,0 +1,28 @@
+/** Where a lane's messages go and what signs them, with its secrets opened. */
+import { createSecretKey } from 'node:crypto'
+import type { KeyRing } from '../../../platform/crypto/index.ts'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import { secretPlace } from '../registrations/secrets.ts'
+import type { Target } from '../sending/attempt.ts'
+import { keyOf } from '../sending/signature.ts'
+import type { ClaimedLane } from './claims.store.ts'
+
+/** Undefined when its secrets can't be opened: nothing goes out unsigned. */
+export async function openTarget(
+  keyRing: KeyRing,
+  tx: TenantTx,
+  { url, tenant_id, secrets }: Pick<ClaimedLane, 'tenant_id' | 'url' | 'secrets'>,
+): Promise<Target | undefined> {
+  try {
+    const keys = await Promise.all(
+      secrets.map(async ({ id, sealed_secret }) =>
+        keyOf((await keyRing.open(tx, tenant_id, sealed_secret, secretPlace(id))).toString()),
+      ),
+    )
+    const known = keys.filter((key) => key !== undefined).map((key) => createSecretKey(key))
+    return known.length > 0 ? { url, keys: known } : undefined
+  } catch {
+    // Of another key, or not whole: one webhook's, and no reason to hold the others up.
+    return undefined
+  }
+}

@@ -1,0 +1,101 @@
+/** What goes out for an event: its id and body. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type EventEntry, messageBody, messageId } from './message.ts'
+
+const ENTRY: EventEntry = {
+  id: 5726,
+  tenant_id: 2,
+  action: 'user.blocked',
+  resource_type: 'user',
+  resource_id: '5',
+  user_id: 3,
+  changes: { before: { is_active: true }, after: { is_active: false } },
+  created_at: '2026-11-21T10:00:00.000Z',
+}
+
+const anEntry = fc.record({
+  id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  created_at: fc
+    .date({ min: new Date('2000-01-01'), max: new Date('2200-01-01'), noInvalidDate: true })
+    .map((date) => date.toISOString()),
+})
+
+describe("a message's id", () => {
+  test('is made of time and number of its entry alone', () => {
+    const { id, created_at } = ENTRY
+    expect(messageId(ENTRY)).toBe(messageId({ id, created_at }))
+    expect(messageId(ENTRY)).toBe('msg_mwq8lds0_4f2')
+  })
+
+  test('is another one for any other time or number', () => {
+    fc.assert(
+      fc.property(anEntry, anEntry, (one, other) => {
+        const isSame = one.id === other.id && one.created_at === other.created_at
+        expect(messageId(one) === messageId(other)).toBe(isSame)
+      }),
+    )
+    const { id } = ENTRY
+    const later = { id, created_at: '2026-11-21T10:00:00.001Z' }
+    expect(messageId(later)).not.toBe(messageId(ENTRY))
+  })
+
+  test('can be read back, so that no two entries share one', () => {
+    fc.assert(
+      fc.property(anEntry, (entry) => {
+        const [prefix, at = '', number = ''] = messageId(entry).split('_')
+        expect(prefix).toBe('msg')
+        expect(new Date(Number.parseInt(at, 36)).toISOString()).toBe(entry.created_at)
+        expect(Number.parseInt(number, 36)).toBe(entry.id)
+      }),
+    )
+  })
+
+  test('holds no full stop: it parts the fields of what is signed', () => {
+    fc.assert(fc.property(anEntry, (entry) => !messageId(entry).includes('.')))
+  })
+})
+
+describe("a message's body", () => {
+  test('holds what the specification lists, and no more', () => {
+    expect(JSON.parse(messageBody(ENTRY))).toEqual({
+      type: 'user.blocked',
+      timestamp: '2026-11-21T10:00:00.000Z',
+      id: messageId(ENTRY),
+      tenant_id: 2,
+      data: {
+        entry_id: 5726,
+        resource_type: 'user',
+        resource_id: '5',
+        user_id: 3,
+        changes: { before: { is_active: true }, after: { is_active: false } },
+      },
+    })
+  })
+
+  test('is the same to the byte at every try', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (changes) => {
+        const entry = { ...ENTRY, changes }
+        // As two reads of one row give it: equal, and not the same.
+        expect(messageBody(structuredClone(entry))).toBe(messageBody(entry))
+      }),
+    )
+  })
+
+  test('names nobody: where the entry has more fields, they stay out', () => {
+    const whole = { ...ENTRY, user_email: 'admin@clinic.test', ip: '192.0.2.1', user_agent: 'curl' }
+    expect(messageBody(whole)).toBe(messageBody(ENTRY))
+  })
+
+  test('says of patients nothing but ids', () => {
+    const entry = { ...ENTRY, action: 'patient.updated', resource_type: 'patient' }
+    const { data } = JSON.parse(messageBody(entry))
+    expect(data).toEqual({ entry_id: 5726, resource_type: 'patient', resource_id: '5', user_id: 3 })
+  })
+
+  test('says null where an event changed nothing', () => {
+    const { data } = JSON.parse(messageBody({ ...ENTRY, changes: null }))
+    expect(data).toHaveProperty('changes', null)
+  })
+})

@@ -1,0 +1,46 @@
+/** What goes out for an event: its id and its body, made of the journal's entry alone (decisions §5). */
+
+/** What of an entry of the journal a message is made of. */
+export interface EventEntry {
+  id: number
+  tenant_id: number
+  action: string
+  resource_type: string
+  resource_id: string | null
+  user_id: number | null
+  changes: unknown
+  created_at: string
+}
+
+/**
+ * The id of an event's messages: the same at every try, for every webhook and in every replay. Made
+ * of time and number, as a database that was set back to an earlier state gives numbers out again.
+ */
+export function messageId(entry: Pick<EventEntry, 'id' | 'created_at'>): string {
+  return `msg_${Date.parse(entry.created_at).toString(36)}_${entry.id.toString(36)}`
+}
+
+/** The JSON body. The entry never changes, so neither does a byte of this from try to try. */
+export function messageBody(entry: EventEntry): string {
+  return JSON.stringify({
+    type: entry.action,
+    timestamp: entry.created_at,
+    id: messageId(entry),
+    tenant_id: entry.tenant_id,
+    data: dataOf(entry),
+  })
+}
+
+/**
+ * Who acted is said by number: names, addresses and programs stay in the audit log. Of patients
+ * nothing leaves but ids, so not even what the journal says has changed.
+ */
+function dataOf(entry: EventEntry) {
+  return {
+    entry_id: entry.id,
+    resource_type: entry.resource_type,
+    resource_id: entry.resource_id,
+    user_id: entry.user_id,
+    ...(entry.action.startsWith('patient.') ? {} : { changes: entry.changes ?? null }),
+  }
+}

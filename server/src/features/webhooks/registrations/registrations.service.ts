@@ -1,0 +1,149 @@
+/** The rules of webhooks' registrations. Each command is one transaction and one journal entry. */
+import type { Clock } from '../../../lib/clock.ts'
+import { type Fault, Problem } from '../../../lib/problems.ts'
+import type { Admin } from '../../../platform/access/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { actorOf, append, changesBetween } from '../../../platform/journal/index.ts'
+import type { TargetPolicy } from '../../../platform/net/index.ts'
+import { insertLane, startAfresh } from '../engine/lanes.store.ts'
+import { announceDue } from '../engine/topics.ts'
+import { newSecret } from '../sending/signature.ts'
+import type { NewWebhook, RegisteredWebhook, Webhook, WebhookChange } from '../webhooks.schema.ts'
+import { inputFaults, keptUrl } from './input.ts'
+import * as store from './registrations.store.ts'
+import type { Secrets } from './secrets.ts'
+import { shownUrl } from './shown-url.ts'
+
+/** Of one tenant (decisions §5). */
+const MOST_WEBHOOKS = 50
+
+export interface RegistrationsDeps {
+  db: Scopes
+  clock: Clock
+  secrets: Secrets
+  policy: TargetPolicy
+  /** Has the deliveries of a webhook deleted, once the transaction has committed. */
+  sweep(tx: TenantTx, webhook: { id: number; tenant_id: number }): Promise<void>
+  /** Has deliveries that wait for a later try made due. @param webhook `at` is now, ISO 8601 */
+  hasten(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
+}
+
+export interface Registrations {
+  /** What is wrong with a body beyond its schema. */
+  faultsOf(body: unknown): readonly Fault[]
+  list(caller: Admin): Promise<Webhook[]>
+  /** Answers the secret as well when it had to be made. @throws Problem 409 over the limit */
+  register(caller: Admin, webhook: NewWebhook): Promise<RegisteredWebhook>
+  update(caller: Admin, id: number, change: WebhookChange): Promise<Webhook>
+  delete(caller: Admin, id: number): Promise<void>
+}
+
+const FIELDS = ['url', 'events', 'is_active', 'disabled_reason'] as const
+
+export function registrationsService(deps: RegistrationsDeps): Registrations {
+  const { db, clock, secrets, policy } = deps
+
+  return {
+    faultsOf: (body) => inputFaults(body, policy),
+
+    list: (caller) => db.inTenant(caller.tenant_id, store.listWebhooks, 'read'),
+
+    async register(caller, { url, events, secret }) {
+      const { tenant_id } = caller
+      const made = secret === undefined ? { secret: newSecret() } : {}
+      const webhook = await db.inTenant(tenant_id, async (tx) => {
+        await store.lockRegistrations(tx, tenant_id)
+        if ((await store.countWebhooks(tx)) >= MOST_WEBHOOKS) throw new Problem('too_many_webhooks')
+        const created = await store.insertWebhook(tx, {
+          tenant_id,
+          url: keptUrl(url, policy),
+          events: distinct(events),
+        })
+        await insertLane(tx, { tenant_id, webhook_id: created.id })
+        await secrets.replace(tx, created, secret ?? made.secret ?? '')
+        await append(tx, actorOf(caller), {
+          ...entryOf('webhook.registered', created),
+          changes: shownChanges(null, created),
+        })
+        return created
+      })
+      return { ...webhook, ...made }
+    },
+
+    update: (caller, id, change) =>
+      db.inTenant(caller.tenant_id, async (tx) => {
+        const before = await found(store.lockWebhook(tx, id))
+        const after = changed(before, change)
+        const isOther = FIELDS.some((field) => String(after[field]) !== String(before[field]))
+        const hasNewSecret =
+          change.secret !== undefined && (await secrets.replace(tx, before, change.secret))
+        if (!isOther && !hasNewSecret) return before
+        const { url, events, is_active, disabled_reason } = after
+        if (isOther) await store.updateWebhook(tx, id, { url, events, is_active, disabled_reason })
+        // What was known of the receiver is of another one, or of another time.
+        if (url !== before.url || (is_active && !before.is_active)) {
+          const at = new Date(clock.now()).toISOString()
+          await startAfresh(tx, id, at)
+          announceDue(tx, [id])
+          await deps.hasten(tx, { id, tenant_id: before.tenant_id, at })
+        }
+        tx.stale(`webhook:${id}`)
+        await append(tx, actorOf(caller), {
+          ...entryOf('webhook.updated', before),
+          changes: {
+            ...shownChanges(before, after),
+            ...(hasNewSecret ? { secret: 'changed' } : {}),
+          },
+        })
+        return found(store.findWebhook(tx, id))
+      }),
+
+    delete: (caller, id) =>
+      db.inTenant(caller.tenant_id, async (tx) => {
+        const webhook = await found(store.lockWebhook(tx, id))
+        await store.deleteWebhook(tx, id)
+        await deps.sweep(tx, webhook)
+        tx.stale(`webhook:${id}`)
+        await append(tx, actorOf(caller), {
+          ...entryOf('webhook.deleted', webhook),
+          changes: shownChanges(webhook, null),
+        })
+      }),
+  }
+
+  function changed(before: Webhook, change: WebhookChange): Webhook {
+    const { url, events, is_active = before.is_active } = change
+    return {
+      ...before,
+      ...(url === undefined ? {} : { url: keptUrl(url, policy) }),
+      ...(events === undefined ? {} : { events: distinct(events) }),
+      is_active,
+      disabled_reason: is_active ? null : before.is_active ? 'admin' : before.disabled_reason,
+    }
+  }
+}
+
+const distinct = (events: readonly string[]) => [...new Set(events)]
+
+function entryOf(action: `webhook.${'registered' | 'updated' | 'deleted'}`, webhook: Webhook) {
+  return {
+    action,
+    tenant_id: webhook.tenant_id,
+    resource_type: 'webhook',
+    resource_id: webhook.id,
+  }
+}
+
+/** What changed, of the URL only what may be shown; nothing of the secret is ever here. */
+function shownChanges(before: Webhook | null, after: Webhook | null) {
+  const changes = changesBetween<Webhook>(before, after, FIELDS)
+  const shown = (side: Record<string, unknown> | null) =>
+    typeof side?.url === 'string' ? { ...side, url: shownUrl(side.url) } : side
+  return { before: shown(changes.before), after: shown(changes.after) }
+}
+
+export async function found(webhook: Promise<Webhook | undefined>): Promise<Webhook> {
+  const record = await webhook
+  if (!record) throw new Problem('not_found', { detail: 'There is no such webhook' })
+  return record
+}

@@ -1,0 +1,72 @@
+/** A webhook's secrets: sealed at rest, and changed so that receivers never miss a beat. */
+import { randomUUID } from 'node:crypto'
+import { type Clock, DAY } from '../../../lib/clock.ts'
+import type { KeyRing } from '../../../platform/crypto/index.ts'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import { keyOf } from '../sending/signature.ts'
+import * as store from './secrets.store.ts'
+
+/** How long a replaced secret signs along (decisions §5). */
+const SIGNS_ALONG = DAY
+/** Each more is one more signature in every message's header. */
+const MOST_OLD = 9
+
+/** Where a secret is sealed to: it opens in the place of no other. */
+export const secretPlace = (id: string): string => `webhook_secrets.secret:${id}`
+
+interface Owner {
+  id: number
+  tenant_id: number
+}
+
+export interface Secrets {
+  /**
+   * Makes `secret` the current one; the one before signs along for a day. Answers whether that
+   * changed anything. The caller holds the webhook's row, so that two do not at once.
+   */
+  replace(tx: TenantTx, webhook: Owner, secret: string): Promise<boolean>
+}
+
+export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock }): Secrets {
+  const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
+
+  async function isSame(
+    tx: TenantTx,
+    { tenant_id }: Owner,
+    { id, sealed_secret }: store.SealedSecret,
+    secret: string,
+  ): Promise<boolean> {
+    try {
+      const opened = await keyRing.open(tx, tenant_id, sealed_secret, secretPlace(id))
+      return String(keyOf(opened.toString())) === String(keyOf(secret))
+    } catch {
+      // One that cannot be opened signs nothing: replacing it is how it is mended.
+      return false
+    }
+  }
+
+  return {
+    async replace(tx, webhook, secret) {
+      const living = await store.livingSecrets(tx, webhook.id, iso())
+      const same = await Promise.all(living.map((known) => isSame(tx, webhook, known, secret)))
+      const [current] = living
+      if (current?.expires_at === null) {
+        if (same[0]) return false
+        await store.expireSecret(tx, current.id, iso(SIGNS_ALONG))
+      }
+      const old = living.filter((_, index) => !same[index])
+      // An old one that comes back is the current one again, and need not sign twice.
+      const spent = [...living.filter((_, index) => same[index]), ...old.slice(MOST_OLD)]
+      if (spent.length > 0)
+        await store.deleteSecrets(
+          tx,
+          spent.map(({ id }) => id),
+        )
+      const id = randomUUID()
+      const { tenant_id } = webhook
+      const sealed = await keyRing.seal(tx, tenant_id, Buffer.from(secret), secretPlace(id))
+      await store.insertSecret(tx, { id, tenant_id, webhook_id: webhook.id, sealed_secret: sealed })
+      return true
+    },
+  }
+}

@@ -1,0 +1,134 @@
+/** Background work of webhooks: throws away what is over, and what belongs to nobody any more. */
+import { type Clock, DAY } from '../../lib/clock.ts'
+import type { Scopes, TenantTx } from '../../platform/db/index.ts'
+import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
+import { canFail } from '../../platform/observe/can-fail.ts'
+import type { Logger } from '../../platform/observe/log.ts'
+import { makeDue } from './engine/lanes.store.ts'
+import { announceDue } from './engine/topics.ts'
+import * as store from './upkeep/upkeep.store.ts'
+
+interface Concerned {
+  id: number
+  tenant_id: number
+}
+
+interface Hastened extends Concerned {
+  /** Now, as the one who asked for it saw it, ISO 8601. */
+  at: string
+}
+
+const HASTEN = jobKind<Hastened>('hasten-webhook')
+const SWEEP = jobKind<Concerned>('sweep-webhook', { retries: 30, retryDelayMaxSeconds: 3600 })
+const UPKEEP = jobKind<Record<string, never>>('webhook-upkeep', {
+  retries: 2,
+  retryDelaySeconds: 60,
+  expireInSeconds: 3600,
+})
+const BATCH = 1000
+
+export interface UpkeepDeps {
+  db: Scopes
+  clock: Clock
+  jobs: Jobs
+  log: Logger
+  /** How long deliveries are kept (`WEBHOOK_RETENTION_DAYS`). */
+  keepDays: number
+}
+
+/** Batch after batch; at a stop the job is given back, for another process to go on with. */
+async function inBatches(signal: AbortSignal, batch: () => Promise<boolean>): Promise<void> {
+  while (await batch()) signal.throwIfAborted()
+}
+
+/** Answers how a deleted webhook is handed over to be swept. */
+export function sweepWebhooks({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
+  jobs.work(
+    SWEEP,
+    async ({ id, tenant_id }, { signal }) => {
+      await inBatches(signal, () =>
+        db.inTenant(tenant_id, (tx) => store.sweepWebhook(tx, id, BATCH)),
+      )
+    },
+    { atOnce: 3 },
+  )
+  return (tx: TenantTx, { id, tenant_id }: Concerned) => jobs.send(tx, SWEEP, { id, tenant_id })
+}
+
+/**
+ * Answers how a webhook's deliveries that wait for another try are made due at once, with all their
+ * tries again: its receiver is another one now, or answers again.
+ */
+export function hastenWebhooks({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
+  jobs.work(
+    HASTEN,
+    async ({ id, tenant_id, at }, { signal }) => {
+      await inBatches(signal, async () => {
+        const hastened = await db.inTenant(tenant_id, async (tx) => {
+          // The lane first, as everyone does who needs both.
+          await makeDue(tx, id, at)
+          announceDue(tx, [id])
+          return store.hastenDeliveries(tx, id, at, BATCH)
+        })
+        return hastened === BATCH
+      })
+    },
+    { atOnce: 3 },
+  )
+  return (tx: TenantTx, webhook: Hastened) => jobs.send(tx, HASTEN, webhook)
+}
+
+/** @param resume goes on with the replays that were given up */
+export function keepWebhooksTidy(deps: UpkeepDeps, resume: () => Promise<void>): void {
+  deps.jobs.schedule(UPKEEP, '41 2 * * *')
+  deps.jobs.work(UPKEEP, async (_data, { signal }) => {
+    await dropOldDays(deps, signal)
+    await deleteExpiredSecrets(deps, signal)
+    await resume()
+  })
+}
+
+/** Drops the days that are over, one at a time. Exported for its test. */
+export async function dropOldDays(
+  { db, clock, keepDays, log }: Omit<UpkeepDeps, 'jobs'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const firstKept = new Date(clock.now() - keepDays * DAY).toISOString().slice(0, 10)
+  const days = await db.acrossTenants((tx) => store.daysBefore(tx, firstKept), 'read')
+  for (const day of days) {
+    if (signal.aborted) return
+    // One that cannot be dropped now is still there the next night.
+    const dropped = db.acrossTenants((tx) => dropUnlessWaitedFor(tx, day))
+    await canFail(dropped, `dropping the deliveries of ${day}`, log)
+  }
+}
+
+async function dropUnlessWaitedFor(tx: TenantTx, day: string): Promise<void> {
+  // Looked at before anybody is kept waiting, and again when nobody can add to it any more.
+  if (await store.isWaitedFor(tx, day)) return
+  await store.lockDeliveries(tx)
+  if (!(await store.isWaitedFor(tx, day))) await store.dropDay(tx, day)
+}
+
+/** Exported for its test. */
+export async function deleteExpiredSecrets(
+  { db, clock }: Pick<UpkeepDeps, 'db' | 'clock'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const now = new Date(clock.now()).toISOString()
+  let deleted = BATCH
+  while (deleted === BATCH && !signal.aborted)
+    deleted = await db.acrossTenants((tx) => store.deleteExpiredSecrets(tx, now, BATCH))
+}
+
+/** Destroys some of what a deleted tenant's webhooks hold. Answers whether there may be more. */
+export async function purgeWebhooks(
+  tx: TenantTx,
+  tenantId: number,
+  limit: number,
+): Promise<boolean> {
+  const id = await store.findAnyWebhook(tx, tenantId)
+  if (id === undefined) return false
+  if (!(await store.sweepWebhook(tx, id, limit))) await store.deleteOfDeleted(tx, tenantId, id)
+  return true
+}

@@ -1,0 +1,157 @@
+/** `/api/webhooks*`: always those of the caller's own tenant. */
+import Type from 'typebox'
+import { admins } from '../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../platform/http/index.ts'
+import type { Deliveries } from './deliveries/deliveries.service.ts'
+import type { Trials } from './deliveries/trials.service.ts'
+import { CATALOGUE } from './events/catalogue.ts'
+import type { Registrations } from './registrations/registrations.service.ts'
+import type { Replays } from './replays/replays.service.ts'
+import {
+  Delivery,
+  DeliveryPage,
+  DeliveryPath,
+  DeliveryQuery,
+  EventDescription,
+  NewWebhook,
+  RegisteredWebhook,
+  Replay,
+  ReplayOrder,
+  TestResult,
+  Webhook,
+  WebhookChange,
+  WebhookPath,
+} from './webhooks.schema.ts'
+
+const tag = 'Webhooks'
+
+export interface WebhookServices {
+  registrations: Registrations
+  trials: Trials
+  deliveries: Deliveries
+  replays: Replays
+}
+
+export function webhookOperations(services: WebhookServices): AnyOperation[] {
+  return [...registering(services), ...delivering(services)]
+}
+
+function registering({ registrations, trials }: WebhookServices): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/webhooks',
+      id: 'listWebhooks',
+      summary: "The tenant's webhooks",
+      tag,
+      access: admins,
+      success: [200, Type.Array(Webhook)],
+      handle: ({ caller }) => registrations.list(caller),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/webhooks/events',
+      id: 'listWebhookEvents',
+      summary: 'The events that webhooks can subscribe to, with an example of each',
+      tag,
+      access: admins,
+      success: [200, Type.Array(EventDescription)],
+      handle: () => [...CATALOGUE],
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/webhooks/register',
+      id: 'registerWebhook',
+      summary: 'Registers a webhook; without a secret one is made, and answered this once',
+      tag,
+      access: admins,
+      body: NewWebhook,
+      faultsOf: registrations.faultsOf,
+      success: [201, RegisteredWebhook],
+      refusals: [409],
+      handle: ({ caller, body }) => registrations.register(caller, body),
+    }),
+    operation({
+      method: 'PUT',
+      path: '/api/webhooks/{webhook_id}',
+      id: 'updateWebhook',
+      summary:
+        'Changes a webhook; what is left out stays. A replaced secret signs along for 24 hours',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      body: WebhookChange,
+      faultsOf: registrations.faultsOf,
+      success: [200, Webhook],
+      refusals: [404],
+      handle: ({ caller, path, body }) => registrations.update(caller, path.webhook_id, body),
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/api/webhooks/{webhook_id}',
+      id: 'deleteWebhook',
+      summary: 'Deletes a webhook, with what still waits for it',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      success: [204, null],
+      refusals: [404],
+      handle: ({ caller, path }) => registrations.delete(caller, path.webhook_id),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/webhooks/{webhook_id}/test',
+      id: 'testWebhook',
+      summary: 'Sends `webhook.test` to a webhook now, and tells how its receiver answered',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      success: [200, TestResult],
+      refusals: [404],
+      handle: ({ caller, path }) => trials.test(caller, path.webhook_id),
+    }),
+  ]
+}
+
+function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/webhooks/{webhook_id}/deliveries',
+      id: 'listWebhookDeliveries',
+      summary: 'A page of the deliveries to a webhook with their attempts, the latest first',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      query: DeliveryQuery,
+      success: [200, DeliveryPage],
+      refusals: [404],
+      handle: ({ caller, path, query }) => deliveries.list(caller, path.webhook_id, query),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry',
+      id: 'retryWebhookDelivery',
+      summary: 'Has a delivery tried again now, whatever has become of it',
+      tag,
+      access: admins,
+      params: DeliveryPath,
+      success: [200, Delivery],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => deliveries.retry(caller, path.webhook_id, path.delivery_id),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/webhooks/{webhook_id}/replay',
+      id: 'replayWebhook',
+      summary: 'Has the events of a time delivered to a webhook again',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      body: ReplayOrder,
+      success: [202, Replay],
+      refusals: [404],
+      handle: ({ caller, path, body }) => replays.replay(caller, path.webhook_id, body),
+    }),
+  ]
+}

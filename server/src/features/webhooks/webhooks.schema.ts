@@ -1,0 +1,167 @@
+/** Webhooks and their deliveries on the wire. */
+import Type, { type Static } from 'typebox'
+import { pageOf, pageQuery } from '../../lib/page.ts'
+import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+import { SUBSCRIBABLE } from './events/subscription.ts'
+import { ATTEMPT_ERRORS } from './sending/attempt.ts'
+
+export const LONGEST_URL = 2048
+
+const WEBHOOK = {
+  id: Id,
+  tenant_id: Id,
+  url: Type.String(),
+  events: Type.Array(Type.String()),
+  is_active: Type.Boolean(),
+  created_at: Timestamp,
+  disabled_reason: Nullable(
+    OneOf(['admin', 'failing', 'gone'], {
+      description: 'why it is inactive: by an administrator, or as its receiver failed or is gone',
+    }),
+  ),
+  failing_since: Nullable(Timestamp),
+}
+
+export const Webhook = Type.Object(WEBHOOK, { $id: 'Webhook' })
+export type Webhook = Static<typeof Webhook>
+
+export const RegisteredWebhook = Type.Object(
+  {
+    ...WEBHOOK,
+    secret: Type.Optional(
+      Type.String({ description: 'where the service has made it; shown this once' }),
+    ),
+  },
+  { $id: 'RegisteredWebhook' },
+)
+export type RegisteredWebhook = Static<typeof RegisteredWebhook>
+
+const Url = Type.String({ format: 'uri', maxLength: LONGEST_URL })
+const Events = Type.Array(OneOf(SUBSCRIBABLE), {
+  minItems: 1,
+  maxItems: 100,
+  description: 'events, groups of them such as user.*, or * for all',
+})
+const Secret = Type.String({
+  minLength: 16,
+  maxLength: 512,
+  description: 'whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more',
+})
+
+export const NewWebhook = Type.Object({
+  url: Url,
+  events: Events,
+  secret: Type.Optional(Secret),
+})
+export type NewWebhook = Static<typeof NewWebhook>
+
+export const WebhookChange = Type.Object({
+  url: Type.Optional(Url),
+  events: Type.Optional(Events),
+  is_active: Type.Optional(Type.Boolean()),
+  secret: Type.Optional(Secret),
+})
+export type WebhookChange = Static<typeof WebhookChange>
+
+export const WebhookPath = Type.Object({ webhook_id: Id })
+
+export const EventDescription = Type.Object(
+  {
+    name: Type.String(),
+    description: Type.String(),
+    example: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'the whole body of a message',
+    }),
+  },
+  { $id: 'EventDescription' },
+)
+export type EventDescription = Static<typeof EventDescription>
+
+/** Why a message was not taken. What the service called off itself is sent again, and never shown. */
+export const SHOWN_ERRORS = ATTEMPT_ERRORS.filter((error) => error !== 'aborted')
+const ShownError = Nullable(
+  OneOf(SHOWN_ERRORS, { description: 'a code for programs; null when it was delivered' }),
+)
+const Detail = Nullable(Type.String({ description: 'the error as a sentence' }))
+
+export const TestResult = Type.Object(
+  {
+    delivered: Type.Boolean(),
+    status_code: Nullable(Type.Integer()),
+    duration_ms: Type.Integer(),
+    error: ShownError,
+    detail: Detail,
+    response_body: Nullable(Type.String({ description: 'its first 1 KiB' })),
+    message_id: Type.String(),
+  },
+  { $id: 'WebhookTestResult' },
+)
+export type TestResult = Static<typeof TestResult>
+
+const Attempt = Type.Object(
+  {
+    number: Type.Integer(),
+    started_at: Timestamp,
+    duration_ms: Type.Integer(),
+    status_code: Nullable(Type.Integer()),
+    error: ShownError,
+    detail: Detail,
+    address: Nullable(Type.String()),
+    response_body: Nullable(Type.String()),
+  },
+  { $id: 'WebhookAttempt' },
+)
+export type ShownAttempt = Static<typeof Attempt>
+
+const STATUSES = ['pending', 'held', 'delivered', 'failed'] as const
+
+export const Delivery = Type.Object(
+  {
+    id: Id,
+    webhook_id: Id,
+    message_id: Type.String(),
+    event: Type.String(),
+    status: OneOf(STATUSES, {
+      description: 'held: it waits until the webhook is active again; failed: it was given up',
+    }),
+    attempts_count: Type.Integer(),
+    attempts: Type.Array(Attempt),
+    next_attempt_at: Nullable(Timestamp),
+    created_at: Timestamp,
+    finished_at: Nullable(Timestamp),
+  },
+  { $id: 'WebhookDelivery' },
+)
+export type Delivery = Static<typeof Delivery>
+
+export const DeliveryPage = pageOf(Delivery)
+
+export const DeliveryQuery = Type.Object({
+  status: Type.Optional(OneOf(STATUSES)),
+  ...pageQuery(['id'], { sort_by: 'id', sort_order: 'desc' }),
+})
+export type DeliveryQuery = Static<typeof DeliveryQuery>
+
+export const DeliveryPath = Type.Object({ webhook_id: Id, delivery_id: Id })
+
+export const ReplayOrder = Type.Object({
+  since: Type.String({
+    format: 'date-or-time',
+    description: 'a date, which means its beginning in UTC, or a date and time; inclusive',
+  }),
+  until: Type.Optional(
+    Type.String({
+      format: 'date-or-time',
+      description: 'a date, which means its end in UTC, or a date and time; inclusive. Else now',
+    }),
+  ),
+})
+export type ReplayOrder = Static<typeof ReplayOrder>
+
+export const Replay = Type.Object(
+  { webhook_id: Id, since: Timestamp, until: Timestamp },
+  { $id: 'WebhookReplay' },
+)
+export type Replay = Static<typeof Replay>

@@ -1,0 +1,84 @@
+import type { Generated } from 'kysely'
+import type { ShownAttempt } from './webhooks.schema.ts'
+
+export interface WebhooksTable {
+  id: Generated<number>
+  tenant_id: number
+  url: string
+  events: string[]
+  is_active: Generated<boolean>
+  disabled_reason: 'admin' | 'failing' | 'gone' | null
+  created_at: Generated<string>
+}
+
+export interface WebhookSecretsTable {
+  id: string
+  tenant_id: number
+  webhook_id: number
+  sealed_secret: Buffer
+  /** Null for the current one. */
+  expires_at: string | null
+  created_at: Generated<string>
+}
+
+export interface WebhookLanesTable {
+  webhook_id: number
+  tenant_id: number
+  due_at: string | null
+  leased_by: string | null
+  leased_until: string | null
+  epoch: Generated<number>
+  failures: Generated<number>
+  failing_since: string | null
+  failed_at: string | null
+  slots: Generated<number>
+  paused_until: string | null
+}
+
+export interface WebhookDeliveriesTable {
+  tenant_id: number
+  webhook_id: number
+  entry_id: number
+  event_at: string
+  event: string
+  status: Generated<'pending' | 'delivered' | 'failed'>
+  attempts: Generated<number>
+  tries: Generated<number>
+  due_at: string | null
+  finished_at: string | null
+}
+
+export interface WebhookAttemptsTable {
+  tenant_id: number
+  webhook_id: number
+  entry_id: number
+  event_at: string
+  number: number
+  started_at: string
+  duration_ms: number
+  status_code: number | null
+  error: ShownAttempt['error']
+  detail: string | null
+  address: string | null
+  response_body: string | null
+}
+
+export interface WebhookReplaysTable {
+  id: string
+  tenant_id: number
+  webhook_id: number
+  until: string
+  event_at: string
+  entry_id: Generated<number>
+}
+
+declare module '../../platform/db/database.ts' {
+  interface Database {
+    webhooks: WebhooksTable
+    webhook_secrets: WebhookSecretsTable
+    webhook_lanes: WebhookLanesTable
+    webhook_deliveries: WebhookDeliveriesTable
+    webhook_attempts: WebhookAttemptsTable
+    webhook_replays: WebhookReplaysTable
+  }
+}

@@ -1,0 +1,51 @@
+/** Writes the words of a mail down twice: as plain text and as HTML. */
+
+/** A mail's content; the address is added where it is sent. */
+export interface MailText {
+  subject: string
+  text: string
+  html: string
+}
+
+export interface MailParts {
+  subject: string
+  greeting: string
+  /** A paragraph each. */
+  lines: string[]
+  /** The link with the word on its button, where there is one. */
+  link?: { label: string; url: string }
+  closing: string
+}
+
+export function composeText({ subject, greeting, lines, link, closing }: MailParts): MailText {
+  const linked = link ? [`${link.label}:`, link.url, ''] : []
+  const text = [greeting, '', ...lines, '', ...linked, closing, ''].join('\n')
+  const paragraphs = [greeting, ...lines].map((line) => `<p>${escapeHtml(line)}</p>`)
+  if (link)
+    paragraphs.push(
+      `<p><a href="${escapeHtml(link.url)}" style="display: inline-block; padding: 0.6rem 1rem; background: #0b5cad; color: #ffffff; text-decoration: none; border-radius: 4px">${escapeHtml(link.label)}</a></p>`,
+      `<p style="font-size: 0.9rem">Or open this address:<br>${escapeHtml(link.url)}</p>`,
+    )
+  const html = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>
+<body style="font-family: sans-serif; line-height: 1.5; color: #1b1b1b; max-width: 36rem; margin: 2rem auto; padding: 0 1rem">
+${paragraphs.join('\n')}
+<p style="font-size: 0.9rem; color: #555555">${escapeHtml(closing)}</p>
+</body>
+</html>
+`
+  return { subject, text, html }
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
+}

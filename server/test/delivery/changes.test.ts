@@ -1,0 +1,185 @@
+/** What changes about a webhook holds for its next message, whoever sends for it at the time. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { announceDue } from '../../src/features/webhooks/engine/topics.ts'
+import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
+import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
+import { DAY } from '../../src/lib/clock.ts'
+import type { KeyRing } from '../../src/platform/crypto/index.ts'
+import { gate } from '../sessions/scopes.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { startNode } from './node.ts'
+import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
+
+/** A lane that is claimed stays with its process for the whole test. */
+const HELD = { lingerMs: 3_600_000 }
+
+let scene: Scene
+let tenant: number
+let before: Receiver
+let after: Receiver
+
+beforeEach(async () => {
+  scene = await openScene()
+  tenant = await scene.tenant()
+  before = await openReceiver({ clock: scene.clock })
+  after = await openReceiver({ clock: scene.clock })
+})
+
+const messagesAt = ({ received }: Receiver) => received.map(({ id }) => id)
+
+const arrivedAt = (receiver: Receiver, count = 1) =>
+  until(`${count} have arrived`, () => receiver.received.length >= count || undefined)
+
+/** As the API does when the address changes, or the webhook is activated. */
+const freshly = ({ id }: TestWebhook) =>
+  scene.db.inTenant(tenant, async (tx) => {
+    await startAfresh(tx, id, new Date(scene.clock.now()).toISOString())
+    announceDue(tx, [id])
+  })
+
+describe('a new address', () => {
+  test('is used for the next event, and the old one never again', async () => {
+    const webhook = await scene.webhook(tenant, before.url)
+    await startNode(scene, { pace: HELD })
+    const first = await scene.event(tenant)
+    await scene.untilSettled(webhook)
+    await scene.change(webhook, { url: after.url })
+    const second = await scene.event(tenant)
+    await arrivedAt(after)
+    expect([messagesAt(before), messagesAt(after)]).toEqual([[first.message], [second.message]])
+  })
+
+  test('is used even when it comes while a process is just taking the webhook over', async () => {
+    const webhook = await scene.webhook(tenant, before.url)
+    const { pass, open } = gate()
+    let isTaken = false
+    // Between reading the address and opening the secret.
+    const keyRing = (ring: KeyRing): KeyRing => ({
+      ...ring,
+      async open(...place) {
+        isTaken = true
+        await pass
+        return ring.open(...place)
+      },
+    })
+    const node = await startNode(scene, { pace: HELD, keyRing })
+    const heard: (string | null)[] = []
+    node.changes.subscribe((topic) => heard.push(topic))
+    const { message } = await scene.event(tenant)
+    await until('it is being taken over', () => isTaken || undefined)
+    await scene.change(webhook, { url: after.url })
+    await until('it is heard', () => heard.includes(`webhook:${webhook.id}`) || undefined)
+    open()
+    await arrivedAt(after)
+    expect([messagesAt(before), messagesAt(after)]).toEqual([[], [message]])
+  })
+
+  test('is used by a process that could not hear of it for a while', async () => {
+    const webhook = await scene.webhook(tenant, before.url)
+    const proxy = await proxyTo(scene.database)
+    const node = await startNode(scene, { pace: HELD, address: { url: proxy.url } })
+    await scene.event(tenant)
+    await scene.untilSettled(webhook)
+    await proxy.refuse()
+    await until('it hears nothing', () => !node.changes.trusted() || undefined)
+    await scene.change(webhook, { url: after.url })
+    const { message } = await scene.event(tenant)
+    await proxy.open()
+    await arrivedAt(after)
+    expect(messagesAt(after)).toEqual([message])
+    expect(before.received).toHaveLength(1)
+  })
+
+  test('is used at once while the old one keeps a message waiting', async () => {
+    before.answerWith(() => 'stall')
+    const webhook = await scene.webhook(tenant, before.url)
+    await startNode(scene, { pace: HELD })
+    const { message } = await scene.event(tenant)
+    await arrivedAt(before)
+    await scene.change(webhook, { url: after.url })
+    await freshly(webhook)
+    await arrivedAt(after)
+    expect(messagesAt(after)).toEqual([message])
+    expect(before.open()).toBe(1)
+  })
+
+  test('is not given up because of what the old one answers', async () => {
+    const { pass, open } = gate()
+    before.answerWith(async () => {
+      await pass
+      return { status: 410 }
+    })
+    const webhook = await scene.webhook(tenant, before.url)
+    await startNode(scene, { pace: HELD })
+    await scene.event(tenant)
+    await arrivedAt(before)
+    await scene.change(webhook, { url: after.url })
+    await freshly(webhook)
+    await arrivedAt(after)
+    open()
+    await until('the old one has answered', async () =>
+      (await scene.attempts(webhook)).find(({ status_code }) => status_code === 410),
+    )
+    await scene.event(tenant)
+    await arrivedAt(after, 2)
+    expect(await scene.database.sql('select is_active, disabled_reason from webhooks')).toEqual([
+      { is_active: true, disabled_reason: null },
+    ])
+  })
+})
+
+test('a new secret signs the next message, and the old one along with it', async () => {
+  const webhook = await scene.webhook(tenant, before.url)
+  await startNode(scene, { pace: HELD })
+  await scene.event(tenant)
+  await arrivedAt(before)
+  const secret = newSecret()
+  await scene.db.inTenant(tenant, async (tx) => {
+    await openSecrets(scene).replace(tx, webhook, secret)
+    tx.stale(`webhook:${webhook.id}`)
+  })
+  await scene.event(tenant)
+  await arrivedAt(before, 2)
+  expect(before.verifyWith(SECRET)).toHaveLength(2)
+  expect(before.verifyWith(secret, before.received.slice(1))).toHaveLength(1)
+})
+
+describe('a webhook that is not active', () => {
+  const INACTIVE = { is_active: false, disabled_reason: 'admin' }
+
+  test('is sent nothing, and all that has happened once it is active again', async () => {
+    const webhook = await scene.webhook(tenant, before.url)
+    await scene.webhook(tenant, after.url)
+    await startNode(scene, { pace: HELD })
+    await scene.event(tenant)
+    await arrivedAt(before)
+    await scene.change(webhook, INACTIVE)
+    const events = [await scene.event(tenant), await scene.event(tenant)]
+    // The other one has them: so would this one.
+    await arrivedAt(after, 3)
+    expect(before.received).toHaveLength(1)
+    await scene.change(webhook, { is_active: true, disabled_reason: null })
+    await freshly(webhook)
+    await arrivedAt(before, 3)
+    expect(messagesAt(before).slice(1).sort()).toEqual(events.map(({ message }) => message).sort())
+  })
+
+  test('keeps what happens through any number of heartbeats', async () => {
+    const webhook = await scene.webhook(tenant, before.url)
+    await scene.change(webhook, INACTIVE)
+    await startNode(scene, { pace: { heartbeatMs: 20 } })
+    await scene.event(tenant)
+    await until('it is off the list', async () => {
+      const { due_at } = await scene.lane(webhook)
+      return ((await scene.deliveries(webhook)).length === 1 && due_at === null) || undefined
+    })
+    scene.clock.move(DAY)
+    await scene.change(webhook, { is_active: true, disabled_reason: null })
+    await freshly(webhook)
+    await scene.untilSettled(webhook)
+    expect(before.received).toHaveLength(1)
+  })
+})

@@ -1,0 +1,178 @@
+/** A webhook whose receiver is gone or has failed for days is deactivated, and its admins are told. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { disabler } from '../../src/features/webhooks/engine/disable.ts'
+import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { announceDue } from '../../src/features/webhooks/engine/topics.ts'
+import { DAY } from '../../src/lib/clock.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver } from '../support/receiver.ts'
+import { startNode } from './node.ts'
+import { openScene, type Scene, type TestWebhook } from './scene.ts'
+
+let scene: Scene
+let tenant: number
+
+beforeEach(async () => {
+  scene = await openScene()
+  tenant = await scene.tenant()
+  await scene.admin(tenant, 'first@clinic.test')
+  await scene.admin(tenant, 'second@clinic.test')
+  await scene.admin(tenant, 'blocked@clinic.test', { is_active: false })
+  await scene.admin(tenant, 'doctor@clinic.test', { role: 'doctor' })
+  await scene.admin(await scene.tenant(), 'stranger@clinic.test')
+})
+
+async function rowOf({ id }: TestWebhook) {
+  const [row] = await scene.database.sql('select * from webhooks where id = $1', [id])
+  return row
+}
+
+const untilInactive = (webhook: TestWebhook) =>
+  until('it is inactive', async () => (await rowOf(webhook))?.is_active === false || undefined)
+
+const journaled = () =>
+  scene.database.sql<{ changes: { failing_since: string } }>(
+    `select tenant_id, user_id, resource_type, resource_id, changes from journal
+     where action = 'webhook.disabled'`,
+  )
+
+describe('a webhook whose receiver answers 410', () => {
+  test('is deactivated as gone: once, by however many processes', async () => {
+    const receiver = await openReceiver({ answer: () => ({ status: 410 }) })
+    const webhook = await scene.webhook(tenant, `${receiver.url}/token-in-path?key=secret`)
+    const nodes = [await startNode(scene), await startNode(scene)]
+    await Promise.all(Array.from({ length: 8 }, () => scene.event(tenant)))
+    await untilInactive(webhook)
+    await until('all is written down', async () => {
+      const { leased_by } = await scene.lane(webhook)
+      return leased_by === null || undefined
+    })
+    expect(await rowOf(webhook)).toMatchObject({ disabled_reason: 'gone' })
+    const url = `${new URL(receiver.url).origin}/…`
+    expect(await journaled()).toEqual([
+      {
+        tenant_id: tenant,
+        user_id: null,
+        resource_type: 'webhook',
+        resource_id: String(webhook.id),
+        changes: { url, reason: 'gone', failing_since: expect.any(String) },
+      },
+    ])
+    const mails = nodes.flatMap((node) => node.mails)
+    expect(mails.map(({ to }) => to).sort()).toEqual(['first@clinic.test', 'second@clinic.test'])
+    for (const { text, html } of mails) {
+      expect(text).toContain(`webhook ${webhook.id}, which sends to ${url}, was deactivated`)
+      expect(text).toContain('gone for good (410)')
+      expect(text + html).not.toMatch(/token-in-path|key=secret/)
+    }
+  })
+
+  test('is sent nothing more, and keeps what happens for the day when it is active again', async () => {
+    const receiver = await openReceiver({ answer: () => ({ status: 410 }) })
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await startNode(scene)
+    const first = await scene.event(tenant)
+    await untilInactive(webhook)
+    const sent = receiver.received.length
+    // Another receiver has the second event, so this one would have it as well.
+    const other = await openReceiver()
+    await scene.webhook(tenant, other.url)
+    const second = await scene.event(tenant)
+    await until('it has arrived', () => other.received.length > 0 || undefined)
+    expect(receiver.received).toHaveLength(sent)
+    expect((await scene.deliveries(webhook)).map(({ status }) => status)).toEqual([
+      'pending',
+      'pending',
+    ])
+    receiver.answerWith(() => ({ status: 200 }))
+    scene.clock.move(DAY)
+    await scene.change(webhook, { is_active: true, disabled_reason: null })
+    await scene.db.inTenant(tenant, async (tx) => {
+      await startAfresh(tx, webhook.id, new Date(scene.clock.now()).toISOString())
+      announceDue(tx, [webhook.id])
+    })
+    await scene.untilSettled(webhook, 2)
+    const ids = receiver.received.slice(sent).map(({ id }) => id)
+    expect(ids.sort()).toEqual([first.message, second.message].sort())
+  })
+})
+
+describe('a webhook whose receiver has failed for five days', () => {
+  test('is deactivated as failing, with the day since when', async () => {
+    const receiver = await openReceiver({ answer: () => ({ status: 500 }) })
+    const webhook = await scene.webhook(tenant, receiver.url)
+    const node = await startNode(scene)
+    await scene.event(tenant)
+    const since = await until('it fails', async () => {
+      const { failing_since } = await scene.lane(webhook)
+      return failing_since ?? undefined
+    })
+    for (let day = 1; day <= 5; day += 1) {
+      expect(await rowOf(webhook)).toMatchObject({ is_active: true })
+      const before = receiver.received.length
+      scene.clock.move(DAY)
+      await until('it is tried again', () => receiver.received.length > before || undefined)
+      await until('it is written down', async () => {
+        const tried = await scene.attempts(webhook)
+        return tried.length === receiver.received.length || undefined
+      })
+    }
+    await untilInactive(webhook)
+    expect(await rowOf(webhook)).toMatchObject({ disabled_reason: 'failing' })
+    expect(await journaled()).toMatchObject([
+      { changes: { reason: 'failing', failing_since: since } },
+    ])
+    await until('the mails are there', () => node.mails.length === 2 || undefined)
+    const minute = since.slice(0, 16).replace('T', ' ')
+    expect(node.mails[0]?.text).toContain(`every message to it has failed since ${minute} UTC`)
+  })
+
+  test('stays active when it has done well meanwhile', async () => {
+    const answers = [500, 200, 500]
+    const receiver = await openReceiver({
+      answer: (_, index) => ({ status: answers[index] ?? 200 }),
+    })
+    const webhook = await scene.webhook(tenant, receiver.url)
+    const node = await startNode(scene)
+    await scene.event(tenant)
+    await until('it is refused', async () => (await scene.attempts(webhook))[0])
+    scene.clock.move(3 * DAY)
+    await scene.untilSettled(webhook)
+    scene.clock.move(3 * DAY)
+    await scene.event(tenant)
+    await until('it is refused again', () => receiver.received.length === 3 || undefined)
+    scene.clock.move(DAY)
+    await scene.untilSettled(webhook, 2)
+    expect(await rowOf(webhook)).toMatchObject({ is_active: true })
+    expect(node.mails).toEqual([])
+  })
+})
+
+test('a webhook of the platform’s own tenant is deactivated with word to the superadmins', async () => {
+  const platform = await scene.tenant()
+  await scene.admin(platform, 'root@platform.test', { role: 'superadmin' })
+  const receiver = await openReceiver({ answer: () => ({ status: 410 }) })
+  await scene.webhook(platform, receiver.url)
+  const node = await startNode(scene)
+  await scene.event(platform)
+  await until('the mail is there', () => node.mails[0])
+  expect(node.mails.map(({ to }) => to)).toEqual(['root@platform.test'])
+})
+
+test('of many who deactivate a webhook at once, one does, and an admin’s own decision stands', async () => {
+  const webhook = await scene.webhook(tenant, 'https://receiver.test/')
+  const mails: string[] = []
+  const mailer = {
+    isConfigured: true,
+    send: async (_: unknown, { to }: { to: string }) => void mails.push(to),
+  }
+  const disable = disabler({ db: scene.db, mailer, keepDays: 30 })
+  const since = new Date(scene.clock.now()).toISOString()
+  await Promise.all(Array.from({ length: 10 }, () => disable(webhook, 'failing', since)))
+  expect(mails).toHaveLength(2)
+  expect(await journaled()).toHaveLength(1)
+  await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
+  await disable(webhook, 'gone', since)
+  expect(await rowOf(webhook)).toMatchObject({ disabled_reason: 'admin' })
+  expect(mails).toHaveLength(2)
+})

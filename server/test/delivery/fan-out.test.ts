@@ -1,0 +1,199 @@
+/** Which events become deliveries of which webhooks: each once, and none of another's. */
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { followEvents } from '../../src/features/webhooks/engine/fan-out.ts'
+import { watchChanges } from '../../src/platform/db/index.ts'
+import { append, SYSTEM } from '../../src/platform/journal/index.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openScene, type Scene, type TestWebhook } from './scene.ts'
+
+const URL = 'https://receiver.test/'
+
+let scene: Scene
+
+beforeEach(async () => {
+  scene = await openScene()
+})
+
+/** Starts to read the journal; nothing is sent. */
+function startReading(): void {
+  const changes = watchChanges(scene.database.address, silentLog)
+  const { db, clock } = scene
+  const reader = followEvents({ db, changes, clock, log: silentLog, pollMs: 50 })
+  onTestFinished(async () => {
+    await reader.stop()
+    await changes.stop()
+  })
+}
+
+/** Waits until all that has happened so far is read. */
+async function untilRead(): Promise<void> {
+  const { sql } = scene.database
+  await until('the journal is read', async () => {
+    const [row] = await sql<{ is_read: boolean }>(
+      `select not exists (select from journal j, journal_readers r
+         where r.reader = 'webhooks' and (j.xid, j.id) > (r.xid, r.id)) as is_read`,
+    )
+    return row?.is_read || undefined
+  })
+}
+
+const wanted = async (webhook: TestWebhook) =>
+  (await scene.deliveries(webhook)).map(({ event }) => event)
+
+describe('a webhook is sent', () => {
+  test('the events that it has subscribed to: by name, by group, or all', async () => {
+    const tenant = await scene.tenant()
+    const subscribed = (events: string[]) => scene.webhook(tenant, URL, { events })
+    const named = await subscribed(['user.blocked', 'tenant.updated'])
+    const grouped = await subscribed(['user.*'])
+    const all = await subscribed(['*'])
+    const several = await subscribed(['*', 'user.*', 'user.blocked'])
+    const other = await subscribed(['backup.*', 'user.updated'])
+    startReading()
+    const actions = [
+      'user.blocked',
+      'user.created',
+      'tenant.updated',
+      'department.deleted',
+    ] as const
+    for (const action of actions) await scene.event(tenant, action)
+    await untilRead()
+    expect(await wanted(named)).toEqual(['user.blocked', 'tenant.updated'])
+    expect(await wanted(grouped)).toEqual(['user.blocked', 'user.created'])
+    expect(await wanted(all)).toEqual(actions)
+    expect(await wanted(several)).toEqual(actions)
+    expect(await wanted(other)).toEqual([])
+  })
+
+  test('nothing of another tenant, and nothing of none', async () => {
+    const [ours, theirs] = [await scene.tenant(), await scene.tenant()]
+    const webhooks = [await scene.webhook(ours, URL), await scene.webhook(theirs, URL)] as const
+    startReading()
+    const event = await scene.event(theirs)
+    const entry = { action: 'auth.login_failed', tenant_id: null, resource_type: 'user' } as const
+    await scene.db.acrossTenants((tx) => append(tx, SYSTEM, entry))
+    await untilRead()
+    expect(await wanted(webhooks[0])).toEqual([])
+    expect(await scene.deliveries(webhooks[1])).toMatchObject([
+      { tenant_id: theirs, entry_id: event.id, status: 'pending', attempts: 0, tries: 0 },
+    ])
+  })
+
+  test('nothing that is no event: tests of webhooks and what is the service’s own business', async () => {
+    const tenant = await scene.tenant()
+    const webhook = await scene.webhook(tenant, URL, { events: ['*', 'webhook.test', 'access.*'] })
+    startReading()
+    for (const action of ['webhook.test', 'access.refused', 'webhook.updated'] as const)
+      await scene.event(tenant, action)
+    await scene.event(tenant, 'user.created')
+    await untilRead()
+    expect(await wanted(webhook)).toEqual(['user.created'])
+  })
+
+  test('nothing from before its registration', async () => {
+    const tenant = await scene.tenant()
+    await scene.event(tenant, 'user.created')
+    // Times are kept to the millisecond, and these two must differ.
+    await scene.database.sql('select pg_sleep(0.003)')
+    const webhook = await scene.webhook(tenant, URL)
+    await scene.event(tenant, 'user.updated')
+    startReading()
+    await untilRead()
+    expect(await wanted(webhook)).toEqual(['user.updated'])
+  })
+
+  test('later what happens while it is inactive', async () => {
+    const tenant = await scene.tenant()
+    const webhook = await scene.webhook(tenant, URL)
+    await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
+    startReading()
+    await scene.event(tenant, 'user.created')
+    await untilRead()
+    expect(await wanted(webhook)).toEqual(['user.created'])
+  })
+})
+
+describe('an event becomes one delivery of a webhook', () => {
+  test('however often it is read', async () => {
+    const tenant = await scene.tenant()
+    const webhook = await scene.webhook(tenant, URL)
+    for (let count = 0; count < 5; count += 1) await scene.event(tenant)
+    startReading()
+    await untilRead()
+    const before = await scene.deliveries(webhook)
+    const { sql } = scene.database
+    await sql(
+      `update webhook_deliveries set status = 'delivered', due_at = null where entry_id = $1`,
+      [before[0]?.entry_id],
+    )
+    await sql(`update journal_readers set xid = '0', id = 0 where reader = 'webhooks'`)
+    await untilRead()
+    const after = await scene.deliveries(webhook)
+    expect(after.map(({ entry_id }) => entry_id)).toEqual(before.map(({ entry_id }) => entry_id))
+    expect(after.map(({ status }) => status)).toEqual(['delivered', ...Array(4).fill('pending')])
+  })
+
+  test('however many processes read', async () => {
+    const tenant = await scene.tenant()
+    const webhooks = await Promise.all([1, 2, 3].map(() => scene.webhook(tenant, URL)))
+    for (let count = 0; count < 3; count += 1) startReading()
+    const events = await Promise.all(Array.from({ length: 60 }, () => scene.event(tenant)))
+    await untilRead()
+    const ids = events.map(({ id }) => id).sort((one, other) => one - other)
+    for (const webhook of webhooks) {
+      const rows = await scene.deliveries(webhook)
+      expect(rows.map(({ entry_id }) => entry_id).sort((one, other) => one - other)).toEqual(ids)
+    }
+  })
+})
+
+test('an event of a day that has no partition gets one', async () => {
+  const { sql } = scene.database
+  await sql(`create table journal_2020_01 partition of journal
+    for values from ('2020-01-01T00:00Z') to ('2020-02-01T00:00Z')`)
+  const tenant = await scene.tenant()
+  const webhook = await scene.webhook(tenant, URL)
+  await sql(`update webhooks set created_at = '2020-01-01'`)
+  // The last moment of one day and the first of another, in one batch.
+  for (const at of ['2020-01-15T23:59:59.999Z', '2020-01-17T00:00:00.000Z'])
+    await sql(
+      `insert into journal (tenant_id, action, resource_type, created_at)
+       values ($1, 'user.created', 'user', $2)`,
+      [tenant, at],
+    )
+  startReading()
+  await untilRead()
+  expect((await scene.deliveries(webhook)).map(({ event_at }) => event_at)).toEqual([
+    '2020-01-15T23:59:59.999Z',
+    '2020-01-17T00:00:00.000Z',
+  ])
+  const tables = await sql<{ name: string; is_forced: boolean }>(
+    `select relname as name, relrowsecurity and relforcerowsecurity as is_forced from pg_class
+     where relname ~ '^webhook_[a-z]+_2020_01_..$' order by 1`,
+  )
+  expect(tables).toEqual(
+    ['attempts_2020_01_15', 'attempts_2020_01_16', 'attempts_2020_01_17']
+      .flatMap((name) => [name, name.replace('attempts', 'deliveries')])
+      .sort()
+      .map((name) => ({ name: `webhook_${name}`, is_forced: true })),
+  )
+})
+
+test('a delivery makes the lane of its webhook due, and that of no other', async () => {
+  const tenant = await scene.tenant()
+  const [one, other] = [
+    await scene.webhook(tenant, URL, { events: ['user.*'] }),
+    await scene.webhook(tenant, URL, { events: ['tenant.*'] }),
+  ]
+  startReading()
+  await scene.event(tenant, 'user.created')
+  await untilRead()
+  const due = (await scene.lane(one)).due_at
+  expect(due).not.toBeNull()
+  expect((await scene.lane(other)).due_at).toBeNull()
+  // What is due already is not put off by a later event.
+  await scene.event(tenant, 'user.updated')
+  await untilRead()
+  expect((await scene.lane(one)).due_at).toBe(due)
+})

@@ -1,0 +1,177 @@
+/** Faults of our own: one webhook's stay its own, and the log says what happened, but no secret. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { gate } from '../sessions/scopes.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { startNode } from './node.ts'
+import { openScene, type Scene, SECRET } from './scene.ts'
+
+let scene: Scene
+let tenant: number
+let receiver: Receiver
+
+beforeEach(async () => {
+  scene = await openScene()
+  tenant = await scene.tenant()
+  receiver = await openReceiver({ clock: scene.clock })
+})
+
+const isIdle = (line: { due_at: string | null; leased_by: string | null }) =>
+  line.due_at === null && line.leased_by === null
+
+describe('a webhook whose secret cannot be opened', () => {
+  test('is sent nothing, is tried again later, and keeps none of the others from theirs', async () => {
+    const broken = await scene.webhook(tenant, receiver.url)
+    const whole = await scene.webhook(tenant, `${receiver.url}/whole`)
+    const { sql } = scene.database
+    const [kept] = await sql('select * from webhook_secrets where webhook_id = $1', [broken.id])
+    const spoil = 'update webhook_secrets set sealed_secret = $2 where webhook_id = $1'
+    await sql(spoil, [broken.id, Buffer.alloc(60)])
+    const node = await startNode(scene)
+    await scene.event(tenant)
+    await scene.untilSettled(whole)
+    const line = await until('the log says so', () =>
+      node.logged.find(([, , text]) => text.includes('its secret cannot be opened')),
+    )
+    expect(line).toMatchObject(['error', { webhook_id: broken.id }, expect.any(String)])
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/whole'])
+    await until('it is let alone', async () => (await scene.lane(broken)).paused_until)
+    expect((await scene.lane(broken)).failing_since).toBeNull()
+    await sql(spoil, [broken.id, kept?.sealed_secret])
+    scene.clock.move(6 * MINUTE)
+    await scene.untilSettled(broken)
+    expect(receiver.received).toHaveLength(2)
+  })
+
+  test('is never sent anything without a signature, also where it has no secret at all', async () => {
+    const bare = await scene.webhook(tenant, receiver.url, { secrets: [] })
+    const node = await startNode(scene)
+    await scene.event(tenant)
+    await until('the log says so', () =>
+      node.logged.find(([, , text]) => text.includes('its secret cannot be opened')),
+    )
+    expect(await scene.attempts(bare)).toEqual([])
+    expect(receiver.received).toEqual([])
+  })
+})
+
+test('a delivery whose event is no longer in the journal is given up, and the others go on', async () => {
+  const webhook = await scene.webhook(tenant, receiver.url)
+  const { id, tenant_id } = webhook
+  const now = new Date(scene.clock.now()).toISOString()
+  await scene.database.sql(
+    `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
+     select $1, $2, g, $3, 'user.created', $3 from generate_series(1000001, 1000030) g`,
+    [tenant_id, id, now],
+  )
+  await scene.db.inTenant(tenant_id, (tx) => startAfresh(tx, id, now))
+  const node = await startNode(scene)
+  const { message } = await scene.event(tenant)
+  await scene.untilSettled(webhook, 31)
+  expect(receiver.received.map((request) => request.id)).toEqual([message])
+  const rows = await scene.deliveries(webhook)
+  expect(rows.filter(({ status }) => status === 'failed')).toHaveLength(30)
+  expect(node.logText()).toContain('their events are gone')
+  await until('the lane is idle', async () => isIdle(await scene.lane(webhook)) || undefined)
+})
+
+test('an error in making or sending a message stops that webhook alone, and for a while', async () => {
+  const webhook = await scene.webhook(tenant, 'http://127.0.0.1:9/broken')
+  const whole = await scene.webhook(tenant, receiver.url)
+  let calls = 0
+  const node = await startNode(scene, {
+    async send({ url }) {
+      if (url.endsWith('/broken') && calls++ === 0) throw new TypeError('a fault of ours')
+      const started_at = new Date(scene.clock.now()).toISOString()
+      const none = { error: null, detail: null, address: null, response_body: null }
+      return { ...none, started_at, duration_ms: 1, status_code: 200, retry_after: null }
+    },
+  })
+  await scene.event(tenant)
+  await scene.untilSettled(whole)
+  await until('the log says so', () => node.logText().includes('a fault of ours') || undefined)
+  expect((await scene.deliveries(webhook)).map(({ attempts }) => attempts)).toEqual([0])
+  await until('it is let alone', async () => (await scene.lane(webhook)).paused_until)
+  scene.clock.move(6 * MINUTE)
+  await scene.untilSettled(webhook)
+})
+
+test('a try that cannot be written down stops its webhook alone, and for a while', async () => {
+  const webhook = await scene.webhook(tenant, 'http://127.0.0.1:9/poison')
+  const whole = await scene.webhook(tenant, receiver.url)
+  let body = 'a\0b'
+  const node = await startNode(scene, {
+    async send({ url }) {
+      const started_at = new Date(scene.clock.now()).toISOString()
+      const sent = { started_at, duration_ms: 1, status_code: 200, retry_after: null }
+      const response_body = url.endsWith('/poison') ? body : ''
+      return { ...sent, error: null, detail: null, address: null, response_body }
+    },
+  })
+  for (let count = 0; count < 10; count += 1) await scene.event(tenant)
+  await scene.untilSettled(whole, 10)
+  await until('it is let alone', async () => (await scene.lane(webhook)).paused_until)
+  expect(node.logText()).toContain('what it was sent could not be written down')
+  body = ''
+  scene.clock.move(6 * MINUTE)
+  await scene.untilSettled(webhook, 10)
+})
+
+test('a webhook that is deleted while a message is under way leaves no attempt behind', async () => {
+  const { pass, open } = gate()
+  const gone = await openReceiver({ answer: () => pass.then(() => ({ status: 200 })) })
+  const webhook = await scene.webhook(tenant, gone.url)
+  const other = await scene.webhook(tenant, receiver.url)
+  const node = await startNode(scene)
+  await scene.event(tenant)
+  await until('it is under way', () => gone.open() === 1 || undefined)
+  await scene.db.inTenant(tenant, async (tx) => {
+    await tx.db.deleteFrom('webhooks').where('id', '=', webhook.id).execute()
+    tx.stale(`webhook:${webhook.id}`)
+  })
+  open()
+  await until('it has been answered', () =>
+    node.logged.find(([, fields]) => fields.webhook_id === webhook.id),
+  )
+  // Written down after it.
+  await scene.event(tenant)
+  await scene.untilSettled(other, 2)
+  expect(await scene.attempts(webhook)).toEqual([])
+  expect(node.logged.filter(([level]) => level === 'error')).toEqual([])
+})
+
+test('the log holds no address beyond the host, no secret, no signature and nothing of a body', async () => {
+  const path = '/hidden-path'
+  const plain = 'hidden secret of sixteen and more'
+  receiver.answerWith((request, index) => {
+    if (request.path.includes('410')) return { status: 410, body: 'hidden answer' }
+    return index % 3 === 0
+      ? 'reset'
+      : { status: index % 3 === 1 ? 500 : 200, body: 'hidden answer' }
+  })
+  const urls = [`${receiver.url}${path}?key=hidden-key`, `${receiver.url}${path}/410`]
+  urls.push(`http://127.0.0.1:9${path}`, `http://10.0.0.1${path}`)
+  const webhooks = []
+  for (const url of urls)
+    webhooks.push(await scene.webhook(tenant, url, { secrets: [plain, SECRET] }))
+  const node = await startNode(scene)
+  for (let count = 0; count < 5; count += 1)
+    await scene.event(tenant, 'department.updated', { after: { name: 'hidden change' } })
+  for (const webhook of webhooks)
+    await until('all are tried', async () => (await scene.attempts(webhook))[0])
+  await until(
+    'one is gone',
+    async () => (await scene.database.sql('select from webhooks where not is_active'))[0],
+  )
+  await node.stop()
+  const text = node.logText()
+  expect(text).toContain('webhook attempt')
+  expect(text).toContain('"status_code":500')
+  expect(text).not.toMatch(/hidden/)
+  expect(text).not.toContain(SECRET.slice('whsec_'.length))
+  for (const { headers } of receiver.received)
+    for (const signature of headers['webhook-signature']?.split(' ') ?? [])
+      expect(text).not.toContain(signature.slice('v1,'.length))
+})

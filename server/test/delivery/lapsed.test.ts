@@ -1,0 +1,35 @@
+/** A process that has lost its leases for a while and takes its lanes over from itself. */
+import { expect, test } from 'vitest'
+import { gate } from '../sessions/scopes.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver } from '../support/receiver.ts'
+import { startNode } from './node.ts'
+import { openScene } from './scene.ts'
+
+test('what is under way when a lease runs out is not sent again by the same process', async () => {
+  const scene = await openScene()
+  const { pass, open } = gate()
+  const receiver = await openReceiver({
+    async answer() {
+      await pass
+      return { status: 200 }
+    },
+  })
+  const tenant = await scene.tenant()
+  const webhook = await scene.webhook(tenant, receiver.url)
+  for (let count = 0; count < 3; count += 1) await scene.event(tenant)
+  await startNode(scene)
+  await until('three are under way', () => receiver.open() === 3 || undefined)
+  const { epoch } = await scene.lane(webhook)
+  await scene.database.sql(`update webhook_lanes set leased_until = now() - interval '1 s'`)
+  await until(
+    'it is claimed anew',
+    async () => (await scene.lane(webhook)).epoch > epoch || undefined,
+  )
+  // Proves that the new claim has fetched and sent as well.
+  await scene.event(tenant)
+  await until('a fourth is under way', () => receiver.open() === 4 || undefined)
+  open()
+  await scene.untilSettled(webhook, 4)
+  expect(receiver.received).toHaveLength(4)
+})

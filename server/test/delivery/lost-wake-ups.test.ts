@@ -1,0 +1,153 @@
+/** Transactions that meet at a lane, interleaved by hand: whoever comes first, nothing is forgotten. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import {
+  claimLanes,
+  type LaneState,
+  releaseLanes,
+  shelveInactive,
+} from '../../src/features/webhooks/engine/claims.store.ts'
+import {
+  type Event,
+  insertDeliveries,
+  makeLanesDue,
+} from '../../src/features/webhooks/engine/fan-out.store.ts'
+import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import type { TenantTx } from '../../src/platform/db/index.ts'
+import { type Gate, gate } from '../sessions/scopes.ts'
+import { until } from '../support/embedded.ts'
+import { openScene, type Scene, type TestWebhook } from './scene.ts'
+
+let scene: Scene
+let webhook: TestWebhook
+
+beforeEach(async () => {
+  scene = await openScene()
+  webhook = await scene.webhook(await scene.tenant(), 'https://receiver.test/')
+})
+
+const iso = () => new Date(scene.clock.now()).toISOString()
+
+/** Begins a transaction, and has it commit once the gate is open. */
+function begin(work: (tx: TenantTx) => Promise<unknown>) {
+  const { pass, open }: Gate = gate()
+  const state = { isWorking: false }
+  const ended = scene.db.acrossTenants(async (tx) => {
+    await work(tx)
+    state.isWorking = true
+    await pass
+  })
+  return {
+    /** Waits until all is done but the commit. */
+    worked: () => until('the transaction has done its work', () => state.isWorking || undefined),
+    async commit() {
+      open()
+      await ended
+    },
+  }
+}
+
+/** Waits until a transaction waits for a lock that another has. */
+async function untilOneWaits(): Promise<void> {
+  await until('one waits for the other', async () => {
+    const [row] = await scene.database.sql<{ waits: boolean }>(
+      `select exists (select from pg_stat_activity where datname = current_database()
+         and wait_event_type = 'Lock') as waits`,
+    )
+    return row?.waits || undefined
+  })
+}
+
+/** Has a process hold the lane, with nothing left to send. */
+async function held(): Promise<LaneState> {
+  await scene.database.sql('update webhook_lanes set due_at = $1', [iso()])
+  const claim = { worker: 'one', limit: 1, now: iso() }
+  const [lane] = await scene.db.acrossTenants((tx) => claimLanes(tx, claim))
+  const { id } = webhook
+  const state = { failures: 0, failing_since: null, failed_at: null, slots: 4, paused_until: null }
+  return { id, epoch: lane?.epoch ?? 0, ...state }
+}
+
+/** What the reader of the journal does with an event. */
+async function fanOut(tx: TenantTx): Promise<void> {
+  const { tenant_id } = webhook
+  const event: Event = { id: 1, tenant_id, action: 'user.created', created_at: iso() }
+  insertDeliveries(tx, [event], await makeLanesDue(tx, [event], iso()), iso())
+}
+
+describe('an event that is added while its lane is let go of', () => {
+  /**
+   * The one who lets go must not read what waits before the fan-out has committed: it would see
+   * nothing, write "idle" over a lane that the fan-out found due already, and leave the delivery
+   * to the next event. So it asks for the fan-out's lock first, and where it does not get it, which
+   * it does not wait for, it comes again.
+   */
+  test('leaves the lane due when it came first', async () => {
+    const lane = await held()
+    const adding = begin(fanOut)
+    await adding.worked()
+    const release = () => scene.db.acrossTenants((tx) => releaseLanes(tx, [lane]))
+    expect(await release()).toEqual([])
+    expect((await scene.lane(webhook)).leased_by).toBe('one')
+    await adding.commit()
+    expect(await release()).toEqual([webhook.id])
+    const [delivery] = await scene.deliveries(webhook)
+    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null, due_at: delivery?.due_at })
+  })
+
+  test('leaves the lane due when it came second', async () => {
+    const lane = await held()
+    const releasing = begin((tx) => releaseLanes(tx, [lane]))
+    await releasing.worked()
+    const adding = begin(fanOut)
+    await untilOneWaits()
+    await releasing.commit()
+    await adding.commit()
+    expect((await scene.lane(webhook)).due_at).not.toBeNull()
+    expect(await scene.deliveries(webhook)).toHaveLength(1)
+  })
+})
+
+test('a claim does not wait for an event that is being added, and finds the lane after it', async () => {
+  const claim = () =>
+    scene.db.acrossTenants((tx) => claimLanes(tx, { worker: 'one', limit: 1, now: iso() }))
+  // Due by an earlier event, so that the claim would take it but for the one that is being added.
+  await scene.db.acrossTenants(fanOut)
+  const adding = begin(fanOut)
+  await adding.worked()
+  expect(await claim()).toEqual([])
+  await adding.commit()
+  expect(await claim()).toHaveLength(1)
+})
+
+describe('a webhook that is activated while its lane is taken off the list', () => {
+  const activate = async (tx: TenantTx) => {
+    const { id } = webhook
+    const active = { is_active: true, disabled_reason: null }
+    await tx.db.updateTable('webhooks').set(active).where('id', '=', id).execute()
+    await startAfresh(tx, id, iso())
+  }
+  const shelve = (tx: TenantTx) => shelveInactive(tx, iso())
+
+  beforeEach(async () => {
+    await scene.db.acrossTenants(fanOut)
+    await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
+  })
+
+  test('is due when its activation came first', async () => {
+    const activating = begin(activate)
+    await activating.worked()
+    await scene.db.acrossTenants(shelve)
+    await activating.commit()
+    expect((await scene.lane(webhook)).due_at).not.toBeNull()
+  })
+
+  test('is due when its activation came second', async () => {
+    const shelving = begin(shelve)
+    await shelving.worked()
+    const activating = begin(activate)
+    await untilOneWaits()
+    await shelving.commit()
+    await activating.commit()
+    expect((await scene.lane(webhook)).due_at).not.toBeNull()
+  })
+})

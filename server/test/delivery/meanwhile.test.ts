@@ -1,0 +1,140 @@
+/** What happens to a lane or a delivery while a process is at work on it. */
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  claimLanes,
+  renewLeases,
+  saveLanes,
+} from '../../src/features/webhooks/engine/claims.store.ts'
+import {
+  type DueDelivery,
+  findDue,
+  type Outcome,
+  recordOutcomes,
+} from '../../src/features/webhooks/engine/deliveries.store.ts'
+import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { gate } from '../sessions/scopes.ts'
+import { until } from '../support/embedded.ts'
+import { openScene, type Scene, type TestWebhook } from './scene.ts'
+
+let scene: Scene
+let webhook: TestWebhook
+
+beforeEach(async () => {
+  scene = await openScene()
+  webhook = await scene.webhook(await scene.tenant(), 'https://receiver.test/')
+})
+
+const iso = (offset = 0) => new Date(scene.clock.now() + offset).toISOString()
+
+describe('a lane that somebody else has locked', () => {
+  test('is neither renewed nor lost, and holds up no other', async () => {
+    const other = await scene.webhook(webhook.tenant_id, webhook.url)
+    await scene.database.sql('update webhook_lanes set due_at = $1', [iso()])
+    const claim = { worker: 'one', limit: 2, now: iso() }
+    const claimed = await scene.db.acrossTenants((tx) => claimLanes(tx, claim))
+    const lanes = claimed.map(({ webhook_id, ...lane }) => ({ ...lane, id: webhook_id }))
+    const { pass, open } = gate()
+    let isLocked = false
+    const locking = scene.db.acrossTenants(async (tx) => {
+      const ofWebhook = tx.db.selectFrom('webhook_lanes').where('webhook_id', '=', webhook.id)
+      await ofWebhook.select('webhook_id').forUpdate().execute()
+      isLocked = true
+      await pass
+    })
+    onTestFinished(() => locking)
+    await until('it is locked', () => isLocked || undefined)
+    const renewed = await scene.db.acrossTenants((tx) => renewLeases(tx, lanes))
+    expect(renewed.find(({ id }) => id === webhook.id)).toMatchObject({
+      isRenewed: false,
+      isLost: false,
+    })
+    expect(renewed.find(({ id }) => id === other.id)).toMatchObject({ isRenewed: true })
+    const failing = lanes.map((lane) => ({ ...lane, failures: 3 }))
+    await scene.db.acrossTenants((tx) => saveLanes(tx, failing))
+    expect([(await scene.lane(webhook)).failures, (await scene.lane(other)).failures]).toEqual([
+      0, 3,
+    ])
+    open()
+  })
+})
+
+describe('a delivery that is queued again while it is tried', () => {
+  /** A delivery on its fourth try, whose tries are forgotten meanwhile. */
+  async function queuedAgain(): Promise<DueDelivery> {
+    const event = await scene.event(webhook.tenant_id)
+    const { sql } = scene.database
+    const [delivery] = await scene.db.acrossTenants(async (tx) => {
+      const { tenant_id } = webhook
+      const events = [{ ...event, tenant_id, action: 'department.updated' }]
+      insertDeliveries(tx, events, [webhook.id], iso(-MINUTE))
+      return findDue(tx, [{ id: webhook.id, limit: 1 }], iso())
+    })
+    if (!delivery) throw new Error('one was made')
+    await sql('update webhook_deliveries set attempts = 3, tries = 0, due_at = $1', [iso(-MINUTE)])
+    return { ...delivery, attempts: 3, tries: 3 }
+  }
+
+  const record = (delivery: DueDelivery, status: Outcome['status'], due_at: string | null) => {
+    const attempt = {
+      started_at: iso(),
+      duration_ms: 1,
+      status_code: 500,
+      error: null,
+      detail: null,
+      address: null,
+      response_body: null,
+      retry_after: null,
+    }
+    return scene.db.acrossTenants(async (tx) =>
+      recordOutcomes(tx, [{ delivery, attempt, status, due_at }], iso()),
+    )
+  }
+
+  test.each([
+    ['pending', 30 * MINUTE],
+    ['failed', null],
+  ] as const)('has all its tries before it when that one ends as %s', async (status, wait) => {
+    const delivery = await queuedAgain()
+    const [before] = await scene.deliveries(webhook)
+    await record(delivery, status, wait === null ? null : iso(wait))
+    expect(await scene.deliveries(webhook)).toEqual([{ ...before, attempts: 4 }])
+    expect(before).toMatchObject({ status: 'pending', tries: 0 })
+    expect(await scene.attempts(webhook)).toMatchObject([{ number: 4 }])
+  })
+
+  test('is delivered when that one arrives after all', async () => {
+    const delivery = await queuedAgain()
+    await record(delivery, 'delivered', null)
+    expect(await scene.deliveries(webhook)).toMatchObject([
+      { status: 'delivered', attempts: 4, due_at: null, finished_at: expect.any(String) },
+    ])
+  })
+})
+
+describe('a webhook of a tenant that was deleted', () => {
+  const claim = () =>
+    scene.db.acrossTenants((tx) => claimLanes(tx, { worker: 'one', limit: 9, now: iso() }))
+
+  const deletedAgo = (age: string) =>
+    scene.database.sql(`update tenants set deleted_at = now() - $1::interval where id = $2`, [
+      age,
+      webhook.tenant_id,
+    ])
+
+  beforeEach(async () => {
+    await scene.database.sql('update webhook_lanes set due_at = $1', [iso()])
+  })
+
+  test('is still told so', async () => {
+    await deletedAgo('59 minutes')
+    expect(await claim()).toHaveLength(1)
+  })
+
+  test('is sent nothing more after an hour, until the tenant is put back', async () => {
+    await deletedAgo('61 minutes')
+    expect(await claim()).toEqual([])
+    await scene.database.sql('update tenants set deleted_at = null')
+    expect(await claim()).toHaveLength(1)
+  })
+})

@@ -1,0 +1,100 @@
+/** One process' worth of delivery on the database of a scene, with what it logs and mails. */
+import { onTestFinished } from 'vitest'
+import { startDelivery } from '../../src/features/webhooks/delivery.ts'
+import type { Pace } from '../../src/features/webhooks/engine/pace.ts'
+import { type Send, sender } from '../../src/features/webhooks/sending/attempt.ts'
+import { type KeyRing, openKeyRing } from '../../src/platform/crypto/index.ts'
+import {
+  type Changes,
+  type DatabaseAddress,
+  openScopes,
+  type Scopes,
+  watchChanges,
+} from '../../src/platform/db/index.ts'
+import type { Mail, Mailer } from '../../src/platform/mail/index.ts'
+import { openOutbound, parseNetworks } from '../../src/platform/net/index.ts'
+import type { Logger } from '../../src/platform/observe/log.ts'
+import { until } from '../support/embedded.ts'
+import type { Scene } from './scene.ts'
+
+export interface DeliveryNode {
+  db: Scopes
+  changes: Changes
+  /** Every mail of a transaction that has committed. */
+  mails: Mail[]
+  /** Every line that was logged, as `[level, fields, message]`. */
+  logged: [string, Record<string, any>, string][]
+  /** All that the log says, errors with all that hangs on them. */
+  logText(): string
+  /** Stops as the service does; what is under way is cut off after `patienceMs`. */
+  stop(patienceMs?: number): Promise<void>
+}
+
+export interface NodeOptions {
+  /** In place of real HTTP. */
+  send?: Send
+  pace?: Partial<Pace>
+  /** Another way to the database. */
+  address?: DatabaseAddress
+  /** Puts something in between the engine and the keys. */
+  keyRing?: (ring: KeyRing) => KeyRing
+}
+
+/** Looks often by itself, and does not keep what is idle for long. */
+const PACE: Partial<Pace> = { pollMs: 100, lingerMs: 200 }
+
+/** Starts a process that delivers; stopped with the test. */
+export async function startNode(scene: Scene, options: NodeOptions = {}): Promise<DeliveryNode> {
+  const { clock, database, root } = scene
+  const address = options.address ?? database.address
+  const { log, logged } = recordedLog()
+  const changes = watchChanges(address, log)
+  const db = openScopes(address, { size: 4, changes, onLost: () => undefined })
+  const ring = await openKeyRing(db, root)
+  const mails: Mail[] = []
+  const mailer: Mailer = {
+    isConfigured: true,
+    send: async (tx, mail) => tx.afterCommit(() => void mails.push(mail)),
+  }
+  const policy = { allowHttp: true, allowedNetworks: parseNetworks('127.0.0.0/8') }
+  const outbound = openOutbound({ policy })
+  const delivery = startDelivery({
+    db,
+    changes,
+    clock,
+    log,
+    mailer,
+    keepDays: 30,
+    keyRing: options.keyRing?.(ring) ?? ring,
+    send: options.send ?? sender({ outbound, clock, version: '0.0.0' }),
+    pace: { ...PACE, ...options.pace },
+  })
+  let isOpen = true
+  const stop = async (patienceMs = 0) => {
+    if (!isOpen) return
+    isOpen = false
+    await delivery.stop(patienceMs)
+    await outbound.close()
+    await changes.stop()
+    await db.close()
+  }
+  onTestFinished(() => stop())
+  await until('the node hears the others', () => changes.trusted() || undefined)
+  const logText = () => JSON.stringify(logged, withErrors)
+  return { db, changes, mails, logged, logText, stop }
+}
+
+function recordedLog(): { log: Logger; logged: DeliveryNode['logged'] } {
+  const logged: DeliveryNode['logged'] = []
+  const at = (level: string) => (fields: object, message: string) =>
+    void logged.push([level, fields, message])
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return { log: log as Logger, logged }
+}
+
+/** As the log writes errors down: with their causes, and without what the driver quotes of rows. */
+function withErrors(_key: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value
+  const { name, message, stack, cause } = value
+  return { name, message, stack, cause }
+}

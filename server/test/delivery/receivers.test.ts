@@ -1,0 +1,168 @@
+/** How much a receiver is sent at once, by how it answers. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver, type Reply } from '../support/receiver.ts'
+import { startNode } from './node.ts'
+import { openScene, type Scene, type TestWebhook } from './scene.ts'
+
+let scene: Scene
+let tenant: number
+
+beforeEach(async () => {
+  scene = await openScene()
+  tenant = await scene.tenant()
+})
+
+/** A receiver that thinks for a moment, and counts how many requests it has at once. */
+async function openCounter(reply: () => Reply) {
+  const now = { running: 0, most: 0 }
+  const receiver = await openReceiver({
+    async answer() {
+      now.running += 1
+      now.most = Math.max(now.most, now.running)
+      await delay(30)
+      now.running -= 1
+      return reply()
+    },
+  })
+  return { receiver, now }
+}
+
+async function events(count: number): Promise<void> {
+  await Promise.all(Array.from({ length: count }, () => scene.event(tenant)))
+}
+
+/** Waits until the lane is let go of with a pause; answers how long it lasts, in milliseconds. */
+async function paused(webhook: TestWebhook): Promise<number> {
+  const ms = (at: string | null) => (at === null ? 0 : Date.parse(at) - scene.clock.now())
+  const lane = await until('the lane is let go of with a pause', async () => {
+    const row = await scene.lane(webhook)
+    return row.leased_by === null && ms(row.paused_until) > 0 ? row : undefined
+  })
+  return ms(lane.paused_until)
+}
+
+describe('a receiver that does well', () => {
+  test('is sent more and more at once, and never more than sixteen', async () => {
+    const { receiver, now } = await openCounter(() => ({ status: 200 }))
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await events(300)
+    await startNode(scene)
+    await scene.untilSettled(webhook, 300)
+    expect(receiver.received).toHaveLength(300)
+    expect(now.most).toBeGreaterThan(4)
+    expect(now.most).toBeLessThanOrEqual(16)
+  })
+
+  test('is sent as much at once by several processes as by one', async () => {
+    const { receiver, now } = await openCounter(() => ({ status: 200 }))
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await events(200)
+    await Promise.all([startNode(scene), startNode(scene), startNode(scene)])
+    await scene.untilSettled(webhook, 200)
+    expect(receiver.received).toHaveLength(200)
+    expect(now.most).toBeLessThanOrEqual(16)
+  })
+})
+
+describe.each([429, 503])('a receiver that answers %i', (status) => {
+  test('is sent half as many at once each time, down to one', async () => {
+    const { receiver, now } = await openCounter(() => ({ status }))
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await events(20)
+    await startNode(scene)
+    const sent: number[] = []
+    const most: number[] = []
+    for (let burst = 0; burst < 4; burst += 1) {
+      now.most = 0
+      scene.clock.move(await pausedAfter(burst))
+      sent.push(receiver.received.length)
+      most.push(now.most)
+    }
+    expect(sent).toEqual([4, 6, 7, 8])
+    expect(most).toEqual([4, 2, 1, 1])
+
+    /** Waits for the end of a burst; answers the length of the pause behind it. */
+    async function pausedAfter(burst: number): Promise<number> {
+      await until('the burst is over', async () => {
+        const { failures } = await scene.lane(webhook)
+        return failures === burst + 1 || undefined
+      })
+      const ms = await paused(webhook)
+      expect(ms).toBeLessThanOrEqual(1.1 * 2 ** burst * SECOND)
+      return ms
+    }
+  })
+})
+
+describe('a receiver that keeps failing', () => {
+  /** Fails until told otherwise; the webhook has 25 events waiting. */
+  async function failing() {
+    const reply = { status: 500 }
+    const { receiver, now } = await openCounter(() => reply)
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await events(25)
+    await startNode(scene)
+    const first = await paused(webhook)
+    return { receiver, now, webhook, reply, first }
+  }
+
+  test('is sent one probe at a time, with pauses that double', async () => {
+    const { receiver, now, webhook, first } = await failing()
+    // The five that opened the breaker, and what was under way with the last of them.
+    const before = receiver.received.length
+    expect(before).toBeGreaterThanOrEqual(5)
+    expect(before).toBeLessThanOrEqual(8)
+    now.most = 0
+    let pause = first
+    for (const seconds of [10, 20, 40]) {
+      expect(pause).toBeLessThanOrEqual((1.1 * seconds * SECOND) / 2)
+      scene.clock.move(pause)
+      pause = await until('the next pause', async () => {
+        const ms = await paused(webhook)
+        return ms > 0.8 * seconds * SECOND ? ms : undefined
+      })
+    }
+    expect(receiver.received).toHaveLength(before + 3)
+    expect(now.most).toBe(1)
+    expect(await scene.lane(webhook)).toMatchObject({ failures: 8, slots: 1 })
+  })
+
+  test('is sent all that waits once a probe goes well', async () => {
+    const { receiver, webhook, reply, first } = await failing()
+    reply.status = 200
+    scene.clock.move(first)
+    const untried = async () =>
+      (await scene.deliveries(webhook)).filter(({ attempts }) => attempts === 0)
+    await until('all have been tried', async () => (await untried()).length === 0 || undefined)
+    // Those that were refused wait for their second try.
+    scene.clock.move(6 * MINUTE)
+    await scene.untilSettled(webhook, 25)
+    expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(25)
+    await until('the lane is well', async () => {
+      const { failures, failing_since, leased_by } = await scene.lane(webhook)
+      return (failures === 0 && failing_since === null && leased_by === null) || undefined
+    })
+    expect((await scene.lane(webhook)).slots).toBeGreaterThan(1)
+  })
+
+  test('is known to fail from its first failure on, and to do well from its first success', async () => {
+    const receiver = await openReceiver({ answer: (_, index) => ({ status: index ? 200 : 500 }) })
+    const webhook = await scene.webhook(tenant, receiver.url)
+    // The lane is held all the while: what is known of it is written down before it is let go of.
+    await startNode(scene, { pace: { lingerMs: 60_000 } })
+    await scene.event(tenant)
+    const since = await until('it fails', async () => {
+      const { failing_since } = await scene.lane(webhook)
+      return failing_since ?? undefined
+    })
+    expect(Math.abs(Date.parse(since) - scene.clock.now())).toBeLessThan(MINUTE)
+    await scene.event(tenant)
+    await until('it does well', async () => {
+      const { failing_since, leased_by } = await scene.lane(webhook)
+      return (failing_since === null && leased_by !== null) || undefined
+    })
+  })
+})

@@ -1,0 +1,233 @@
+/** How tries are written down: once each, past the one that can't be, and once the database is back. */
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  type DueDelivery,
+  findDue,
+  type Outcome,
+  recordOutcomes,
+} from '../../src/features/webhooks/engine/deliveries.store.ts'
+import { type Event, insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
+import { openRecorder } from '../../src/features/webhooks/engine/recorder.ts'
+import type { Attempt } from '../../src/features/webhooks/sending/attempt.ts'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { openScopes, type Scopes } from '../../src/platform/db/index.ts'
+import { unheard } from '../sessions/scopes.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openScene, type Scene, type TestWebhook } from './scene.ts'
+
+let scene: Scene
+let webhook: TestWebhook
+
+beforeEach(async () => {
+  scene = await openScene()
+  webhook = await scene.webhook(await scene.tenant(), 'https://receiver.test/')
+})
+
+const iso = (offset = 0) => new Date(scene.clock.now() + offset).toISOString()
+
+/** Makes deliveries that are due, as the engine fetches them. */
+function due(count: number): Promise<DueDelivery[]> {
+  const { tenant_id } = webhook
+  return scene.db.acrossTenants(async (tx) => {
+    const events: Event[] = []
+    for (let made = 0; made < count; made += 1) {
+      const event = await scene.event(tenant_id)
+      events.push({ ...event, tenant_id, action: 'department.updated' })
+    }
+    insertDeliveries(tx, events, [webhook.id], iso(-1))
+    return findDue(tx, [{ id: webhook.id, limit: count }], iso())
+  })
+}
+
+const ATTEMPT: Attempt = {
+  started_at: '2026-11-20T12:00:00.000Z',
+  duration_ms: 12,
+  status_code: 200,
+  error: null,
+  detail: null,
+  address: '192.0.2.1',
+  response_body: 'taken',
+  retry_after: null,
+}
+
+const delivered = (delivery: DueDelivery, fields: Partial<Attempt> = {}): Outcome => ({
+  delivery,
+  attempt: { ...ATTEMPT, ...fields },
+  status: 'delivered',
+  due_at: null,
+})
+
+const refused = (delivery: DueDelivery): Outcome => ({
+  ...delivered(delivery, { status_code: 500, error: 'status', detail: 'it answered 500' }),
+  status: 'pending',
+  due_at: iso(MINUTE),
+})
+
+const record = (...outcomes: Outcome[]) =>
+  scene.db.acrossTenants(async (tx) => recordOutcomes(tx, outcomes, iso()))
+
+/** A recorder, with what it has said of each outcome. */
+function recording(db: Scopes = scene.db) {
+  const recorder = openRecorder(db, silentLog, iso)
+  const heard = new Map<number, boolean>()
+  const add = (outcome: Outcome) =>
+    recorder.add(outcome, (isWritten) => void heard.set(outcome.delivery.id, isWritten))
+  return { recorder, heard, add }
+}
+
+describe('a try is written down', () => {
+  test('with all that is known of it, and its delivery moves', async () => {
+    const [first, second] = await due(2)
+    if (!first || !second) throw new Error('two were made')
+    await record(delivered(first), refused(second))
+    expect(await scene.deliveries(webhook)).toMatchObject([
+      { entry_id: first.id, status: 'delivered', attempts: 1, tries: 1, due_at: null },
+      { entry_id: second.id, status: 'pending', attempts: 1, tries: 1, finished_at: null },
+    ])
+    const { retry_after: _, ...kept } = ATTEMPT
+    const attempts = await scene.attempts(webhook)
+    expect(attempts).toContainEqual({
+      ...kept,
+      ...webhookKey(first),
+      tenant_id: webhook.tenant_id,
+      number: 1,
+    })
+    expect(attempts).toHaveLength(2)
+  })
+
+  test('and changes nothing where somebody else has tried meanwhile, but is kept', async () => {
+    const [delivery] = await due(1)
+    if (!delivery) throw new Error('one was made')
+    await record(refused(delivery))
+    const [before] = await scene.deliveries(webhook)
+    await record(delivered(delivery))
+    await record({ ...delivered(delivery), status: 'failed' })
+    expect(await scene.deliveries(webhook)).toEqual([before])
+    expect(before).toMatchObject({ status: 'pending', attempts: 1, tries: 1 })
+    expect(await scene.attempts(webhook)).toHaveLength(3)
+  })
+
+  test('and leaves a delivery that was queued again meanwhile all its tries', async () => {
+    const [delivery] = await due(1)
+    if (!delivery) throw new Error('one was made')
+    // Its tenth try is under way when somebody has it tried anew.
+    const last = { ...delivery, attempts: 9, tries: 9 }
+    await scene.database.sql('update webhook_deliveries set attempts = 9, tries = 0')
+    const [before] = await scene.deliveries(webhook)
+    await record({ ...refused(last), status: 'failed', due_at: null })
+    expect(await scene.deliveries(webhook)).toMatchObject([
+      { status: 'pending', attempts: 10, tries: 0, due_at: before?.due_at, finished_at: null },
+    ])
+    await record(delivered({ ...last, attempts: 10 }))
+    expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered', attempts: 11 }])
+  })
+
+  test('and does not bring a delivery back that is settled', async () => {
+    const [delivery] = await due(1)
+    if (!delivery) throw new Error('one was made')
+    await record(delivered(delivery))
+    await record(refused({ ...delivery, attempts: 1, tries: 1 }))
+    expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered', attempts: 1 }])
+  })
+})
+
+const webhookKey = ({ webhook_id, id, created_at }: DueDelivery) => ({
+  webhook_id,
+  entry_id: id,
+  event_at: created_at,
+})
+
+test('nothing is thrown away for a fault that passes, such as a disk that is full', async () => {
+  const { sql } = scene.database
+  await sql(`create function refuse() returns trigger language plpgsql as
+    $$ begin raise exception 'full' using errcode = '53100'; end $$`)
+  await sql(
+    'create trigger full_disk before insert on webhook_attempts for each statement execute function refuse()',
+  )
+  const [delivery] = await due(1)
+  if (!delivery) throw new Error('one was made')
+  const { recorder, heard, add } = recording()
+  add(delivered(delivery))
+  await until('it has failed', async () => {
+    const [row] = await sql<{ count: number }>(
+      'select xact_rollback as count from pg_stat_database where datname = current_database()',
+    )
+    return (row?.count ?? 0) > 0 || undefined
+  })
+  expect(heard.size).toBe(0)
+  await sql('drop trigger full_disk on webhook_attempts')
+  await until('it is written down', () => heard.get(delivery.id))
+  await recorder.finish(0)
+  expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered' }])
+})
+
+test('one try that PostgreSQL refuses does not keep the others from being written down', async () => {
+  const deliveries = await due(30)
+  const { recorder, heard, add } = recording()
+  const poisoned = [deliveries[0], deliveries[13], deliveries[29]].map((one) => one?.id)
+  for (const delivery of deliveries)
+    add(delivered(delivery, poisoned.includes(delivery.id) ? { response_body: 'a\0b' } : {}))
+  await until('all are dealt with', () => heard.size === 30 || undefined)
+  await recorder.finish(0)
+  expect(deliveries.filter(({ id }) => !heard.get(id)).map(({ id }) => id)).toEqual(poisoned)
+  const rows = await scene.deliveries(webhook)
+  expect(rows.filter(({ status }) => status === 'pending').map((row) => row.entry_id)).toEqual(
+    poisoned,
+  )
+  expect(await scene.attempts(webhook)).toHaveLength(27)
+})
+
+describe('while the database is away', () => {
+  async function reach() {
+    const proxy = await proxyTo(scene.database)
+    const address = { url: proxy.url }
+    const db = openScopes(address, { size: 2, changes: unheard, onLost: () => undefined })
+    onTestFinished(() => db.close())
+    return { proxy, db }
+  }
+
+  test('tries are kept, and written down once it is back', async () => {
+    const deliveries = await due(20)
+    const { proxy, db } = await reach()
+    const { heard, add } = recording(db)
+    await proxy.refuse()
+    for (const delivery of deliveries.slice(0, 10)) add(delivered(delivery))
+    await expect(db.ping()).rejects.toThrow()
+    for (const delivery of deliveries.slice(10)) add(delivered(delivery))
+    expect(heard.size).toBe(0)
+    await proxy.open()
+    await until('all are written down', () => heard.size === 20 || undefined)
+    expect([...heard.values()].every(Boolean)).toBe(true)
+    const rows = await scene.deliveries(webhook)
+    expect(rows.map(({ status, attempts }) => [status, attempts])).toEqual(
+      deliveries.map(() => ['delivered', 1]),
+    )
+    expect(await scene.attempts(webhook)).toHaveLength(20)
+  })
+
+  test('a stop does not wait for longer than it may', async () => {
+    const [delivery] = await due(1)
+    if (!delivery) throw new Error('one was made')
+    const { proxy, db } = await reach()
+    const { recorder, heard, add } = recording(db)
+    await proxy.refuse()
+    add(delivered(delivery))
+    await recorder.finish(50)
+    expect(heard.size).toBe(0)
+    expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'pending', attempts: 0 }])
+  })
+
+  test('a commit whose answer is lost is written down, and not a second time', async () => {
+    const [delivery] = await due(1)
+    if (!delivery) throw new Error('one was made')
+    const { proxy, db } = await reach()
+    const { heard, add } = recording(db)
+    proxy.loseNextCommitAnswer()
+    add(refused(delivery))
+    await until('it is written down', () => heard.get(delivery.id))
+    expect(proxy.lost()).toBe(1)
+    expect(await scene.deliveries(webhook)).toMatchObject([{ attempts: 1, tries: 1 }])
+  })
+})

@@ -1,0 +1,182 @@
+/** What is refused is tried again, by the schedule and by the receiver's wish, and given up at last. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { RETRY_WAITS } from '../../src/features/webhooks/engine/schedule.ts'
+import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { startNode } from './node.ts'
+import { openScene, type Scene, type TestWebhook } from './scene.ts'
+
+let scene: Scene
+let tenant: number
+
+beforeEach(async () => {
+  scene = await openScene()
+  tenant = await scene.tenant()
+})
+
+/** Waits until so many tries are written down; answers the last one's delivery. */
+async function tried(webhook: TestWebhook, times: number) {
+  await until(`try ${times}`, async () => {
+    const [row] = await scene.deliveries(webhook)
+    return row?.attempts === times || undefined
+  })
+  const [row] = await scene.deliveries(webhook)
+  return row
+}
+
+/** Waits until a healthy receiver has the event, and with it whatever was to be sent before. */
+async function sentinel(): Promise<() => Promise<void>> {
+  const receiver = await openReceiver({ clock: scene.clock })
+  await scene.webhook(tenant, receiver.url)
+  return async () => {
+    const { message } = await scene.event(tenant)
+    await until(
+      'it is there',
+      () => receiver.received.some(({ id }) => id === message) || undefined,
+    )
+  }
+}
+
+const inMs = (row: { due_at?: string } | undefined) =>
+  Date.parse(row?.due_at ?? '') - scene.clock.now()
+
+describe('a delivery that is refused', () => {
+  test('is tried again when its time has come, and not before', async () => {
+    const receiver = await openReceiver({ answer: (_, index) => ({ status: index ? 200 : 500 }) })
+    const webhook = await scene.webhook(tenant, receiver.url, { events: ['user.*'] })
+    const others = await sentinel()
+    await startNode(scene)
+    await scene.event(tenant, 'user.created')
+    const row = await tried(webhook, 1)
+    expect(row).toMatchObject({ status: 'pending', tries: 1 })
+    scene.clock.move(inMs(row) - 2 * SECOND)
+    await others()
+    expect(receiver.received).toHaveLength(1)
+    scene.clock.move(2 * SECOND)
+    await scene.untilSettled(webhook)
+    expect(receiver.received).toHaveLength(2)
+    expect(await scene.attempts(webhook)).toMatchObject([
+      { number: 1, status_code: 500, error: 'status', detail: 'the receiver answered 500' },
+      { number: 2, status_code: 200, error: null },
+    ])
+  })
+
+  test('is given up after the tenth try, three days later', async () => {
+    const receiver = await openReceiver({ answer: () => ({ status: 500 }) })
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await startNode(scene)
+    await scene.event(tenant)
+    for (const [index, wait] of RETRY_WAITS.entries()) {
+      const row = await tried(webhook, index + 1)
+      const { started_at } = (await scene.attempts(webhook)).at(-1) ?? { started_at: '' }
+      const waits = Date.parse(row?.due_at) - Date.parse(started_at)
+      // A little more than the tenth: the answer took its time.
+      expect(waits / wait).toBeGreaterThanOrEqual(0.9)
+      expect(waits).toBeLessThanOrEqual(1.1 * wait + SECOND)
+      scene.clock.move(inMs(row))
+    }
+    await scene.untilSettled(webhook)
+    expect(await scene.deliveries(webhook)).toMatchObject([
+      { status: 'failed', attempts: 10, tries: 10, due_at: null },
+    ])
+    expect(receiver.received).toHaveLength(10)
+    expect(new Set(receiver.received.map(({ id, body }) => id + body)).size).toBe(1)
+    await until('the lane is idle', async () => {
+      const { due_at, leased_by } = await scene.lane(webhook)
+      return (due_at === null && leased_by === null) || undefined
+    })
+  })
+})
+
+describe('a receiver that says when to come again', () => {
+  test('gets nothing before: neither this event nor another', async () => {
+    const receiver = await openReceiver({
+      answer: (_, index) =>
+        index ? { status: 200 } : { status: 503, headers: { 'retry-after': '600' } },
+    })
+    const webhook = await scene.webhook(tenant, receiver.url, { events: ['user.*'] })
+    const others = await sentinel()
+    await startNode(scene)
+    const first = await scene.event(tenant, 'user.created')
+    const row = await tried(webhook, 1)
+    expect(inMs(row)).toBeGreaterThan(9 * MINUTE)
+    expect(inMs(row)).toBeLessThan(11.1 * MINUTE)
+    const second = await scene.event(tenant, 'user.updated')
+    await others()
+    expect(receiver.received).toHaveLength(1)
+    scene.clock.move(11.1 * MINUTE)
+    await scene.untilSettled(webhook, 2)
+    expect(receiver.received.map(({ id }) => id).sort()).toEqual(
+      [first.message, first.message, second.message].sort(),
+    )
+  })
+
+  test('after a date is taken at its word, up to a day', async () => {
+    const date = () => new Date(scene.clock.now() + 400 * HOUR).toUTCString()
+    const receiver = await openReceiver({
+      answer: () => ({ status: 429, headers: { 'retry-after': date() } }),
+    })
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await startNode(scene)
+    await scene.event(tenant)
+    const row = await tried(webhook, 1)
+    expect(inMs(row)).toBeGreaterThan(23.9 * HOUR)
+    expect(inMs(row)).toBeLessThan(26.5 * HOUR)
+    // Other events are not held back for so long.
+    await until('the lane is let go of', async () => (await scene.lane(webhook)).paused_until)
+    const { paused_until } = await scene.lane(webhook)
+    expect(Date.parse(paused_until ?? '') - scene.clock.now()).toBeLessThanOrEqual(HOUR)
+  })
+})
+
+test('a redirect is not followed, and counts as a failure', async () => {
+  const elsewhere = await openReceiver()
+  const receiver = await openReceiver({
+    answer: (_, index) => ({
+      status: [301, 302, 303, 307, 308][index] ?? 200,
+      headers: { location: elsewhere.url },
+    }),
+  })
+  const webhook = await scene.webhook(tenant, receiver.url)
+  await startNode(scene)
+  await scene.event(tenant)
+  for (let times = 1; times <= 5; times += 1) {
+    const row = await tried(webhook, times)
+    scene.clock.move(inMs(row))
+  }
+  await scene.untilSettled(webhook)
+  const attempts = await scene.attempts(webhook)
+  expect(attempts.map(({ status_code }) => status_code)).toEqual([301, 302, 303, 307, 308, 200])
+  expect(attempts[0]?.detail).toContain('redirects are not followed')
+  expect(elsewhere.received).toEqual([])
+})
+
+test('a receiver that is not there is sent to once it is', async () => {
+  const gone: Receiver = await openReceiver()
+  const { url } = gone
+  await gone.close()
+  const webhook = await scene.webhook(tenant, url)
+  await startNode(scene)
+  await scene.event(tenant)
+  const row = await tried(webhook, 1)
+  expect(await scene.attempts(webhook)).toMatchObject([
+    { status_code: null, error: 'connection_refused', address: '127.0.0.1', response_body: null },
+  ])
+  const back = await openReceiver({ port: Number(new URL(url).port) })
+  scene.clock.move(inMs(row))
+  await scene.untilSettled(webhook)
+  expect(back.received).toHaveLength(1)
+})
+
+test('of an answer the first KiB is kept, as text that the database takes', async () => {
+  const body = Buffer.concat([Buffer.from('a\0\xff'), Buffer.alloc(100_000, 'x')])
+  const receiver = await openReceiver({ answer: () => ({ status: 200, body }) })
+  const webhook = await scene.webhook(tenant, receiver.url)
+  await startNode(scene)
+  await scene.event(tenant)
+  await scene.untilSettled(webhook)
+  const [attempt] = await scene.attempts(webhook)
+  expect(attempt?.response_body?.startsWith('a\uFFFD')).toBe(true)
+  expect(Buffer.byteLength(attempt?.response_body ?? '')).toBeLessThan(1100)
+})

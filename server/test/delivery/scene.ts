@@ -1,0 +1,184 @@
+/** Tenants, webhooks and events on a database of a test's own, and what has become of them. */
+import { onTestFinished } from 'vitest'
+import { insertLane } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { messageId } from '../../src/features/webhooks/events/message.ts'
+import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
+import type {
+  WebhookAttemptsTable,
+  WebhookDeliveriesTable,
+} from '../../src/features/webhooks/webhooks.table.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import {
+  type KeyRing,
+  openKeyRing,
+  openSealer,
+  type Sealer,
+} from '../../src/platform/crypto/index.ts'
+import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/index.ts'
+import { type Action, appendReturning, SYSTEM } from '../../src/platform/journal/index.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+
+export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwQ2hhbmdl'
+
+export interface TestClock extends Clock {
+  move(ms: number): void
+}
+
+export interface TestWebhook {
+  id: number
+  tenant_id: number
+  url: string
+}
+
+export interface TestEvent {
+  /** The entry's number, which is the delivery's as well. */
+  id: number
+  created_at: string
+  /** The id of its messages. */
+  message: string
+}
+
+/** A lane as it stands in the table. */
+export interface LaneRow {
+  webhook_id: number
+  due_at: string | null
+  leased_by: string | null
+  leased_until: string | null
+  epoch: number
+  failures: number
+  failing_since: string | null
+  slots: number
+  paused_until: string | null
+}
+
+export interface Scene {
+  database: TestDatabase
+  /** Goes on by itself as any clock does, and by leaps when it is moved. */
+  clock: TestClock
+  /** Of the process that writes: it delivers nothing, and tells the others of what it has written. */
+  db: Scopes
+  keyRing: KeyRing
+  /** What every process seals with. */
+  root: Sealer
+  tenant(): Promise<number>
+  admin(
+    tenantId: number,
+    email: string,
+    fields?: { is_active?: boolean; role?: string },
+  ): Promise<void>
+  /** @param secrets the oldest first; the last one is the current one */
+  webhook(
+    tenantId: number,
+    url: string,
+    options?: { events?: string[]; secrets?: string[] },
+  ): Promise<TestWebhook>
+  event(tenantId: number, action?: Action, changes?: Record<string, unknown>): Promise<TestEvent>
+  /** Changes the row as the API does, and says so to every process. */
+  change(webhook: TestWebhook, fields: Record<string, unknown>): Promise<void>
+  lane(webhook: TestWebhook): Promise<LaneRow>
+  /** In the order of their events. */
+  deliveries(webhook: TestWebhook): Promise<WebhookDeliveryRow[]>
+  /** In the order in which they were made. */
+  attempts(webhook: TestWebhook): Promise<WebhookAttemptsTable[]>
+  /** Waits until the webhook has so many deliveries, one by default, and none of them waits. */
+  untilSettled(webhook: TestWebhook, count?: number): Promise<void>
+}
+
+type WebhookDeliveryRow = { [K in keyof WebhookDeliveriesTable]: any }
+
+export async function openScene(): Promise<Scene> {
+  const database = await migratedDatabase()
+  const { sql } = database
+  const changes = watchChanges(database.address, silentLog)
+  const db = openScopes(database.address, { size: 8, changes, onLost: () => undefined })
+  onTestFinished(async () => {
+    await changes.stop()
+    await db.close()
+  })
+  const root = openSealer(Buffer.alloc(32, 7))
+  const keyRing = await openKeyRing(db, root)
+  let offset = 0
+  const clock = {
+    now: () => Date.now() + offset,
+    move(ms: number) {
+      offset += ms
+    },
+  }
+  const secretsOf = openSecrets({ keyRing, clock })
+  let people = 0
+
+  const deliveries = (webhook: TestWebhook) =>
+    sql<WebhookDeliveryRow>(
+      'select * from webhook_deliveries where webhook_id = $1 order by event_at, entry_id',
+      [webhook.id],
+    )
+
+  return {
+    database,
+    clock,
+    db,
+    keyRing,
+    root,
+    async tenant() {
+      const [row] = await sql<{ id: number }>(
+        `insert into tenants (name, subdomain)
+         values ('Clinic', 'clinic-' || gen_random_uuid()) returning id`,
+      )
+      return row?.id ?? 0
+    },
+    async admin(tenantId, email, { is_active = true, role = 'admin' } = {}) {
+      people += 1
+      await sql(
+        `insert into users (tenant_id, email, full_name, role, is_active, password_hash)
+         values ($1, $2, $3, $4, $5, 'x')`,
+        [tenantId, email, `Person ${people}`, role, is_active],
+      )
+    },
+    webhook: (tenant_id, url, { events = ['*'], secrets = [SECRET] } = {}) =>
+      db.inTenant(tenant_id, async (tx) => {
+        const { id } = await tx.db
+          .insertInto('webhooks')
+          .values({ tenant_id, url, events, disabled_reason: null })
+          .returning('id')
+          .executeTakeFirstOrThrow()
+        const webhook = { id, tenant_id, url }
+        await insertLane(tx, { tenant_id, webhook_id: id })
+        for (const secret of secrets) await secretsOf.replace(tx, webhook, secret)
+        return webhook
+      }),
+    event: (tenant_id, action = 'department.updated', changes_ = {}) =>
+      db.inTenant(tenant_id, async (tx) => {
+        const entry = { action, tenant_id, resource_type: 'department', resource_id: 1 }
+        const made = await appendReturning(tx, SYSTEM, { ...entry, changes: changes_ })
+        return { ...made, message: messageId(made) }
+      }),
+    change: ({ id, tenant_id }, fields) =>
+      db.inTenant(tenant_id, async (tx) => {
+        await tx.db.updateTable('webhooks').set(fields).where('id', '=', id).execute()
+        tx.stale(`webhook:${id}`)
+      }),
+    async lane({ id }) {
+      const [row] = await sql<LaneRow & Record<string, unknown>>(
+        'select * from webhook_lanes where webhook_id = $1',
+        [id],
+      )
+      if (!row) throw new Error(`webhook ${id} has no lane`)
+      return row
+    },
+    deliveries,
+    attempts: ({ id }) =>
+      sql<WebhookAttemptsTable & Record<string, unknown>>(
+        'select * from webhook_attempts where webhook_id = $1 order by started_at, number',
+        [id],
+      ),
+    async untilSettled(webhook, count = 1) {
+      await until(`${count} deliveries are settled`, async () => {
+        const rows = await deliveries(webhook)
+        const isSettled = rows.every(({ status }) => status !== 'pending')
+        return (rows.length >= count && isSettled) || undefined
+      })
+    },
+  }
+}

@@ -1,0 +1,75 @@
+/** Receivers that never answer take nothing from the others. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Pace } from '../../src/features/webhooks/engine/pace.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { startNode } from './node.ts'
+import { openScene, type Scene } from './scene.ts'
+
+let scene: Scene
+let stalled: Receiver
+let healthy: Receiver
+
+/** Far less room than the stalled receivers would fill. */
+const NARROW: Partial<Pace> = { quick: 8, lanes: 4, slowAfterMs: 50 }
+
+beforeEach(async () => {
+  scene = await openScene()
+  stalled = await openReceiver({ answer: () => 'stall' })
+  healthy = await openReceiver({ clock: scene.clock })
+})
+
+/** Has twenty webhooks of a tenant wait for answers that never come, each as often as it may. */
+async function stall(tenant: number, pace: Partial<Pace>): Promise<void> {
+  for (let count = 0; count < 20; count += 1)
+    await scene.webhook(tenant, `${stalled.url}/${count}`, { events: ['user.*'] })
+  await startNode(scene, { pace })
+  for (let count = 0; count < 6; count += 1) await scene.event(tenant, 'user.created')
+  await until('all stall', () => stalled.open() === 80 || undefined)
+}
+
+/** No stalled request has ended so far, neither by an answer nor by its deadline. */
+const stillStalls = () => expect(stalled.open()).toBe(stalled.received.length)
+
+describe('twenty receivers of one tenant that stall', () => {
+  test('do not hold up that of another tenant', async () => {
+    const [theirs, ours] = [await scene.tenant(), await scene.tenant()]
+    const webhook = await scene.webhook(ours, healthy.url)
+    await stall(theirs, NARROW)
+    for (let count = 0; count < 30; count += 1) await scene.event(ours)
+    await scene.untilSettled(webhook, 30)
+    expect(healthy.received).toHaveLength(30)
+    stillStalls()
+  })
+
+  test('do not hold up another one of theirs', async () => {
+    const tenant = await scene.tenant()
+    const webhook = await scene.webhook(tenant, healthy.url, { events: ['department.*'] })
+    await stall(tenant, NARROW)
+    for (let count = 0; count < 30; count += 1) await scene.event(tenant)
+    await scene.untilSettled(webhook, 30)
+    expect(healthy.received).toHaveLength(30)
+    stillStalls()
+  })
+
+  test('are sent no more than four messages each', async () => {
+    await stall(await scene.tenant(), {})
+    const paths = stalled.received.map(({ path }) => path)
+    const counts = [...Map.groupBy(paths, (path) => path).values()].map(({ length }) => length)
+    expect(counts).toEqual(Array(20).fill(4))
+  })
+})
+
+test('a tenant with many webhooks does not make that of another wait', async () => {
+  const [crowd, single] = [await scene.tenant(), await scene.tenant()]
+  const busy = await openReceiver({ answer: () => ({ status: 200, delayMs: 20 }) })
+  for (let count = 0; count < 40; count += 1) await scene.webhook(crowd, `${busy.url}/${count}`)
+  const webhook = await scene.webhook(single, healthy.url)
+  for (let count = 0; count < 20; count += 1) await scene.event(crowd)
+  // Fewer lanes than the one tenant has webhooks, and all of them busy for a while.
+  await startNode(scene, { pace: { quick: 8, lanes: 10, turnMs: 100, lingerMs: 100 } })
+  await until('the crowd is at work', () => busy.received.length > 20 || undefined)
+  await scene.event(single)
+  await scene.untilSettled(webhook)
+  expect(busy.received.length).toBeLessThan(40 * 20)
+})

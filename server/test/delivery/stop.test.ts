@@ -1,0 +1,164 @@
+/** A process that stops or dies: what it had under way is sent by another one. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { gate } from '../sessions/scopes.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { startNode } from './node.ts'
+import { openScene, type Scene, type TestWebhook } from './scene.ts'
+
+let scene: Scene
+let receiver: Receiver
+let webhook: TestWebhook
+
+beforeEach(async () => {
+  scene = await openScene()
+  receiver = await openReceiver()
+  const tenant = await scene.tenant()
+  webhook = await scene.webhook(tenant, receiver.url)
+  for (let count = 0; count < 4; count += 1) await scene.event(tenant)
+})
+
+const idsOf = (requests: Receiver['received']) => requests.map(({ id }) => id).sort()
+
+const arrived = (count: number) =>
+  until(`${count} requests`, () => receiver.received.length >= count || undefined)
+
+describe('a process that stops', () => {
+  test('lets what is under way end, and writes it down', async () => {
+    const { pass, open } = gate()
+    receiver.answerWith(async () => {
+      await pass
+      return { status: 200 }
+    })
+    const node = await startNode(scene)
+    await arrived(4)
+    const stopped = node.stop(60_000)
+    open()
+    await stopped
+    expect((await scene.deliveries(webhook)).map(({ status }) => status)).toEqual(
+      Array(4).fill('delivered'),
+    )
+    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null, due_at: null })
+  })
+
+  test('gives back what will not end: another sends it, with the same ids', async () => {
+    receiver.answerWith(() => 'stall')
+    const node = await startNode(scene)
+    await arrived(4)
+    await node.stop(50)
+    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null, leased_until: null })
+    // It says nothing of the receiver, and counts as no try.
+    expect(await scene.attempts(webhook)).toEqual([])
+    expect(await scene.lane(webhook)).toMatchObject({ failures: 0, failing_since: null })
+    receiver.answerWith(() => ({ status: 200 }))
+    await startNode(scene)
+    await scene.untilSettled(webhook, 4)
+    const { received } = receiver
+    expect(idsOf(received.slice(4))).toEqual(idsOf(received.slice(0, 4)))
+  })
+
+  test('begins nothing more', async () => {
+    const { pass, open } = gate()
+    receiver.answerWith(async () => {
+      await pass
+      return { status: 200 }
+    })
+    for (let count = 0; count < 20; count += 1) await scene.event(webhook.tenant_id)
+    const node = await startNode(scene)
+    await arrived(4)
+    const stopped = node.stop(60_000)
+    open()
+    await stopped
+    expect(receiver.received).toHaveLength(4)
+    // What it has not sent is due for whoever comes next.
+    const { due_at } = await scene.lane(webhook)
+    expect(Date.parse(due_at ?? '')).toBeLessThanOrEqual(scene.clock.now())
+  })
+
+  test('gives a quiet webhook back at once, whatever it still waits for', async () => {
+    const { pass, open } = gate()
+    receiver.answerWith(async ({ path }) => {
+      if (!path.endsWith('/quiet')) await pass
+      return { status: 200 }
+    })
+    const quiet = await scene.webhook(webhook.tenant_id, `${receiver.url}/quiet`)
+    const node = await startNode(scene, { pace: { lingerMs: 3_600_000 } })
+    await scene.event(webhook.tenant_id)
+    await scene.untilSettled(quiet)
+    await arrived(5)
+    expect((await scene.lane(quiet)).leased_by).not.toBeNull()
+    const stopped = node.stop(60_000)
+    await until('it is given back', async () => {
+      const { leased_by } = await scene.lane(quiet)
+      return leased_by === null || undefined
+    })
+    expect((await scene.lane(webhook)).leased_by).not.toBeNull()
+    open()
+    await stopped
+  })
+
+  test('ends at once where it has nothing to do', async () => {
+    const node = await startNode(scene)
+    await scene.untilSettled(webhook, 4)
+    await node.stop(3_600_000)
+    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null })
+  })
+})
+
+describe('a process that has lost the database', () => {
+  /** A process that stalls in the middle of sending, and then can't reach the database. */
+  async function lost() {
+    const proxy = await proxyTo(scene.database)
+    const { pass, open } = gate()
+    receiver.answerWith(async () => {
+      await pass
+      return { status: 200 }
+    })
+    await startNode(scene, { address: { url: proxy.url } })
+    await arrived(4)
+    await proxy.refuse()
+    receiver.answerWith(() => ({ status: 200 }))
+    return { proxy, answerOld: open }
+  }
+
+  /** As if the time had passed. */
+  const expireLease = () =>
+    scene.database.sql(`update webhook_lanes set leased_until = now() - interval '1 ms'`)
+
+  test('is replaced once its lease has ended, with the same ids', async () => {
+    await lost()
+    await expireLease()
+    await startNode(scene)
+    await scene.untilSettled(webhook, 4)
+    const { received } = receiver
+    expect(received).toHaveLength(8)
+    expect(idsOf(received.slice(4))).toEqual(idsOf(received.slice(0, 4)))
+  })
+
+  test('writes down what it sent when it is back, and spoils nothing of what others did', async () => {
+    const { proxy, answerOld } = await lost()
+    await expireLease()
+    await startNode(scene)
+    await scene.untilSettled(webhook, 4)
+    const before = await scene.deliveries(webhook)
+    answerOld()
+    await proxy.open()
+    await until(
+      'its own tries are written down',
+      async () => (await scene.attempts(webhook)).length === 8 || undefined,
+    )
+    expect(await scene.deliveries(webhook)).toEqual(before)
+    expect(receiver.received).toHaveLength(8)
+  })
+
+  test('goes on by itself when nobody has replaced it', async () => {
+    const { proxy, answerOld } = await lost()
+    const { message } = await scene.event(webhook.tenant_id)
+    answerOld()
+    await proxy.open()
+    await scene.untilSettled(webhook, 5)
+    expect(receiver.received.filter(({ id }) => id === message)).toHaveLength(1)
+    expect(receiver.received).toHaveLength(5)
+  })
+})

@@ -1,0 +1,151 @@
+/** The scene of the fault tests of webhooks: twenty receivers, worker processes, ten thousand events. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import { messageId } from '../../../src/features/webhooks/events/message.ts'
+import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
+import { parseNetworks } from '../../../src/platform/net/index.ts'
+import { makeClinic, superadmin } from '../../support/clinics.ts'
+import type { TestDatabase } from '../../support/database.ts'
+import { scratch, until } from '../../support/embedded.ts'
+import { type Command, command, PLAIN } from '../../support/process.ts'
+import { openService, ROOT_KEY, type Service } from '../../support/service.ts'
+import { type Account, BEHAVIOURS, type Question, SECRET } from './receivers.ts'
+
+export const EVENTS = 10_000
+/** Events of one transaction. */
+const TOGETHER = 20
+const PATIENCE_MS = 240_000
+
+export interface Scene {
+  service: Service
+  tenantId: number
+  /** Publishes events, in transactions of some each. Goes on through an outage of the database. */
+  publish(count: number): Promise<void>
+  /** How many messages the healthy receivers have taken together. */
+  taken(): Promise<number>
+  startWorker(): Promise<Command>
+  /** Waits until every event has reached every healthy receiver, and proves that nothing is lost. */
+  settle(workers: readonly Command[]): Promise<void>
+}
+
+export async function openScene(database: TestDatabase): Promise<Scene> {
+  const config = {
+    WEBHOOK_ALLOW_HTTP: true,
+    WEBHOOK_ALLOWED_NETWORKS: parseNetworks('127.0.0.0/8'),
+  }
+  const service = await openService({ database, config, role: 'api' })
+  const clinic = await makeClinic(service, await superadmin(service), 'chaos')
+  const { receivers, ports } = await startReceivers()
+  const { token } = clinic.people.admin
+  for (const port of ports) {
+    const body = {
+      url: `http://127.0.0.1:${port}/`,
+      events: ['department.updated'],
+      secret: SECRET,
+    }
+    const answer = await service.call('POST', '/api/webhooks/register', { token, body })
+    expect(answer.status).toBe(201)
+  }
+  const dataDir = await scratch()
+
+  const ask = async (question: Question): Promise<Account[]> => {
+    const answered = once(receivers, 'message')
+    receivers.send(question)
+    return (await answered)[0]
+  }
+  const healthy = (accounts: Account[]) =>
+    accounts.filter((_, index) => BEHAVIOURS[index] === 'healthy')
+
+  async function publishSome(): Promise<void> {
+    const entry = {
+      action: 'department.updated',
+      tenant_id: clinic.id,
+      resource_type: 'department',
+      resource_id: clinic.departmentId,
+      changes: { before: { name: 'Ward' }, after: { name: 'Ward A' } },
+    } as const
+    await service.app.db.inTenant(clinic.id, async (tx) => {
+      for (let made = 0; made < TOGETHER; made += 1) await append(tx, SYSTEM, entry)
+    })
+  }
+
+  const published = () =>
+    database.sql<{ id: number; created_at: string }>(
+      "select id, created_at from journal where action = 'department.updated' and tenant_id = $1",
+      [clinic.id],
+    )
+
+  return {
+    service,
+    tenantId: clinic.id,
+    async publish(count) {
+      for (let made = 0; made < count; made += TOGETHER)
+        await until('events are published', () => publishSome().then(() => true), 60_000)
+    },
+    async taken() {
+      return healthy(await ask({ about: 'count' })).reduce((sum, { taken }) => sum + taken, 0)
+    },
+    async startWorker() {
+      const worker = command(['start', '--role', 'worker'], {
+        ...PLAIN,
+        DATABASE_URL: database.url,
+        DATA_DIR: dataDir,
+        ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+        WEBHOOK_ALLOW_HTTP: 'true',
+        WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      })
+      const isWorking = () => worker.stdout().includes('doing background work') || undefined
+      await until('a worker is at work', isWorking, 60_000)
+      return worker
+    },
+    async settle(workers) {
+      const ids = (await published()).map((entry) => messageId(entry))
+      expect(ids.length).toBeGreaterThanOrEqual(EVENTS)
+      const accounts = await until(
+        'every event has reached every healthy receiver',
+        async () => {
+          const told = await ask({ about: 'missing', ids })
+          return healthy(told).every(({ missing }) => missing === 0) ? told : undefined
+        },
+        PATIENCE_MS,
+      )
+      expect(accounts.flatMap(({ wrong }) => wrong)).toEqual([])
+      expect(healthy(accounts).map(({ distinct }) => distinct)).toEqual(
+        healthy(accounts).map(() => ids.length),
+      )
+
+      // Nothing is lost: each event has its delivery for each webhook, given up for none.
+      const kept = await database.sql<{ deliveries: number; failed: number }>(
+        `select count(*) as deliveries, count(*) filter (where status = 'failed') as failed
+         from webhook_deliveries where event = 'department.updated' group by webhook_id`,
+      )
+      expect(kept).toEqual(BEHAVIOURS.map(() => ({ deliveries: ids.length, failed: 0 })))
+      // What was delivered has the attempt that says so.
+      const [unproven] = await database.sql<{ count: number }>(
+        `select count(*) as count from webhook_deliveries d where status = 'delivered'
+           and not exists (select from webhook_attempts a where a.webhook_id = d.webhook_id
+             and a.entry_id = d.entry_id and a.error is null)`,
+      )
+      expect(unproven?.count).toBe(0)
+
+      // No lease hangs: processes that stop let go of all, killed ones have been followed.
+      for (const worker of workers) worker.signal('SIGTERM')
+      for (const worker of workers) expect((await worker.ended).code).toBe(0)
+      const hanging = () =>
+        database.sql('select webhook_id from webhook_lanes where leased_until > now()')
+      expect(await hanging()).toEqual([])
+    },
+  }
+}
+
+async function startReceivers(): Promise<{ receivers: ChildProcess; ports: number[] }> {
+  const receivers = fork(join(import.meta.dirname, 'receivers.ts'), { serialization: 'advanced' })
+  onTestFinished(async () => {
+    receivers.kill()
+    await once(receivers, 'exit')
+  })
+  const [ports] = (await once(receivers, 'message')) as [number[]]
+  return { receivers, ports }
+}

@@ -1,0 +1,41 @@
+/** The database server killed and started again while events flow: nothing is lost, and no lease hangs. */
+import { expect, inject, test } from 'vitest'
+import { migrate } from '../../../src/platform/db/migrate.ts'
+import { databaseOn } from '../../support/database.ts'
+import { postmasterPid, query, scratch, started, until } from '../../support/embedded.ts'
+import { silentLog } from '../../support/server-address.ts'
+import { EVENTS, openScene } from './chaos.ts'
+
+const RESTARTS = 3
+
+// It crashes a server of its own: once is enough, when the run is on the embedded server anyway.
+test.skipIf('url' in inject('server'))(
+  'three crashes of the database while ten thousand events go to twenty receivers lose nothing',
+  {
+    timeout: 480_000,
+  },
+  async () => {
+    const dataDir = await scratch()
+    const server = await started(dataDir, { max_connections: '100' })
+    await migrate(server.connection, silentLog)
+    const scene = await openScene(databaseOn(server.connection))
+    const workers = await Promise.all([scene.startWorker(), scene.startWorker()])
+    for (let restart = 0; restart < RESTARTS; restart += 1) {
+      const publishing = scene.publish(Math.ceil(EVENTS / RESTARTS))
+      const before = await scene.taken()
+      await until(
+        'messages flow',
+        async () => ((await scene.taken()) > before ? true : undefined),
+        60_000,
+      )
+      const killed = await postmasterPid(dataDir)
+      process.kill(killed, 'SIGKILL')
+      await until('another server answers', async () => {
+        expect(await postmasterPid(dataDir)).not.toBe(killed)
+        return query(server.connection, 'select 1')
+      })
+      await publishing
+    }
+    await scene.settle(workers)
+  },
+)

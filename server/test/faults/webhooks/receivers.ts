@@ -1,0 +1,120 @@
+/** Twenty receivers in a process of their own, good and bad ones, that keep account of what arrives. */
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
+
+export const BEHAVIOURS = [
+  ...Array.from({ length: 12 }, () => 'healthy' as const),
+  'refuses',
+  'refuses',
+  'stalls',
+  'resets',
+  'errs',
+  'errs',
+  'slow',
+  'flaky',
+] as const
+export type Behaviour = (typeof BEHAVIOURS)[number]
+
+export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+export type Question = { about: 'missing'; ids: string[] } | { about: 'count' }
+
+/** What one receiver has seen. */
+export interface Account {
+  /** Requests that it has taken, repeated ones included. */
+  taken: number
+  /** Different messages among them. */
+  distinct: number
+  /** Of the ids asked for, how many have not come. */
+  missing: number
+  /** Requests that did not verify, or differed from an earlier one about the same event. */
+  wrong: string[]
+}
+
+interface Ledger {
+  taken: number
+  /** By message id: the event's number with the body's digest. */
+  seen: Map<string, string>
+  /** By event: the message id. */
+  ids: Map<number, string>
+  wrong: string[]
+}
+
+const verifier = new Webhook(SECRET)
+const ledgers: Ledger[] = BEHAVIOURS.map(() => ({
+  taken: 0,
+  seen: new Map(),
+  ids: new Map(),
+  wrong: [],
+}))
+
+function note(ledger: Ledger, request: IncomingMessage, body: string): void {
+  ledger.taken += 1
+  try {
+    const headers = request.headers as Record<string, string>
+    const message = verifier.verify(body, headers) as { id: string; data: { entry_id: number } }
+    const id = headers['webhook-id'] ?? ''
+    const digest = createHash('sha256').update(body).digest('base64')
+    const known = ledger.ids.get(message.data.entry_id)
+    if (message.id !== id || (known !== undefined && known !== id))
+      ledger.wrong.push(`${id} is another id of event ${message.data.entry_id}`)
+    if ((ledger.seen.get(id) ?? digest) !== digest) ledger.wrong.push(`${id} came with other bytes`)
+    ledger.ids.set(message.data.entry_id, id)
+    ledger.seen.set(id, digest)
+  } catch (error) {
+    ledger.wrong.push(String(error))
+  }
+}
+
+function answer(behaviour: Behaviour, request: IncomingMessage, response: ServerResponse): void {
+  if (behaviour === 'stalls') return
+  if (behaviour === 'resets') return void request.socket.resetAndDestroy()
+  if (behaviour === 'slow') return void setTimeout(() => response.end(), 200)
+  if (behaviour === 'errs' || (behaviour === 'flaky' && Math.random() < 0.3))
+    response.statusCode = 500
+  response.end('thanks')
+}
+
+function receive(index: number): Server {
+  const behaviour = BEHAVIOURS[index] as Behaviour
+  const ledger = ledgers[index] as Ledger
+  return createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text) => {
+      body += text
+    })
+    request.once('end', () => {
+      note(ledger, request, body)
+      answer(behaviour, request, response)
+    })
+    // A killed sender leaves half a request behind.
+    request.on('error', () => undefined)
+  })
+}
+
+function tell(question: Question): Account[] {
+  return ledgers.map(({ taken, seen, wrong }) => ({
+    taken,
+    distinct: seen.size,
+    wrong: wrong.slice(0, 5),
+    missing: question.about === 'missing' ? question.ids.filter((id) => !seen.has(id)).length : 0,
+  }))
+}
+
+if (process.send) {
+  const ports = await Promise.all(
+    BEHAVIOURS.map(async (behaviour, index) => {
+      const server = receive(index)
+      await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as AddressInfo
+      // Its port is nobody's any more: connections to it are refused.
+      if (behaviour === 'refuses') server.close()
+      return port
+    }),
+  )
+  process.on('message', (question: Question) => void process.send?.(tell(question)))
+  process.on('disconnect', () => process.exit())
+  process.send(ports)
+}

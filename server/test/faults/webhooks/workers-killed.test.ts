@@ -1,0 +1,31 @@
+/** Worker processes killed with -9 at random while events flow: nothing is lost, and no lease hangs. */
+import { expect, test } from 'vitest'
+import { migratedDatabase } from '../../support/database.ts'
+import { until } from '../../support/embedded.ts'
+import type { Command } from '../../support/process.ts'
+import { EVENTS, openScene } from './chaos.ts'
+
+const WORKERS = 3
+const KILLS = 10
+
+test('ten kills of three workers while ten thousand events go to twenty receivers lose nothing', {
+  timeout: 480_000,
+}, async () => {
+  const scene = await openScene(await migratedDatabase())
+  const workers = await Promise.all(Array.from({ length: WORKERS }, scene.startWorker))
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    await scene.publish(EVENTS / KILLS)
+    const before = await scene.taken()
+    await until(
+      'messages flow',
+      async () => ((await scene.taken()) > before ? true : undefined),
+      60_000,
+    )
+    const place = Math.floor(Math.random() * WORKERS)
+    const victim = workers[place] as Command
+    victim.signal('SIGKILL')
+    expect((await victim.ended).signal).toBe('SIGKILL')
+    workers[place] = await scene.startWorker()
+  }
+  await scene.settle(workers)
+})

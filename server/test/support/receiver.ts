@@ -1,0 +1,150 @@
+/** A real receiver of webhooks in the test's process: keeps what arrives, and answers as it is told. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Webhook } from 'standardwebhooks'
+import { onTestFinished, vi } from 'vitest'
+import type { Clock } from '../../src/lib/clock.ts'
+
+export interface Received {
+  /** The `webhook-id` header. */
+  id: string
+  /** The `webhook-timestamp` header: seconds since the Unix epoch. */
+  timestamp: number
+  headers: Record<string, string>
+  /** As it came over the wire. */
+  body: string
+  /** With the query. */
+  path: string
+  /** When all of it was there, in milliseconds by the receiver's clock. */
+  at: number
+}
+
+/** An answer, or what a broken receiver does in its place: drops the connection, or never answers. */
+export type Reply =
+  | {
+      status: number
+      headers?: Record<string, string>
+      /** Sent as it is; an iterable is sent piece by piece, and may have no end. */
+      body?: string | Buffer | AsyncIterable<string | Buffer>
+      /** How long the receiver thinks before it answers. */
+      delayMs?: number
+    }
+  | 'reset'
+  | 'stall'
+
+/** Decides on the answer; `index` counts the requests from 0. */
+export type Answering = (request: Received, index: number) => Reply | Promise<Reply>
+
+export interface Receiver {
+  /** `http://127.0.0.1:<port>/hook`. Any other path is taken as well. */
+  url: string
+  /** Every request, in the order in which they arrived; the refused ones too. */
+  received: Received[]
+  /** How many requests are not answered yet. */
+  open(): number
+  /** Answers what comes from now on in another way. */
+  answerWith(answer: Answering): void
+  /**
+   * Verifies every request so far, as a receiver that knows this one secret would have on arrival.
+   * Answers the messages. @throws WebhookVerificationError for the first that is not right
+   */
+  verifyWith(secret: string, requests?: readonly Received[]): any[]
+  close(): Promise<void>
+}
+
+export interface ReceiverOptions {
+  /** 200 without a body unless told otherwise. */
+  answer?: Answering
+  /** The service's clock where the test moves it: whether a message is fresh is judged by it. */
+  clock?: Clock
+  /** When to close: with the test. For a receiver of a whole file `afterAll`. */
+  closeWith?: (close: () => Promise<void>) => void
+  /** 0, the default, for any that is free. */
+  port?: number
+}
+
+export async function openReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
+  const { clock = { now: Date.now }, closeWith = onTestFinished } = options
+  let answer: Answering = options.answer ?? (() => ({ status: 200 }))
+  const received: Received[] = []
+  const closing = new AbortController()
+  let open = 0
+
+  const server = createServer((request, response) => {
+    open += 1
+    response.on('close', () => {
+      open -= 1
+    })
+    take(request, response).catch(() => response.destroy())
+  })
+
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const message = {
+      id: String(request.headers['webhook-id']),
+      timestamp: Number(request.headers['webhook-timestamp']),
+      headers: request.headers as Record<string, string>,
+      body: Buffer.concat(chunks).toString(),
+      path: request.url ?? '',
+      at: clock.now(),
+    }
+    const reply = await answer(message, received.push(message) - 1)
+    if (reply === 'stall') return
+    if (reply === 'reset') return void request.socket.resetAndDestroy()
+    if (reply.delayMs) await delay(reply.delayMs, undefined, { signal: closing.signal })
+    response.writeHead(reply.status, reply.headers)
+    await send(response, reply.body)
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  const close = async () => {
+    if (!server.listening) return
+    closing.abort()
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  }
+  closeWith(close)
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    received,
+    open: () => open,
+    answerWith(next) {
+      answer = next
+    },
+    verifyWith: (secret, requests = received) => requests.map((one) => verify(secret, one)),
+    close,
+  }
+}
+
+async function send(
+  response: ServerResponse,
+  body: string | Buffer | AsyncIterable<string | Buffer> = '',
+): Promise<void> {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return void response.end(body)
+  for await (const piece of body) {
+    if (response.destroyed) return
+    if (!response.write(piece))
+      await new Promise((go) => response.once('drain', go).once('close', go))
+  }
+  response.end()
+}
+
+/** The library asks the system for the time, so for its one call the system's is that of the arrival. */
+function verify(secret: string, { headers, body, at }: Received): unknown {
+  const webhook = secret.startsWith('whsec_')
+    ? new Webhook(secret)
+    : new Webhook(Buffer.from(secret), { format: 'raw' })
+  vi.useFakeTimers({ toFake: ['Date'], now: at })
+  try {
+    return webhook.verify(body, headers)
+  } finally {
+    vi.useRealTimers()
+  }
+}

@@ -1,0 +1,147 @@
+/** What is asked for by an operation reaches the receiver: replays, retries, what was held. */
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { HOUR } from '../../src/lib/clock.ts'
+import { fresh } from '../sessions/users.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { openClinic, type WebhookClinic } from './clinic.ts'
+
+let at: WebhookClinic
+let receiver: Receiver
+const SECRET = 'the secret of the receiver'
+
+beforeAll(async () => {
+  at = await openClinic({ role: 'all' })
+})
+
+beforeEach(async () => {
+  receiver = await openReceiver({ clock: at.service.clock })
+})
+
+const register = () => at.register({ url: receiver.url, events: ['department.*'], secret: SECRET })
+const idsOf = (messages = receiver.received) => messages.map(({ id }) => id).sort()
+
+/** Makes a department, and with it an event. Answers its name. */
+async function anEvent(): Promise<string> {
+  const name = fresh('Ward')
+  const { token } = at.clinic.people.admin
+  const options = { token, body: { name } }
+  expect((await at.service.call('POST', '/api/admin/departments', options)).status).toBe(201)
+  return name
+}
+
+const arrived = (count: number) =>
+  until(`${count} messages arrive`, () => receiver.received.length >= count || undefined)
+
+test('a replay sends again what was sent, and what was before the webhook, under the same ids', async () => {
+  const before = await anEvent()
+  const { id } = await register()
+  await anEvent()
+  await arrived(1)
+  const [first] = receiver.received
+  const list = () => at.call('GET', `/${id}/deliveries`, { query: { status: 'delivered' } })
+  const allWritten = (count: number) =>
+    until('all are written down', async () => {
+      const { body } = await list()
+      return body.total === count ? body.items : undefined
+    })
+  await allWritten(1)
+  const since = new Date(at.service.clock.now() - HOUR).toISOString()
+  await at.call('POST', `/${id}/replay`, { body: { since } })
+  // The clinic's first department, the one before, and the one that was sent already.
+  await arrived(4)
+  const replayed = receiver.received.slice(1)
+  expect(replayed).toHaveLength(3)
+  expect(new Set(idsOf(replayed)).size).toBe(3)
+  expect(replayed.find((message) => message.id === first?.id)?.body).toBe(first?.body)
+  const names = receiver.verifyWith(SECRET).map(({ data }) => data.changes.after.name)
+  expect(names).toContain('Surgery')
+  expect(names).toContain(before)
+  const items = await allWritten(3)
+  expect(items.map((one: { message_id: string }) => one.message_id).sort()).toEqual(idsOf(replayed))
+})
+
+/** Waits until the latest delivery is as `fields` say. */
+const written = (id: number, fields: { status: string; attempts_count: number }) =>
+  until(`a delivery is ${fields.status}`, async () => {
+    const [latest] = (await at.call('GET', `/${id}/deliveries`)).body.items
+    expect(latest).toMatchObject(fields)
+    return latest
+  })
+
+test('a delivery that is retried is sent at once, and counts on', async () => {
+  const { id } = await register()
+  receiver.answerWith((_request, index) => ({ status: index === 0 ? 400 : 200 }))
+  await at.call('POST', `/${id}/test`)
+  const { items } = (await at.call('GET', `/${id}/deliveries`)).body
+  expect(items).toMatchObject([{ status: 'failed' }])
+  await at.call('POST', `/${id}/deliveries/${items[0].id}/retry`)
+  await arrived(2)
+  const [first, second] = receiver.received
+  expect([second?.id, second?.body]).toEqual([first?.id, first?.body])
+  receiver.verifyWith(SECRET)
+  const delivery = await written(id, { status: 'delivered', attempts_count: 2 })
+  expect(delivery).toMatchObject({
+    attempts: [
+      { number: 1, status_code: 400 },
+      { number: 2, status_code: 200 },
+    ],
+  })
+})
+
+test('what is held for an inactive webhook is sent when it is active again', async () => {
+  const { id } = await register()
+  await at.call('PUT', `/${id}`, { body: { is_active: false } })
+  await anEvent()
+  await until('it is held', async () => {
+    const { body } = await at.call('GET', `/${id}/deliveries`, { query: { status: 'held' } })
+    return body.total === 1 ? true : undefined
+  })
+  expect(receiver.received).toEqual([])
+  await at.call('PUT', `/${id}`, { body: { is_active: true } })
+  await arrived(1)
+  receiver.verifyWith(SECRET)
+})
+
+const afterAnHour = () => ({ status: 503, headers: { 'retry-after': '3600' } })
+
+test('what was refused goes to the new URL of the webhook at once, whenever it was due', async () => {
+  const other = await openReceiver({ clock: at.service.clock })
+  const { id } = await register()
+  receiver.answerWith(afterAnHour)
+  await anEvent()
+  await written(id, { status: 'pending', attempts_count: 1 })
+  await at.call('PUT', `/${id}`, { body: { url: other.url } })
+  await until('it goes there', () => other.received.length >= 1 || undefined)
+  other.verifyWith(SECRET)
+  expect(idsOf(other.received)).toEqual(idsOf())
+})
+
+test('what was refused is sent as soon as the webhook is active again', async () => {
+  const { id } = await register()
+  receiver.answerWith((_request, index) => (index === 0 ? { status: 410 } : { status: 200 }))
+  await anEvent()
+  await until('the receiver is gone', async () => {
+    const [webhook] = (await at.call('GET', '')).body.filter((one: { id: number }) => one.id === id)
+    return webhook.disabled_reason === 'gone' || undefined
+  })
+  await at.call('PUT', `/${id}`, { body: { is_active: true } })
+  await written(id, { status: 'delivered', attempts_count: 2 })
+  receiver.verifyWith(SECRET)
+})
+
+test('a retry by hand does not wait for the pause that the receiver has asked for', async () => {
+  const { id } = await register()
+  receiver.answerWith((_request, index) => (index === 0 ? afterAnHour() : { status: 200 }))
+  await anEvent()
+  const delivery = await written(id, { status: 'pending', attempts_count: 1 })
+  await until('the receiver is left alone', async () => {
+    const [lane] = await at.service.database.sql(
+      'select from webhook_lanes where webhook_id = $1 and paused_until > now() and leased_by is null',
+      [id],
+    )
+    return lane && true
+  })
+  await at.call('POST', `/${id}/deliveries/${delivery.id}/retry`)
+  await written(id, { status: 'delivered', attempts_count: 2 })
+})

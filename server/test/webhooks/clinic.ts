@@ -1,0 +1,55 @@
+/** A clinic whose admin sets up webhooks, on a service that does nothing in the background. */
+import { type Clinic, makeClinic, signIn, superadmin } from '../support/clinics.ts'
+import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'
+
+export interface WebhookClinic {
+  service: Service
+  clinic: Clinic
+  /** Calls below `/api/webhooks` as the clinic's admin, signed in anew once the token has expired. */
+  call<T = any>(method: string, path?: string, options?: CallOptions): Promise<Answer<T>>
+  /** Registers a webhook for all events, unless `fields` say otherwise. Answers what is told of it. */
+  register(fields?: Record<string, unknown>): Promise<any>
+  /** The entries of the journal about a webhook, the oldest first. */
+  entriesOf(webhookId: number): Promise<{ id: number; action: string; changes: any }[]>
+}
+
+export async function openClinic(
+  options: Parameters<typeof openService>[0] = {},
+): Promise<WebhookClinic> {
+  const service = await openService({ role: 'api', ...options })
+  const clinic = await makeClinic(service, await superadmin(service), 'north')
+  return clinicOn(service, clinic)
+}
+
+/** As `openClinic`, of a clinic that is there. */
+export function clinicOn(service: Service, clinic: Clinic): WebhookClinic {
+  let { token } = clinic.people.admin
+
+  const call: WebhookClinic['call'] = async (method, path = '', options = {}) => {
+    const ask = () => service.call(method, `/api/webhooks${path}`, { token, ...options })
+    const answer = await ask()
+    if (answer.status !== 401) return answer
+    const { email, password } = clinic.people.admin
+    token = (await signIn(service, { email, password, subdomain: clinic.subdomain })).access_token
+    return ask()
+  }
+
+  return {
+    service,
+    clinic,
+    call,
+    async register(fields = {}) {
+      const body = { url: 'http://127.0.0.1:9/hook', events: ['*'], ...fields }
+      const answer = await call('POST', '/register', { body })
+      if (answer.status !== 201)
+        throw new Error(`register answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+      return answer.body
+    },
+    entriesOf: (webhookId) =>
+      service.database.sql(
+        `select id, action, changes from journal
+         where resource_type = 'webhook' and resource_id = $1 order by id`,
+        [String(webhookId)],
+      ),
+  }
+}

@@ -1,0 +1,241 @@
+/** The list of a webhook's deliveries, and trying one of them again. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { openClinic, type WebhookClinic } from './clinic.ts'
+
+let at: WebhookClinic
+
+beforeAll(async () => {
+  at = await openClinic()
+  // Days that there are no events of, for deliveries that lie apart.
+  await at.service.database.sql("select ensure_webhook_partitions('2026-01-01', '2026-01-05')")
+})
+
+interface Row {
+  entry_id: number
+  event_at?: string
+  event?: string
+  status?: 'pending' | 'delivered' | 'failed'
+  attempts?: number
+  tries?: number
+}
+
+/** Puts deliveries to a new webhook into the tables, each attempt answered by its number + 500. */
+async function webhookWith(rows: Row[], isActive = true): Promise<number> {
+  const { sql } = at.service.database
+  const { id } = await at.register()
+  for (const row of rows) {
+    const { entry_id, event = 'user.created', status = 'delivered' } = row
+    const { event_at = '2026-01-02T10:00:00.000Z', attempts = 1, tries = attempts } = row
+    const [due, finished] = status === 'pending' ? ['2099-01-01', null] : [null, '2026-01-03']
+    await sql('insert into webhook_deliveries values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
+      at.clinic.id,
+      id,
+      entry_id,
+      event_at,
+      event,
+      status,
+      attempts,
+      tries,
+      due,
+      finished,
+    ])
+    await sql(
+      `insert into webhook_attempts
+       select $1, $2, $3, $4::timestamptz, n, $4::timestamptz + n * interval '1 minute', n * 10,
+         500 + n, 'status', 'answered ' || n, '192.0.2.7', 'body ' || n
+       from generate_series($5::int, 1, -1) n`,
+      [at.clinic.id, id, entry_id, event_at, attempts],
+    )
+  }
+  if (!isActive) await at.call('PUT', `/${id}`, { body: { is_active: false } })
+  return id
+}
+
+const list = (id: number, query: Record<string, string | number> = {}) =>
+  at.call('GET', `/${id}/deliveries`, { query })
+const idsOf = ({ body }: { body: { items: { id: number }[] } }) => body.items.map(({ id }) => id)
+
+describe('the list', () => {
+  test('shows a delivery with all its attempts, in their order', async () => {
+    const id = await webhookWith([{ entry_id: 70, status: 'failed', attempts: 3 }])
+    const attempt = (n: number) => ({
+      number: n,
+      started_at: `2026-01-02T10:0${n}:00.000Z`,
+      duration_ms: n * 10,
+      status_code: 500 + n,
+      error: 'status',
+      detail: `answered ${n}`,
+      address: '192.0.2.7',
+      response_body: `body ${n}`,
+    })
+    expect((await list(id)).body).toEqual({
+      items: [
+        {
+          id: 70,
+          webhook_id: id,
+          message_id: `msg_${Date.parse('2026-01-02T10:00:00.000Z').toString(36)}_1y`,
+          event: 'user.created',
+          status: 'failed',
+          attempts_count: 3,
+          attempts: [attempt(1), attempt(2), attempt(3)],
+          next_attempt_at: null,
+          created_at: '2026-01-02T10:00:00.000Z',
+          finished_at: '2026-01-03T00:00:00.000Z',
+        },
+      ],
+      total: 1,
+      page: 1,
+      limit: 20,
+      pages: 1,
+    })
+  })
+
+  test('is the latest first, or the other way round, over pages and days', async () => {
+    const days = [1, 2, 3, 4, 5]
+    const id = await webhookWith(
+      days.flatMap((day) =>
+        [10, 20].map((hour) => ({
+          entry_id: day * 100 + hour,
+          event_at: `2026-01-0${day}T${hour}:00:00.000Z`,
+        })),
+      ),
+    )
+    const ids = days.flatMap((day) => [day * 100 + 10, day * 100 + 20])
+    expect(idsOf(await list(id))).toEqual(ids.toReversed())
+    expect(idsOf(await list(id, { sort_order: 'asc' }))).toEqual(ids)
+    const pages = []
+    for (const page of [1, 2, 3, 4, 5]) pages.push(await list(id, { page, limit: 3 }))
+    expect(pages.flatMap(idsOf)).toEqual(ids.toReversed())
+    for (const page of pages.flatMap(({ body }) => body.items))
+      expect(page.attempts).toHaveLength(1)
+    expect(pages[0]?.body).toMatchObject({ total: 10, limit: 3, pages: 4 })
+  })
+
+  test('is of one webhook', async () => {
+    const one = await webhookWith([{ entry_id: 1 }])
+    const other = await webhookWith([{ entry_id: 1 }, { entry_id: 2 }])
+    expect([idsOf(await list(one)), idsOf(await list(other))]).toEqual([[1], [2, 1]])
+  })
+
+  const MIXED: Row[] = [
+    { entry_id: 1, status: 'pending', attempts: 0 },
+    { entry_id: 2, status: 'delivered', event: 'user.deleted' },
+    { entry_id: 3, status: 'failed' },
+    { entry_id: 4, status: 'pending', event: 'user.deleted' },
+  ]
+
+  test('can be of one state', async () => {
+    const id = await webhookWith(MIXED)
+    for (const [status, ids] of [
+      ['pending', [4, 1]],
+      ['held', []],
+      ['delivered', [2]],
+      ['failed', [3]],
+    ] as const) {
+      const answer = await list(id, { status })
+      expect([status, idsOf(answer), answer.body.total]).toEqual([status, ids, ids.length])
+    }
+  })
+
+  test('of an inactive webhook shows what waits as held', async () => {
+    const id = await webhookWith(MIXED, false)
+    expect((await list(id)).body.items.map(({ status }: { status: string }) => status)).toEqual([
+      'held',
+      'failed',
+      'delivered',
+      'held',
+    ])
+    expect(idsOf(await list(id, { status: 'held' }))).toEqual([4, 1])
+    expect(idsOf(await list(id, { status: 'pending' }))).toEqual([])
+    expect((await list(id)).body.items[0].next_attempt_at).toBeNull()
+    await at.call('PUT', `/${id}`, { body: { is_active: true } })
+    expect((await list(id)).body.items[0]).toMatchObject({
+      status: 'pending',
+      next_attempt_at: '2099-01-01T00:00:00.000Z',
+    })
+  })
+
+  test.each([{ status: 'sent' }, { sort_by: 'created_at' }, { limit: 101 }])(
+    'refuses %j',
+    async (query) => {
+      const id = await webhookWith([])
+      expect((await list(id, query)).status).toBe(422)
+    },
+  )
+
+  test('of no webhook is 404', async () => {
+    expect((await list(999_999)).status).toBe(404)
+  })
+})
+
+describe('trying again', () => {
+  const retry = (id: number, delivery: number) =>
+    at.call('POST', `/${id}/deliveries/${delivery}/retry`)
+  const rowOf = async (id: number) =>
+    (
+      await at.service.database.sql<Record<string, any>>(
+        `select d.status, d.tries, d.attempts, d.due_at, d.finished_at, l.due_at as lane_due_at
+         from webhook_deliveries d join webhook_lanes l using (webhook_id) where webhook_id = $1`,
+        [id],
+      )
+    )[0]
+
+  test.each(['pending', 'delivered', 'failed'] as const)(
+    'has one that is %s due at once, by a fresh schedule',
+    async (status) => {
+      const id = await webhookWith([{ entry_id: 9, status, attempts: 4 }])
+      const answer = await retry(id, 9)
+      expect(answer).toMatchObject({
+        status: 200,
+        body: { id: 9, status: 'pending', attempts_count: 4, finished_at: null },
+      })
+      expect(answer.body.attempts).toHaveLength(4)
+      const now = at.service.clock.now()
+      const due = Date.parse(answer.body.next_attempt_at)
+      expect(Math.abs(due - now)).toBeLessThan(MINUTE)
+      const { next_attempt_at } = answer.body
+      expect(await rowOf(id)).toEqual({
+        status: 'pending',
+        tries: 0,
+        attempts: 4,
+        due_at: next_attempt_at,
+        finished_at: null,
+        lane_due_at: next_attempt_at,
+      })
+    },
+  )
+
+  test('is journaled', async () => {
+    const id = await webhookWith([{ entry_id: 9, status: 'failed' }])
+    await retry(id, 9)
+    expect((await at.entriesOf(id)).at(-1)).toMatchObject({
+      action: 'webhook.delivery_retried',
+      changes: { delivery_id: 9, event: 'user.created', status: 'failed' },
+    })
+  })
+
+  test('touches no other delivery', async () => {
+    const id = await webhookWith([
+      { entry_id: 9, status: 'failed' },
+      { entry_id: 10, status: 'failed' },
+    ])
+    await retry(id, 9)
+    expect(idsOf(await list(id, { status: 'failed' }))).toEqual([10])
+  })
+
+  test('is refused while the webhook is inactive', async () => {
+    const id = await webhookWith([{ entry_id: 9, status: 'failed' }], false)
+    expect(await retry(id, 9)).toMatchObject({ status: 409, body: { code: 'webhook_inactive' } })
+    expect((await rowOf(id))?.status).toBe('failed')
+  })
+
+  test('of what is not there is 404, be the webhook active or not', async () => {
+    const [active, inactive] = [await webhookWith([]), await webhookWith([], false)]
+    const other = await webhookWith([{ entry_id: 9 }])
+    expect((await retry(active, 9)).status).toBe(404)
+    expect((await retry(inactive, 9)).status).toBe(404)
+    expect((await retry(999_999, 9)).status).toBe(404)
+    expect((await retry(other, 9)).status).toBe(200)
+  })
+})

@@ -1,0 +1,139 @@
+/** The catalogue of events, and which of them a webhook may subscribe to. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { isWanted } from '../../src/features/webhooks/events/subscription.ts'
+import { ACTIONS, PUBLIC_ACTIONS } from '../../src/platform/journal/index.ts'
+import { walk } from '../contract/walk.ts'
+import { openService } from '../support/service.ts'
+import { openClinic, type WebhookClinic } from './clinic.ts'
+
+let at: WebhookClinic
+let catalogue: { name: string; description: string; example: any }[]
+
+beforeAll(async () => {
+  at = await openClinic()
+  catalogue = (await at.call('GET', '/events')).body
+})
+
+/** What the walk through the operations does not bring about: their examples are held against nothing. */
+const NOT_WALKED = [
+  'tenant.activated',
+  'tenant.deactivated',
+  'tenant.restored',
+  'auth.login_failed',
+  'auth.refresh_reused',
+]
+
+/** What `changes` is made of: all the fields of a record that came or went, else only that there are some. */
+function shapeOf(changes: Record<string, unknown> | null): unknown {
+  if (changes === null) return null
+  const isWhole = changes.before === null || changes.after === null
+  const kinds = Object.entries(changes).map(([key, value]) => {
+    if (value === null || typeof value !== 'object') return [key, value === null ? null : 'value']
+    return [key, isWhole ? Object.keys(value).sort() : 'fields']
+  })
+  return Object.fromEntries(kinds.sort())
+}
+
+describe('the catalogue', () => {
+  test('has every public event, with its meaning and a whole message', () => {
+    expect(catalogue.map(({ name }) => name)).toEqual([...PUBLIC_ACTIONS])
+    for (const { name, description, example } of catalogue) {
+      expect(description).toBe(ACTIONS[name as keyof typeof ACTIONS])
+      expect(example).toEqual({
+        type: name,
+        timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+        id: expect.stringMatching(/^msg_[0-9a-z]+_[0-9a-z]+$/),
+        tenant_id: expect.any(Number),
+        data: {
+          entry_id: expect.any(Number),
+          resource_type: expect.any(String),
+          resource_id: example.data.resource_id,
+          user_id: example.data.user_id,
+          changes: example.data.changes,
+        },
+      })
+    }
+  })
+
+  test('shows of each event what the journal really says of it', async () => {
+    const service = await openService({ role: 'all' })
+    await walk(service)
+    const rows = await service.database.sql<{ action: string; entry: any }>(
+      'select action, to_jsonb(j) as entry from journal j',
+    )
+    const compared = new Set<string>()
+    for (const { name, example } of catalogue) {
+      const real = rows.filter(({ action }) => action === name).map(({ entry }) => entry)
+      if (real.length === 0) continue
+      compared.add(name)
+      const shown = ({ resource_type, resource_id, changes }: any) => ({
+        resource_type,
+        has_id: resource_id !== null,
+        changes: shapeOf(changes),
+      })
+      expect([name, real.map(shown)]).toEqual([name, expect.arrayContaining([shown(example.data)])])
+    }
+    const unmatched = catalogue.map(({ name }) => name).filter((name) => !compared.has(name))
+    expect(unmatched).toEqual(NOT_WALKED)
+  })
+
+  test('is found beside the webhooks themselves, and has no other methods', async () => {
+    expect((await at.call('PUT', '/events', { body: {} })).status).toBe(422)
+    expect((await at.call('DELETE', '/events')).status).toBe(422)
+  })
+})
+
+describe('a webhook', () => {
+  test.each(['*', 'user.*', 'tenant.*', 'user.created', 'webhook.test'])(
+    'may subscribe to %s',
+    async (name) => {
+      expect((await at.register({ events: [name] })).events).toEqual([name])
+    },
+  )
+
+  test('is told of every name that is none, each with those that are known', async () => {
+    const names = [
+      'user.*',
+      'user',
+      'User.created',
+      '**',
+      'webhook.*',
+      'backup.*',
+      '',
+      'webhook.updated',
+    ]
+    const answer = await at.call('POST', '/register', {
+      body: { url: 'http://127.0.0.1:9/', events: names },
+    })
+    expect(answer.status).toBe(422)
+    expect(answer.body.detail).toEqual(
+      names.slice(1).map((_, index) => ({
+        loc: ['body', 'events', String(index + 1)],
+        msg: expect.stringMatching(/^Input should be '\*', 'tenant\.\*'.*'user\.created'/),
+        type: 'enum',
+      })),
+    )
+    for (const action of PUBLIC_ACTIONS) expect(answer.body.detail[0].msg).toContain(`'${action}'`)
+  })
+})
+
+describe('an event is wanted', () => {
+  test.each([
+    ['user.created', ['user.created']],
+    ['user.created', ['auth.*', 'user.*']],
+    ['user.created', ['*']],
+    ['self_healing.applied', ['self_healing.*']],
+  ])('%s by %j', (action, events) => {
+    expect(isWanted(events, action)).toBe(true)
+  })
+
+  test.each([
+    ['user.created', []],
+    ['user.created', ['user.updated', 'department.*']],
+    ['access.refused', ['*']],
+    ['webhook.updated', ['*']],
+    ['webhook.test', ['*', 'webhook.test']],
+  ])('but not %s by %j', (action, events) => {
+    expect(isWanted(events, action)).toBe(false)
+  })
+})

@@ -1,0 +1,399 @@
+/** Replays: past events are queued again, in batches, whatever happens on the way. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { replaysService, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
+import { DAY, HOUR } from '../../src/lib/clock.ts'
+import type { Scopes } from '../../src/platform/db/index.ts'
+import { until } from '../support/embedded.ts'
+import { openNode, rowsOf } from '../support/jobs.ts'
+import { openClinic, type WebhookClinic } from './clinic.ts'
+
+let at: WebhookClinic
+
+beforeAll(async () => {
+  at = await openClinic()
+})
+
+const iso = (ms: number) => new Date(ms).toISOString()
+const ago = (ms: number) => iso(at.service.clock.now() - ms)
+const order = (id: number, since: string, until?: string) =>
+  at.call('POST', `/${id}/replay`, { body: { since, ...(until ? { until } : {}) } })
+const { signal } = new AbortController()
+
+/** Does the work of the replays that were ordered, as the job does. */
+async function work({ db = at.service.app.db, halt = signal } = {}): Promise<void> {
+  const { sql } = at.service.database
+  const replays = await sql<{ id: string; tenant_id: number }>(
+    'select id, tenant_id from webhook_replays',
+  )
+  const deps = { db, clock: at.service.clock }
+  for (const replay of replays) await runReplay(deps, replay, halt)
+}
+
+const deliveriesOf = (id: number) =>
+  at.service.database.sql<Record<string, any>>(
+    `select entry_id, event_at, event, status, attempts, tries, due_at
+     from webhook_deliveries where webhook_id = $1 order by entry_id`,
+    [id],
+  )
+
+/** The tenant's events of these actions, as the journal has them. */
+const journaled = (...actions: string[]) =>
+  at.service.database.sql<{ id: number }>(
+    'select id from journal where tenant_id = $1 and action = any($2) order by id',
+    [at.clinic.id, actions],
+  )
+
+/** Writes entries of the past into the journal, three a millisecond. */
+async function past(time: string, count: number, action = 'user.updated'): Promise<void> {
+  const { sql } = at.service.database
+  const start = new Date(time)
+  const month = (ahead: number) =>
+    iso(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + ahead)).slice(0, 10)
+  await sql(
+    `create table if not exists journal_${month(0).replaceAll('-', '_')} partition of journal
+     for values from ('${month(0)} 00:00:00+00') to ('${month(1)} 00:00:00+00')`,
+  ).catch((error: { code?: string }) => {
+    // It is there, by its usual name.
+    if (error.code !== '42P17') throw error
+  })
+  await sql(
+    `insert into journal (tenant_id, action, resource_type, created_at)
+     select $1, $2, 'user', $3::timestamptz + (n / 3) * interval '1 millisecond'
+     from generate_series(0, $4::int - 1) n`,
+    [at.clinic.id, action, time, count],
+  )
+}
+
+describe('a replay', () => {
+  test('queues the events since then that the webhook wants, also those before it was there', async () => {
+    const { id } = await at.register({ events: ['user.*', 'department.created'] })
+    const since = ago(HOUR)
+    const answer = await order(id, since)
+    expect(answer).toMatchObject({ status: 202, body: { webhook_id: id, since } })
+    expect(Math.abs(Date.parse(answer.body.until) - at.service.clock.now())).toBeLessThan(HOUR)
+    await work()
+    const events = await journaled('user.created', 'department.created')
+    expect(events).toHaveLength(6)
+    const deliveries = await deliveriesOf(id)
+    expect(deliveries.map(({ entry_id }) => entry_id)).toEqual(events.map((event) => event.id))
+    for (const delivery of deliveries)
+      expect(delivery).toMatchObject({ status: 'pending', attempts: 0, tries: 0 })
+    const [lane] = await at.service.database.sql(
+      'select due_at from webhook_lanes where webhook_id = $1',
+      [id],
+    )
+    expect(lane?.due_at).toBe(deliveries[0]?.due_at)
+    expect(await at.service.database.sql('select 1 from webhook_replays')).toEqual([])
+  })
+
+  test('is journaled', async () => {
+    const { id } = await at.register()
+    const { body } = await order(id, ago(HOUR))
+    const { since, until } = body
+    expect((await at.entriesOf(id)).at(-1)).toMatchObject({
+      action: 'webhook.replayed',
+      changes: { since, until },
+    })
+    await work()
+  })
+
+  test('brings no tests, no other tenants and nothing that is not public', async () => {
+    const { id } = await at.register()
+    await at.call('POST', `/${id}/test`)
+    await order(id, ago(HOUR))
+    await work()
+    const events = (await deliveriesOf(id)).map(({ event }) => event)
+    expect(new Set(events)).toEqual(
+      new Set([
+        'tenant.created',
+        'department.created',
+        'user.created',
+        'auth.login',
+        'webhook.test',
+      ]),
+    )
+    // The one that was sent when it was asked for, once.
+    expect(events.filter((event) => event === 'webhook.test')).toHaveLength(1)
+    const foreign = await at.service.database.sql(
+      `select 1 from webhook_deliveries d join journal j on j.id = d.entry_id
+       where d.webhook_id = $1 and j.tenant_id <> d.tenant_id`,
+      [id],
+    )
+    expect(foreign).toEqual([])
+  })
+
+  test('queues again what is settled or waits for a later try', async () => {
+    const { id } = await at.register({ events: ['user.created'] })
+    await order(id, ago(HOUR))
+    await work()
+    const [first, second, third] = (await deliveriesOf(id)).map(({ entry_id }) => entry_id)
+    const { sql } = at.service.database
+    const settle = (status: string, entry: number) =>
+      sql(
+        `update webhook_deliveries set status = $1, attempts = 3, tries = 3, due_at = null,
+           finished_at = now() where webhook_id = $2 and entry_id = $3`,
+        [status, id, entry],
+      )
+    await settle('delivered', first)
+    await settle('failed', second)
+    await sql(
+      `update webhook_deliveries set attempts = 2, tries = 2, due_at = '2099-01-01'
+       where webhook_id = $1 and entry_id = $2`,
+      [id, third],
+    )
+    await order(id, ago(HOUR))
+    await work()
+    expect(await deliveriesOf(id)).toMatchObject([
+      { entry_id: first, status: 'pending', attempts: 3, tries: 0 },
+      { entry_id: second, status: 'pending', attempts: 3, tries: 0 },
+      {
+        entry_id: third,
+        status: 'pending',
+        attempts: 2,
+        tries: 0,
+        due_at: expect.not.stringMatching(/^2099/),
+      },
+      { status: 'pending' },
+      { status: 'pending' },
+    ])
+  })
+
+  test('to an inactive webhook is held for it', async () => {
+    const { id } = await at.register({ events: ['user.created'] })
+    await at.call('PUT', `/${id}`, { body: { is_active: false } })
+    await order(id, ago(HOUR))
+    await work()
+    const { body } = await at.call('GET', `/${id}/deliveries`, { query: { status: 'held' } })
+    expect(body.total).toBe(5)
+  })
+
+  test('goes by what the webhook wants when it is done', async () => {
+    const { id } = await at.register({ events: ['*'] })
+    await order(id, ago(HOUR))
+    await at.call('PUT', `/${id}`, { body: { events: ['department.*'] } })
+    await work()
+    expect((await deliveriesOf(id)).map(({ event }) => event)).toEqual(['department.created'])
+  })
+
+  test('of a webhook that is deleted meanwhile comes to nothing', async () => {
+    const { id } = await at.register()
+    await order(id, ago(HOUR))
+    await at.call('DELETE', `/${id}`)
+    await work()
+    expect(await deliveriesOf(id)).toEqual([])
+  })
+})
+
+describe('since when', () => {
+  test('is a date, which means its beginning, or a time, inclusive', async () => {
+    const { id } = await at.register({ events: ['user.blocked', 'user.unblocked', 'user.deleted'] })
+    const day = ago(3 * DAY).slice(0, 10)
+    await past(`${iso(Date.parse(day) - 1)}`, 1, 'user.blocked')
+    await past(`${day}T00:00:00.000Z`, 1, 'user.unblocked')
+    await past(`${day}T09:00:00.500Z`, 1, 'user.deleted')
+    const eventsSince = async (since: string) => {
+      const { body } = await order(id, since)
+      await work()
+      const events = (await deliveriesOf(id)).map(({ event }) => event)
+      await at.service.database.sql('delete from webhook_deliveries where webhook_id = $1', [id])
+      return [body.since, events]
+    }
+    expect(await eventsSince(day)).toEqual([
+      `${day}T00:00:00.000Z`,
+      ['user.unblocked', 'user.deleted'],
+    ])
+    expect(await eventsSince(`${day}T11:00:00.5+02:00`)).toEqual([
+      `${day}T09:00:00.500Z`,
+      ['user.deleted'],
+    ])
+    expect(await eventsSince(`${day} 09:00:00.501`)).toEqual([`${day}T09:00:00.501Z`, []])
+  })
+
+  test('may be as long ago as deliveries are kept, and not to come', async () => {
+    const { id } = await at.register({ events: ['tenant.restored'] })
+    const earliest = ago(30 * DAY).slice(0, 10)
+    expect(await order(id, earliest)).toMatchObject({
+      status: 202,
+      body: { since: `${earliest}T00:00:00.000Z` },
+    })
+    await work()
+    for (const since of [iso(Date.parse(earliest) - 1), ago(-HOUR), '2001-01-01', '2999-12-31']) {
+      const answer = await order(id, since)
+      expect([since, answer.status]).toEqual([since, 422])
+      expect(answer.body.detail).toMatchObject([{ loc: ['body', 'since'], type: 'value_error' }])
+    }
+    for (const since of ['', 'yesterday', '2026-02-30', 5, null]) {
+      const answer = await at.call('POST', `/${id}/replay`, { body: { since } })
+      expect([since, answer.status]).toEqual([since, 422])
+    }
+    expect((await order(999_999, ago(HOUR))).status).toBe(404)
+  })
+})
+
+describe('until when', () => {
+  test('is a date, which means its end, or a time, inclusive; never later than now', async () => {
+    const { id } = await at.register({
+      events: ['department.created', 'department.updated', 'department.deleted'],
+    })
+    const [day, next] = [ago(5 * DAY).slice(0, 10), ago(4 * DAY).slice(0, 10)]
+    await past(`${day}T09:00:00.500Z`, 1, 'department.updated')
+    await past(`${day}T23:59:59.999Z`, 1, 'department.deleted')
+    await past(`${next}T00:00:00.000Z`, 1, 'department.created')
+    const eventsUntil = async (until: string) => {
+      const { status, body } = await order(id, day, until)
+      await work()
+      const events = (await deliveriesOf(id)).map(({ event }) => event)
+      await at.service.database.sql('delete from webhook_deliveries where webhook_id = $1', [id])
+      return [status, body.until, events]
+    }
+    expect(await eventsUntil(day)).toEqual([
+      202,
+      `${day}T23:59:59.999Z`,
+      ['department.updated', 'department.deleted'],
+    ])
+    expect(await eventsUntil(`${day}T11:00:00.5+02:00`)).toEqual([
+      202,
+      `${day}T09:00:00.500Z`,
+      ['department.updated'],
+    ])
+    expect(await eventsUntil(`${day} 09:00:00.499`)).toEqual([202, `${day}T09:00:00.499Z`, []])
+    const [status, end, events] = await eventsUntil('2999-12-31')
+    expect([status, events]).toEqual([202, expect.arrayContaining(['department.created'])])
+    expect(Date.parse(end)).toBeLessThanOrEqual(at.service.clock.now())
+  })
+
+  test('is not before since', async () => {
+    const { id } = await at.register()
+    const [since, day] = [ago(2 * DAY), ago(3 * DAY).slice(0, 10)]
+    for (const until of [iso(Date.parse(since) - 1), day]) {
+      const answer = await order(id, since, until)
+      expect([until, answer.status]).toEqual([until, 422])
+      expect(answer.body.detail).toMatchObject([{ loc: ['body', 'until'], type: 'value_error' }])
+    }
+    expect((await order(id, since, since)).status).toBe(202)
+    await work()
+  })
+})
+
+describe('a long replay', () => {
+  const COUNT = 4321
+
+  beforeAll(async () => {
+    await past(ago(2 * DAY), COUNT)
+    await past(ago(2 * DAY), 50, 'preferences.updated')
+  })
+
+  /** Calls `act` when so many batches are queued; what it waits for holds up the next one. */
+  function afterBatches(db: Scopes, batches: number, act: () => Promise<void> | void): Scopes {
+    let calls = 0
+    const inTenant: Scopes['inTenant'] = async (...args) => {
+      const result = await db.inTenant(...args)
+      // The first is a look at the replay itself.
+      if (calls++ === batches) await act()
+      return result
+    }
+    return { ...db, inTenant }
+  }
+
+  test('queues every event once', async () => {
+    const { id } = await at.register({ events: ['user.updated'] })
+    await order(id, ago(2 * DAY + HOUR))
+    await work()
+    expect(await deliveriesOf(id)).toHaveLength(COUNT)
+  })
+
+  test('goes on after a stop where it stood', async () => {
+    const { id } = await at.register({ events: ['user.updated'] })
+    await order(id, ago(2 * DAY + HOUR))
+    const stop = new AbortController()
+    const db = afterBatches(at.service.app.db, 2, () => stop.abort())
+    await expect(work({ db, halt: stop.signal })).rejects.toThrow('aborted')
+    const part = (await deliveriesOf(id)).length
+    expect(part).toBeGreaterThan(0)
+    expect(part).toBeLessThan(COUNT)
+    // What is done already is not done again.
+    await at.service.database.sql(
+      "update webhook_deliveries set status = 'delivered', due_at = null where webhook_id = $1",
+      [id],
+    )
+    await work()
+    const deliveries = await deliveriesOf(id)
+    expect(deliveries).toHaveLength(COUNT)
+    expect(deliveries.filter(({ status }) => status === 'delivered')).toHaveLength(part)
+  })
+
+  test('is finished by another process when its own stops in the middle', async () => {
+    const { database, clock } = at.service
+    await database.sql("delete from pgboss.job where name = 'replay-webhook'")
+    const { id } = await at.register({ events: ['user.updated'] })
+    await order(id, ago(2 * DAY + HOUR))
+    const node = (watch = (db: Scopes) => db) => {
+      const { jobs, db, stop } = openNode(database)
+      replaysService({ db: watch(db), clock, jobs, keepDays: 30 })
+      return { start: jobs.start, stop }
+    }
+    const middle = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    const first = node((db) =>
+      afterBatches(db, 2, () => {
+        middle.resolve()
+        return gate.promise
+      }),
+    )
+    await first.start()
+    await middle.promise
+    const stopped = first.stop()
+    gate.resolve()
+    await stopped
+    const part = (await deliveriesOf(id)).length
+    expect(part).toBeGreaterThan(0)
+    expect(part).toBeLessThan(COUNT)
+    // Given back, and not counted as a failure.
+    expect(await rowsOf(database, 'replay-webhook')).toMatchObject([{ retry_count: 0 }])
+    await node().start()
+    const isWhole = async () => (await deliveriesOf(id)).length === COUNT || undefined
+    await until('all of it is queued', isWhole)
+  })
+
+  test('is done once by several at once', async () => {
+    const { id } = await at.register({ events: ['user.updated'] })
+    await order(id, ago(2 * DAY + HOUR))
+    await Promise.all([work(), work(), work()])
+    expect(await deliveriesOf(id)).toHaveLength(COUNT)
+    expect(await at.service.database.sql('select 1 from webhook_replays')).toEqual([])
+  })
+
+  test('may overlap with another of the same webhook', async () => {
+    const { id } = await at.register({ events: ['user.updated'] })
+    await order(id, ago(2 * DAY + HOUR))
+    await order(id, ago(2 * DAY - 1))
+    await work()
+    expect(await deliveriesOf(id)).toHaveLength(COUNT)
+  })
+})
+
+describe('the job', () => {
+  test('is queued with the order', async () => {
+    const { id } = await at.register()
+    await order(id, ago(HOUR))
+    const jobs = await at.service.database.sql(
+      `select j.data from pgboss.job j join webhook_replays r on r.id::text = j.data ->> 'id'
+       where j.name = 'replay-webhook' and r.webhook_id = $1`,
+      [id],
+    )
+    expect(jobs).toHaveLength(1)
+  })
+
+  test('is queued again for a replay that was given up, and not twice', async () => {
+    const { sql } = at.service.database
+    await sql("delete from pgboss.job where name = 'replay-webhook'")
+    const { replays } = at.service.app.services.webhooks
+    await replays.resume()
+    await replays.resume()
+    const [left] = await sql<{ count: number }>('select count(*) as count from webhook_replays')
+    expect(left?.count).toBeGreaterThan(0)
+    expect(await sql("select 1 from pgboss.job where name = 'replay-webhook'")).toHaveLength(
+      left?.count ?? 0,
+    )
+  })
+})

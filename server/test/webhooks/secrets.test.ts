@@ -1,0 +1,213 @@
+/** The secrets of webhooks: shown once, sealed at rest, replaced without a gap. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { deleteExpiredSecrets } from '../../src/features/webhooks/webhooks.jobs.ts'
+import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { makeClinic, superadmin } from '../support/clinics.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { clinicOn, openClinic, type WebhookClinic } from './clinic.ts'
+
+let at: WebhookClinic
+let receiver: Receiver
+
+beforeAll(async () => {
+  at = await openClinic()
+})
+
+beforeEach(async () => {
+  receiver = await openReceiver({ clock: at.service.clock })
+})
+
+const secretOf = (word: string) => `the secret number ${word}`
+const replace = (id: number, secret: string) => at.call('PUT', `/${id}`, { body: { secret } })
+
+/** How many signatures a message has now. @param secret must verify it, and `not` must not */
+async function signatures(id: number, secret: string, not?: string): Promise<number> {
+  const { body } = await at.call('POST', `/${id}/test`)
+  expect(body).toMatchObject({ delivered: true })
+  const message = receiver.received.slice(-1)
+  expect(receiver.verifyWith(secret, message)).toMatchObject([{ type: 'webhook.test' }])
+  if (not) expect(() => receiver.verifyWith(not, message)).toThrow('No matching signature')
+  return message[0]?.headers['webhook-signature']?.split(' ').length ?? 0
+}
+
+const rowsOf = (id: number) =>
+  at.service.database.sql(
+    'select expires_at from webhook_secrets where webhook_id = $1 order by expires_at nulls first',
+    [id],
+  )
+
+describe('a secret', () => {
+  test('is made where none is given, told once, and signs', async () => {
+    const { id, secret } = await at.register({ url: receiver.url })
+    expect(await signatures(id, secret)).toBe(1)
+    expect(JSON.stringify((await at.call('GET')).body)).not.toContain('whsec_')
+    for (const body of [{ events: ['user.*'] }, { secret: secretOf('another') }])
+      expect((await at.call('PUT', `/${id}`, { body })).body).not.toHaveProperty('secret')
+  })
+
+  test.each([secretOf('mine'), 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'Schlüssel: 漢字 👩‍⚕️!'])(
+    'that is given, %j, is not told back, and signs',
+    async (secret) => {
+      const made = await at.register({ url: receiver.url, secret })
+      expect(made).not.toHaveProperty('secret')
+      expect(await signatures(made.id, secret, secretOf('nobody'))).toBe(1)
+    },
+  )
+
+  test('that is replaced signs along for 24 hours', async () => {
+    const { id, secret: old } = await at.register({ url: receiver.url })
+    await replace(id, secretOf('today'))
+    expect(await signatures(id, old)).toBe(2)
+    expect(await signatures(id, secretOf('today'))).toBe(2)
+    at.service.clock.advance(DAY - MINUTE)
+    expect(await signatures(id, old)).toBe(2)
+    at.service.clock.advance(2 * MINUTE)
+    expect(await signatures(id, secretOf('today'), old)).toBe(1)
+  })
+
+  test('that is given again changes nothing, also in another spelling', async () => {
+    const secret = `whsec_${Buffer.alloc(25, 7).toString('base64')}`
+    const { id } = await at.register({ url: receiver.url, secret })
+    await replace(id, secret)
+    await replace(id, secret.replace(/=+$/, ''))
+    expect(await rowsOf(id)).toEqual([{ expires_at: null }])
+    expect(await at.entriesOf(id)).toHaveLength(1)
+  })
+
+  test('that comes back is the current one again, and signs once', async () => {
+    const { id } = await at.register({ url: receiver.url, secret: secretOf('monday') })
+    await replace(id, secretOf('tuesday'))
+    at.service.clock.advance(HOUR)
+    await replace(id, secretOf('monday'))
+    expect(await signatures(id, secretOf('monday'))).toBe(2)
+    at.service.clock.advance(DAY + MINUTE)
+    expect(await signatures(id, secretOf('monday'), secretOf('tuesday'))).toBe(1)
+  })
+
+  test('that cannot be opened any more can be replaced', async () => {
+    const { id } = await at.register({ url: receiver.url })
+    await at.service.database.sql(
+      "update webhook_secrets set sealed_secret = sealed_secret || '\\x00' where webhook_id = $1",
+      [id],
+    )
+    expect((await replace(id, secretOf('mended'))).status).toBe(200)
+    await at.service.database.sql(
+      'delete from webhook_secrets where webhook_id = $1 and expires_at is not null',
+      [id],
+    )
+    expect(await signatures(id, secretOf('mended'))).toBe(1)
+  })
+})
+
+describe('of secrets replaced one after the other', () => {
+  test('the latest nine sign along', async () => {
+    const { id } = await at.register({ url: receiver.url, secret: secretOf('0') })
+    for (let turn = 1; turn <= 12; turn += 1) {
+      at.service.clock.advance(MINUTE)
+      await replace(id, secretOf(String(turn)))
+    }
+    expect(await signatures(id, secretOf('12'), secretOf('2'))).toBe(10)
+    expect(await signatures(id, secretOf('3'))).toBe(10)
+    expect(await rowsOf(id)).toHaveLength(10)
+  })
+
+  test('at once, by several, exactly one is the current one', async () => {
+    const { id } = await at.register({ url: receiver.url })
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => replace(id, secretOf(`racer ${index}`))),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
+    const rows = await rowsOf(id)
+    expect(rows).toHaveLength(9)
+    expect(rows.filter(({ expires_at }) => expires_at === null)).toHaveLength(1)
+  })
+
+  test('those that no longer sign are deleted', async () => {
+    const { id } = await at.register({ url: receiver.url })
+    await replace(id, secretOf('today'))
+    at.service.clock.advance(DAY + MINUTE)
+    const { db } = at.service.app
+    await deleteExpiredSecrets({ db, clock: at.service.clock }, new AbortController().signal)
+    expect(await rowsOf(id)).toEqual([{ expires_at: null }])
+  })
+})
+
+describe('a change of the secret', () => {
+  test('is journaled as such, without either', async () => {
+    const { id } = await at.register({ url: receiver.url })
+    await replace(id, secretOf('today'))
+    const [, entry] = await at.entriesOf(id)
+    expect(entry).toMatchObject({
+      action: 'webhook.updated',
+      changes: { before: {}, after: {}, secret: 'changed' },
+    })
+  })
+})
+
+describe('nothing of a webhook is where it does not belong', () => {
+  /** Every row of every table, as text; bytes are in hex. */
+  async function everything(): Promise<string> {
+    const { sql } = at.service.database
+    const tables = await sql<{ name: string }>(
+      `select format('%I.%I', schemaname, tablename) as name from pg_tables
+       where schemaname not in ('pg_catalog', 'information_schema')`,
+    )
+    const texts: string[] = []
+    for (const { name } of tables)
+      texts.push(
+        ...(await sql(`select t::text as row from ${name} t`)).map(({ row }) => String(row)),
+      )
+    return texts.join('\n')
+  }
+
+  const HIDDEN = 'path-with-a-token-8f3a'
+
+  beforeAll(async () => {
+    const quiet = await openReceiver({ closeWith: afterAll, clock: at.service.clock })
+    const url = quiet.url.replace('/hook', `/${HIDDEN}?key=${HIDDEN}`)
+    const { id } = await at.register({ url, secret: secretOf('the table') })
+    await replace(id, secretOf('the log'))
+    await at.call('POST', `/${id}/test`)
+    quiet.answerWith(() => 'reset')
+    await at.call('POST', `/${id}/test`)
+    await at.call('PUT', `/${id}`, { body: { is_active: false, url: `${url}&again` } })
+    await at.call('POST', '/register', { body: { url: `ftp://${HIDDEN}/`, events: [] } })
+    await at.call('POST', `/${id}/replay`, { body: { since: new Date().toISOString() } })
+  })
+
+  test('no table and no line of the log holds a secret', async () => {
+    const text = await everything()
+    expect(text).toContain(HIDDEN)
+    const made = (await at.register()).secret
+    const logged = JSON.stringify(at.service.logged)
+    for (const secret of [secretOf('the table'), secretOf('the log'), made]) {
+      const key = secret.replace('whsec_', '')
+      for (const place of [text, logged]) {
+        expect(place).not.toContain(key)
+        expect(place).not.toContain(Buffer.from(key).toString('hex'))
+        expect(place).not.toContain(Buffer.from(key, 'base64').toString('hex'))
+      }
+    }
+  })
+
+  test('no line of the log and no entry of the journal holds what is behind the host', async () => {
+    const rows = await at.service.database.sql('select j::text as row from journal j')
+    expect(rows.length).toBeGreaterThan(0)
+    for (const { row } of rows) expect(row).not.toContain(HIDDEN)
+    expect(JSON.stringify(at.service.logged)).not.toContain(HIDDEN)
+  })
+
+  test("another tenant's secret opens nowhere else", async () => {
+    const { service } = at
+    const south = clinicOn(service, await makeClinic(service, await superadmin(service), 'south'))
+    const mine = await at.register({ url: receiver.url })
+    const theirs = await south.register({ url: receiver.url })
+    await service.database.sql(
+      `update webhook_secrets t set sealed_secret = m.sealed_secret from webhook_secrets m
+       where t.webhook_id = $1 and m.webhook_id = $2`,
+      [theirs.id, mine.id],
+    )
+    expect((await south.call('POST', `/${theirs.id}/test`)).status).toBe(500)
+    expect(receiver.received).toEqual([])
+  })
+})

@@ -1,0 +1,255 @@
+/** Trying a webhook out: one message now, and how its receiver answered. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../support/embedded.ts'
+import { type Answering, openReceiver } from '../support/receiver.ts'
+import { openClinic, type WebhookClinic } from './clinic.ts'
+
+let at: WebhookClinic
+
+beforeAll(async () => {
+  at = await openClinic()
+})
+
+const tryOut = (id: number) => at.call('POST', `/${id}/test`)
+
+/** A webhook whose receiver answers so. */
+async function answering(answer?: Answering) {
+  const receiver = await openReceiver({ clock: at.service.clock, ...(answer ? { answer } : {}) })
+  return { receiver, ...(await at.register({ url: receiver.url })) }
+}
+
+describe('a test', () => {
+  test('sends a message that verifies, and tells the answer', async () => {
+    const { receiver, id, secret } = await answering(() => ({ status: 202, body: 'thank you' }))
+    const { status, body } = await tryOut(id)
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      delivered: true,
+      status_code: 202,
+      duration_ms: expect.any(Number),
+      error: null,
+      detail: null,
+      response_body: 'thank you',
+      message_id: receiver.received[0]?.id,
+    })
+    const [entry] = (await at.entriesOf(id)).slice(-1)
+    expect(entry?.action).toBe('webhook.test')
+    expect(receiver.verifyWith(secret)).toEqual([
+      {
+        type: 'webhook.test',
+        timestamp: expect.stringMatching(/Z$/),
+        id: body.message_id,
+        tenant_id: at.clinic.id,
+        data: {
+          entry_id: entry?.id,
+          resource_type: 'webhook',
+          resource_id: String(id),
+          user_id: at.clinic.people.admin.id,
+          changes: null,
+        },
+      },
+    ])
+    expect(receiver.received[0]?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'user-agent': expect.stringMatching(/^Wardkeep\/\d/),
+    })
+  })
+
+  test('is in the list of deliveries, with its attempt', async () => {
+    const { id } = await answering(() => ({ status: 200, body: 'ok' }))
+    const { body: result } = await tryOut(id)
+    const { body: page } = await at.call('GET', `/${id}/deliveries`)
+    expect(page).toMatchObject({ total: 1, page: 1, pages: 1 })
+    expect(page.items).toEqual([
+      {
+        id: expect.any(Number),
+        webhook_id: id,
+        message_id: result.message_id,
+        event: 'webhook.test',
+        status: 'delivered',
+        attempts_count: 1,
+        attempts: [
+          {
+            number: 1,
+            started_at: expect.stringMatching(/Z$/),
+            duration_ms: result.duration_ms,
+            status_code: 200,
+            error: null,
+            detail: null,
+            address: '127.0.0.1',
+            response_body: 'ok',
+          },
+        ],
+        next_attempt_at: null,
+        created_at: expect.stringMatching(/Z$/),
+        finished_at: expect.stringMatching(/Z$/),
+      },
+    ])
+  })
+
+  test.each<[string, Answering | null, object]>([
+    [
+      'refuses it',
+      () => ({ status: 500, body: 'no luck' }),
+      {
+        status_code: 500,
+        response_body: 'no luck',
+        error: 'status',
+        detail: expect.stringContaining('500'),
+      },
+    ],
+    [
+      'sends it elsewhere',
+      () => ({ status: 307, headers: { location: 'http://127.0.0.1:9/' } }),
+      { status_code: 307, error: 'status', detail: expect.stringContaining('redirect') },
+    ],
+    [
+      'is gone',
+      () => ({ status: 410 }),
+      { status_code: 410, error: 'status', detail: expect.stringContaining('410') },
+    ],
+    [
+      'hangs up',
+      () => 'reset',
+      { status_code: null, error: 'connection_lost', detail: expect.stringContaining('ended') },
+    ],
+    [
+      'is not there',
+      null,
+      { status_code: null, error: 'connection_refused', detail: 'connection refused' },
+    ],
+  ])('whose receiver %s is answered 200, and says so', async (_what, answer, expected) => {
+    const { id } = answer ? await answering(answer) : await at.register()
+    const { status, body } = await tryOut(id)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ delivered: false, ...expected })
+    const { items } = (await at.call('GET', `/${id}/deliveries`)).body
+    expect(items).toMatchObject([
+      { status: 'failed', attempts_count: 1, attempts: [{ status_code: body.status_code }] },
+    ])
+    // One who asks for it is told; nobody is disabled for it.
+    const { body: webhooks } = await at.call('GET')
+    expect(webhooks.find((one: { id: number }) => one.id === id).is_active).toBe(true)
+  })
+
+  test('keeps the first KiB of the answer', async () => {
+    const { id } = await answering(() => ({ status: 200, body: 'x'.repeat(100_000) }))
+    expect((await tryOut(id)).body).toMatchObject({
+      delivered: true,
+      response_body: 'x'.repeat(1024),
+    })
+  })
+
+  test('is possible while the webhook is inactive, which it stays', async () => {
+    const { id } = await answering()
+    await at.call('PUT', `/${id}`, { body: { is_active: false } })
+    expect((await tryOut(id)).body.delivered).toBe(true)
+    const { body } = await at.call('GET')
+    expect(body.find((one: { id: number }) => one.id === id)).toMatchObject({
+      is_active: false,
+      disabled_reason: 'admin',
+    })
+  })
+
+  test('of a webhook that is deleted meanwhile ends well, and is in no list', async () => {
+    const { id } = await answering(async () => {
+      await at.call('DELETE', `/${id}`)
+      return { status: 200 }
+    })
+    expect((await tryOut(id)).body.delivered).toBe(true)
+    expect(
+      await at.service.database.sql('select 1 from webhook_deliveries where webhook_id = $1', [id]),
+    ).toEqual([])
+  })
+
+  test('of no webhook is 404, and sends nothing', async () => {
+    expect((await tryOut(999_999)).status).toBe(404)
+  })
+})
+
+describe('while a test is under way', () => {
+  const waiting: (() => void)[] = []
+  const whenLet: Answering = () =>
+    new Promise((resolve) => waiting.push(() => resolve({ status: 200 })))
+  const letGo = () => {
+    for (const go of waiting.splice(0)) go()
+  }
+
+  test('its entry is committed, and no transaction is open', async () => {
+    const { id } = await answering(whenLet)
+    const result = tryOut(id)
+    await until('the message is there', () => waiting.length > 0 || undefined)
+    expect((await at.entriesOf(id)).at(-1)?.action).toBe('webhook.test')
+    const open = await at.service.database.sql(
+      `select query from pg_stat_activity where datname = current_database()
+         and pid <> pg_backend_pid() and state like 'idle in transaction%'`,
+    )
+    expect(open).toEqual([])
+    letGo()
+    expect((await result).status).toBe(200)
+  })
+
+  test('two more of the tenant may be; a fourth is told to wait', async () => {
+    const { id } = await answering(whenLet)
+    const results = [tryOut(id), tryOut(id), tryOut(id)]
+    await until('three are there', () => waiting.length === 3 || undefined)
+    const fourth = await tryOut(id)
+    expect(fourth).toMatchObject({ status: 429, body: { code: 'too_many_requests' } })
+    expect(Number(fourth.headers['retry-after'])).toBeGreaterThan(0)
+    letGo()
+    for (const result of results) expect((await result).body.delivered).toBe(true)
+    const again = tryOut(id)
+    await until('it is there', () => waiting.length === 1 || undefined)
+    letGo()
+    expect((await again).status).toBe(200)
+  })
+})
+
+describe('a receiver that answers again', () => {
+  const failing = (id: number) =>
+    at.service.database.sql(
+      `update webhook_lanes set failures = 9, failing_since = now() - interval '1 day',
+         paused_until = now() + interval '1 hour' where webhook_id = $1`,
+      [id],
+    )
+  const laneOf = async (id: number) =>
+    (await at.service.database.sql('select * from webhook_lanes where webhook_id = $1', [id]))[0]
+
+  test('has what waits for it sent at once', async () => {
+    const { id } = await answering()
+    await failing(id)
+    await tryOut(id)
+    const lane = await laneOf(id)
+    expect(lane).toMatchObject({ failures: 0, failing_since: null, paused_until: null })
+    expect(lane?.due_at).not.toBeNull()
+  })
+
+  test('but not when the test fails', async () => {
+    const { id } = await answering(() => ({ status: 503 }))
+    await failing(id)
+    await tryOut(id)
+    expect(await laneOf(id)).toMatchObject({ failures: 9, due_at: null })
+  })
+
+  test('nor while the webhook is inactive', async () => {
+    const { id } = await answering()
+    await at.call('PUT', `/${id}`, { body: { is_active: false } })
+    await failing(id)
+    await tryOut(id)
+    expect(await laneOf(id)).toMatchObject({ failures: 9, due_at: null })
+  })
+})
+
+describe('a stop', () => {
+  test('does not wait for a test: it is cut off, and the caller is told to try again', async () => {
+    const node = await openClinic()
+    const { url, received } = await openReceiver({ answer: () => 'stall' })
+    const { id } = await node.register({ url })
+    const result = node.call('POST', `/${id}/test`)
+    await until('the message is there', () => received.length > 0 || undefined)
+    await node.service.close()
+    const { status, body, headers } = await result
+    expect({ status, body }).toMatchObject({ status: 503, body: { code: 'stopping' } })
+    expect(headers['retry-after']).toBe('1')
+  })
+})
