@@ -901,7 +901,7 @@ CREATE TABLE webhook_attempts (
   address text,
   response_body text
 ) PARTITION BY RANGE (event_at);
-CREATE INDEX webhook_attempts__of_delivery ON webhook_attempts USING btree (webhook_id, entry_id);
+CREATE UNIQUE INDEX webhook_attempts__of_delivery ON webhook_attempts USING btree (webhook_id, entry_id, number, started_at, event_at);
 ALTER TABLE webhook_attempts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE webhook_attempts FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON webhook_attempts FOR all TO wardkeep_platform

@@ -94,7 +94,9 @@ create table webhook_attempts (
   address text,
   response_body text
 ) partition by range (event_at);
-create index webhook_attempts__of_delivery on webhook_attempts (webhook_id, entry_id);
+-- A try is written down once, even when the answer to the first COMMIT got lost on its way.
+create unique index webhook_attempts__of_delivery
+  on webhook_attempts (webhook_id, entry_id, number, started_at, event_at);
 call isolate('webhook_attempts');
 grant select, insert, delete on webhook_attempts to wardkeep_app, wardkeep_platform;
 

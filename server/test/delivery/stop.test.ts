@@ -1,4 +1,5 @@
 /** A process that stops or dies: what it had under way is sent by another one. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -96,6 +97,25 @@ describe('a process that stops', () => {
     expect((await scene.lane(webhook)).leased_by).not.toBeNull()
     open()
     await stopped
+  })
+
+  test('gives back what somebody has locked at that moment as well', async () => {
+    const node = await startNode(scene, { pace: { lingerMs: 3_600_000 } })
+    await scene.untilSettled(webhook, 4)
+    const { pass, open } = gate()
+    const { pass: isLocked, open: locked } = gate()
+    const lock = scene.db.acrossTenants(async (tx) => {
+      await tx.db.selectFrom('webhook_lanes').select('epoch').forUpdate().execute()
+      locked()
+      await pass
+    })
+    await isLocked
+    const stopped = node.stop(60_000)
+    const waits = await Promise.race([stopped.then(() => false), delay(200, true)])
+    open()
+    await Promise.all([lock, stopped])
+    expect(waits).toBe(true)
+    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null, leased_until: null })
   })
 
   test('ends at once where it has nothing to do', async () => {

@@ -76,7 +76,7 @@ test('a database that falls silent is answered 503 in the end, and used again on
 test('a commit whose answer is lost is a 503, whether or not it took place', async () => {
   const { database, proxy, create, requests } = await serviceBehindProxy()
   expect(await create()).toMatchObject({ status: 201 })
-  proxy.loseNextCommitAnswer()
+  proxy.loseCommitAnswerOf('Ward 1')
   const unknown = await create()
   expect(unknown).toMatchObject({ status: 503, body: { code: 'database_away' } })
   expect(Number(unknown.headers.get('retry-after'))).toBeGreaterThan(0)

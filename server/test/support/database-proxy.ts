@@ -14,8 +14,11 @@ export interface DatabaseProxy {
   stall(): void
   /** Back to normal. */
   open(): Promise<void>
-  /** Passes the next COMMIT on and then cuts its connection in place of the answer. */
-  loseNextCommitAnswer(): void
+  /**
+   * Passes the next COMMIT of a transaction in which `words` were sent on, and then cuts its connection
+   * in place of the answer. The service's own upkeep commits at any time, and is left alone.
+   */
+  loseCommitAnswerOf(words: string): void
   /** How many COMMIT answers were lost so. */
   readonly lost: () => number
 }
@@ -25,10 +28,19 @@ interface Link {
   database: Socket
 }
 
+interface State {
+  isStalled: boolean
+  /** What the transaction holds whose COMMIT is not answered. */
+  losing: string | undefined
+  lost: number
+}
+
+const COMMIT = /(?:^|\W)commit\0/
+
 /** Opens a proxy in front of the database; it closes with the test. */
 export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
   const links = new Set<Link>()
-  const state = { isStalled: false, losesCommit: false, lost: 0 }
+  const state: State = { isStalled: false, losing: undefined, lost: 0 }
   const server = createServer((service) => {
     const link = { service, database: connectTo(database) }
     links.add(link)
@@ -66,23 +78,24 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
       }
       if (!server.listening) await listen(server, port)
     },
-    loseNextCommitAnswer() {
-      state.losesCommit = true
+    loseCommitAnswerOf(words) {
+      state.losing = words
     },
     lost: () => state.lost,
   }
 }
 
-function join(
-  { service, database }: Link,
-  state: { isStalled: boolean; losesCommit: boolean; lost: number },
-  ended: () => void,
-): void {
+function join({ service, database }: Link, state: State, ended: () => void): void {
   let isMuted = false
+  let sent = ''
   service.on('data', (bytes) => {
-    if (state.losesCommit && /(^|\W)commit\0/.test(bytes.toString('latin1'))) {
-      state.losesCommit = false
-      isMuted = true
+    if (state.losing !== undefined) {
+      sent += bytes.toString('latin1')
+      if (COMMIT.test(sent)) {
+        isMuted = sent.includes(state.losing)
+        if (isMuted) state.losing = undefined
+        sent = ''
+      }
     }
     database.write(bytes)
   })

@@ -2,7 +2,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
+import { LEASE_SECONDS } from '../../../src/features/webhooks/engine/claims.store.ts'
 import { messageId } from '../../../src/features/webhooks/events/message.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { parseNetworks } from '../../../src/platform/net/index.ts'
@@ -130,7 +132,8 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
       )
       expect(unproven?.count).toBe(0)
 
-      // No lease hangs: processes that stop let go of all, killed ones have been followed.
+      // No lease hangs: those of killed processes run out, and processes that stop let go of all.
+      await delay(LEASE_SECONDS * 1000)
       for (const worker of workers) worker.signal('SIGTERM')
       for (const worker of workers) expect((await worker.ended).code).toBe(0)
       const hanging = () =>

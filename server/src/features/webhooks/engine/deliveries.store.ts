@@ -48,7 +48,8 @@ export interface Outcome {
 
 /**
  * Writes down how tries went. A delivery moves only when nobody else has tried it meanwhile: its
- * count of tries tells. The try itself is kept in any case, as it was made, unless the webhook is gone.
+ * count of tries tells. The try itself is kept in any case, as it was made and once, unless the webhook
+ * is gone.
  *
  * One that was queued again meanwhile has all its tries before it, whatever this one came to.
  *
@@ -83,7 +84,8 @@ export function recordOutcomes(tx: TenantTx, outcomes: readonly Outcome[], now: 
         ${of((o) => o.attempt.status_code)}::integer[], ${of((o) => o.attempt.error)}::text[],
         ${of((o) => o.attempt.detail)}::text[], ${of((o) => o.attempt.address)}::text[],
         ${of((o) => o.attempt.response_body)}::text[]) as tried(webhook_id)
-      where exists (select from webhooks w where w.id = tried.webhook_id)`.compile(tx.db),
+      where exists (select from webhooks w where w.id = tried.webhook_id)
+      on conflict do nothing`.compile(tx.db),
   )
 }
 

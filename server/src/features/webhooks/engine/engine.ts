@@ -40,7 +40,7 @@ export interface Engine {
 
 const SORT_MS = 100
 const RELEASE_MS = 100
-/** At a stop, for writing down what has ended. */
+/** At a stop, for writing down what has ended, and again for letting go. */
 const LAST_WORDS_MS = 1000
 
 export function startEngine(deps: EngineDeps): Engine {
@@ -86,7 +86,7 @@ export function startEngine(deps: EngineDeps): Engine {
     log,
     async look() {
       // There may be room for others, or something came while it was let go of.
-      if ((await holdings.release(false)) > 0) claimer.wake()
+      if ((await holdings.release()) > 0) claimer.wake()
       return false
     },
   })
@@ -126,7 +126,7 @@ export function startEngine(deps: EngineDeps): Engine {
       await quiet
       await recorder.finish(LAST_WORDS_MS)
       await Promise.all([releaser.stop(), heart.stop()])
-      await canFail(holdings.release(true), 'letting go of webhooks', log)
+      await canFail(holdings.releaseAll(LAST_WORDS_MS), 'letting go of webhooks', log)
     },
   }
 }

@@ -1,7 +1,7 @@
 /** The lanes that a process holds: claimed, kept by a heartbeat, let go of when there is nothing left. */
 import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
@@ -21,8 +21,10 @@ export interface Holdings {
   change(webhookId: number | null): void
   /** Renews the leases, and tidies up for everybody's claims. */
   renew(): Promise<void>
-  /** Lets go of what has nothing to do, of all that is quiet when `all`. Answers of how many. */
-  release(all: boolean): Promise<number>
+  /** Lets go of what has nothing to do. Answers of how many. */
+  release(): Promise<number>
+  /** Lets go of all that is quiet, for up to `patienceMs` where somebody else has it locked. */
+  releaseAll(patienceMs: number): Promise<void>
   /** Has it written down that a receiver has begun to fail, or does well again. */
   save(lane: Lane): void
   /** Leaves a lane alone for a while, because of a fault of ours. */
@@ -41,6 +43,8 @@ export interface HoldingsDeps {
 }
 
 const FAULT_PAUSE = 5 * MINUTE
+/** Between tries to let go of what is locked. */
+const AGAIN_MS = 20
 const NOWHERE = { url: '', keys: [] }
 
 export function openHoldings({ db, clock, keyRing, log, pace, budget }: HoldingsDeps): Holdings {
@@ -51,10 +55,9 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
 
   /** What is to be written down, and the one transaction at a time that does. */
   const unsaved = new Set<Lane>()
-  let isSaving = false
+  let saving: Promise<void> | undefined
 
   async function saveAll(): Promise<void> {
-    isSaving = true
     await turn()
     while (unsaved.size > 0) {
       const batch = [...unsaved]
@@ -62,7 +65,7 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
       const work = db.acrossTenants((tx) => store.saveLanes(tx, batch.map(stateOf)))
       await canFail(work, 'writing down how receivers do', log)
     }
-    isSaving = false
+    saving = undefined
   }
 
   /** How many more lanes may be held. Those whose receivers are slow hardly count. */
@@ -102,6 +105,19 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
       // However busy it is, an old secret signs along for its day and no longer.
       if (isLost || lane.staleAt <= clock.now()) end(lane)
     }
+  }
+
+  const quiet = () => [...lanes.values()].filter(isQuiet)
+
+  async function release(done: readonly Lane[]): Promise<number> {
+    if (done.length === 0) return 0
+    // From here on nothing is begun in them. While letting go fails, their leases run out.
+    for (const lane of done) end(lane)
+    const free = await db.acrossTenants((tx) => store.releaseLanes(tx, done.map(stateOf)))
+    const released = new Set(free)
+    for (const lane of done)
+      if (released.has(lane.id) && lanes.get(lane.id) === lane) lanes.delete(lane.id)
+    return free.length
   }
 
   return {
@@ -153,20 +169,20 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
       const work = db.acrossTenants((tx) => store.shelveInactive(tx, now))
       await canFail(work, 'shelving inactive webhooks', log)
     },
-    async release(all) {
-      const done = [...lanes.values()].filter((lane) => isQuiet(lane) && (all || isDone(lane)))
-      if (done.length === 0) return 0
-      // From here on nothing is begun in them. While letting go fails, their leases run out.
-      for (const lane of done) end(lane)
-      const free = await db.acrossTenants((tx) => store.releaseLanes(tx, done.map(stateOf)))
-      const released = new Set(free)
-      for (const lane of done)
-        if (released.has(lane.id) && lanes.get(lane.id) === lane) lanes.delete(lane.id)
-      return free.length
+    release: () => release(quiet().filter(isDone)),
+    async releaseAll(patienceMs) {
+      const until = performance.now() + patienceMs
+      // It has the rows of its lanes locked, as a fan-out of another process may.
+      await saving
+      await release(quiet())
+      while (quiet().length > 0 && performance.now() < until) {
+        await delay(AGAIN_MS)
+        await release(quiet())
+      }
     },
     save(lane) {
       unsaved.add(lane)
-      if (!isSaving) void saveAll()
+      saving ??= saveAll()
     },
   }
 }
