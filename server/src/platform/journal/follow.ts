@@ -2,11 +2,13 @@
  * Follows the journal over time: reads on at once when an entry is announced, and looks by itself
  * where no announcement can be relied on. How a batch is read stands in `read-on.ts`.
  */
+import { performance } from 'node:perf_hooks'
 import type { Changes, Scopes } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { JOURNAL_TOPIC } from './append.ts'
-import { BATCH, type JournalEntry, look, type ReaderOptions, take } from './read-on.ts'
+import { findHorizon } from './horizon.ts'
+import { BATCH, type JournalEntry, look, type ReaderOptions, type Sight, take } from './read-on.ts'
 
 export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry>
   extends ReaderOptions<C> {
@@ -27,6 +29,8 @@ export interface Follower {
  * is read together. It is also where the looks begin that become rarer.
  */
 const APART_MS = 5
+/** What is held back for longer is asked for the database of what holds it back. */
+const HELD_MS = 1_000
 /** A reader that fails is not hurried by the entries that others write. */
 const AFTER_FAILURE_MS = 1_000
 
@@ -42,6 +46,8 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   let isWoken = false
   let endRest = (): void => undefined
   let eagerMs = APART_MS
+  let heldSince: number | undefined
+  let horizon: string | undefined
 
   function wake(): void {
     isWoken = true
@@ -62,11 +68,26 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
       }
     })
 
+  /** Looks past a transaction of another database as well, once it has held entries back for long. */
+  async function lookOn(): Promise<Sight> {
+    const sight = await look(db, options.name, horizon)
+    if (sight !== 'held back') {
+      heldSince = undefined
+      return sight
+    }
+    heldSince ??= performance.now()
+    if (horizon === undefined && performance.now() - heldSince < HELD_MS) return sight
+    const { xid, isFurther } = await findHorizon(db)
+    // While it runs, all that is written is held back at first.
+    horizon = isFurther ? xid : undefined
+    return isFurther ? look(db, options.name, horizon) : sight
+  }
+
   /** Reads a batch, if there is one. Answers how long nothing more is expected, in milliseconds. */
   async function step(): Promise<number> {
-    const sight = await look(db, options.name)
+    const sight = await lookOn()
     if (sight === 'nothing') return pollMs
-    const count = sight === 'readable' ? await take(db, options) : null
+    const count = sight === 'readable' ? await take(db, options, horizon) : null
     if (count === null) {
       // Nobody says when an older transaction ends that held entries back, or the same reader's
       // work elsewhere: a look soon, and then ever more rarely.

@@ -31,6 +31,11 @@ export interface ReaderOptions<C extends Column = Column> {
 }
 
 export const BATCH = 500
+const NO_HORIZON = '0'
+
+/** Whether nothing can come before an entry any more. */
+const isSettled = (horizon: string) =>
+  sql<boolean>`xid < greatest(pg_snapshot_xmin(pg_current_snapshot()), ${horizon}::xid8)`
 
 /**
  * What is there beyond a reader's position: nothing that has committed, entries that an older
@@ -51,14 +56,15 @@ export async function readOn<C extends Column = Column>(
 
 /**
  * Looks past a reader's position: one round trip that locks and writes nothing.
+ * @param horizon the number below which `findHorizon` saw nothing running
  * @throws Error when the position is of another cluster, which only a start can mend
  */
-export function look(db: Scopes, reader: string): Promise<Sight> {
+export function look(db: Scopes, reader: string, horizon = NO_HORIZON): Promise<Sight> {
   return db.acrossTenants(async (tx) => {
     const { rows } = await sql<{ readable: boolean | null; is_foreign: boolean | null }>`
       with position as (select xid, id from journal_readers where reader = ${reader})
       select
-        (select xid < pg_snapshot_xmin(pg_current_snapshot()) from journal
+        (select ${isSettled(horizon)} from journal
          where (xid, id) > (
            coalesce((select xid from position), '0'), coalesce((select id from position), 0))
          order by xid, id limit 1) as readable,
@@ -77,6 +83,7 @@ export function look(db: Scopes, reader: string): Promise<Sight> {
 export function take<C extends Column>(
   db: Scopes,
   options: ReaderOptions<C>,
+  horizon = NO_HORIZON,
 ): Promise<number | null> {
   return db.acrossTenants(async (tx) => {
     const position = await lockPosition(tx, options.name)
@@ -84,7 +91,7 @@ export function take<C extends Column>(
     const beyond = tx.db
       .selectFrom('journal')
       .where(sql<boolean>`(xid, id) > (${position.xid}::xid8, ${position.id})`)
-      .where(sql<boolean>`xid < pg_snapshot_xmin(pg_current_snapshot())`)
+      .where(isSettled(horizon))
       .orderBy('xid')
       .orderBy('id')
       .limit(options.batch ?? BATCH)

@@ -1,0 +1,159 @@
+/** Transactions of other databases on the server, and those that may be ours: who holds a reader back. */
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { scopesOf } from '../../../test/sessions/scopes.ts'
+import { eventually } from '../../../test/sessions/users.ts'
+import {
+  databaseOn,
+  emptyDatabase,
+  migratedDatabase,
+  type TestDatabase,
+} from '../../../test/support/database.ts'
+import { scratch, started } from '../../../test/support/embedded.ts'
+import { silentLog } from '../../../test/support/server-address.ts'
+import { ownerClient } from '../db/connection.ts'
+import type { Scopes } from '../db/index.ts'
+import { migrate } from '../db/migrate.ts'
+import { append, SYSTEM } from './append.ts'
+import { findHorizon } from './horizon.ts'
+import { follow } from './index.ts'
+
+let database: TestDatabase
+let db: Scopes
+
+beforeEach(async () => {
+  database = await migratedDatabase()
+  db = scopesOf(database)
+})
+
+/** A transaction that has a number and stays open; answers the number, and how it ends. */
+async function running({ address }: TestDatabase) {
+  const client = ownerClient(address)
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('begin')
+  const { rows } = await client.query<{ xid: string }>('select pg_current_xact_id()::text as xid')
+  return { xid: BigInt(rows[0]?.xid ?? 0), end: () => client.query('commit') }
+}
+
+const horizon = async (of = db) => BigInt((await findHorizon(of)).xid)
+
+const write = (word: string, to = db) =>
+  to.acrossTenants((tx) =>
+    append(tx, SYSTEM, {
+      action: 'tenant.updated',
+      tenant_id: null,
+      resource_type: 'word',
+      resource_id: word,
+    }),
+  )
+
+function collect(): string[] {
+  const seen: string[] = []
+  const follower = follow(db, silentLog, {
+    name: 'horizon',
+    pollMs: 50,
+    handle: async (_tx, entries) => {
+      for (const { resource_id } of entries) seen.push(String(resource_id))
+    },
+  })
+  onTestFinished(() => follower.stop())
+  return seen
+}
+
+describe('a transaction of another database', () => {
+  test('holds nothing back for long, neither what is there nor what comes later', async () => {
+    const other = await running(await emptyDatabase())
+    await write('first')
+    const seen = collect()
+    await eventually(
+      () => seen.length,
+      (count) => count === 1,
+      20_000,
+    )
+    await write('second')
+    await eventually(
+      () => seen.length,
+      (count) => count === 2,
+      20_000,
+    )
+    await other.end()
+    await write('third')
+    await eventually(
+      () => seen.length,
+      (count) => count === 3,
+      20_000,
+    )
+    expect(seen).toEqual(['first', 'second', 'third'])
+  })
+
+  test('is passed by, and further is found than the whole server has come', async () => {
+    const other = await running(await emptyDatabase())
+    await write('behind it')
+    expect(await findHorizon(db)).toMatchObject({ isFurther: true })
+    expect(await horizon()).toBeGreaterThan(other.xid)
+  })
+})
+
+describe('a transaction of this database', () => {
+  test('is never passed by, whatever else runs', async () => {
+    const elsewhere = await emptyDatabase()
+    await running(elsewhere)
+    const ours = await running(database)
+    await running(elsewhere)
+    const younger = await running(database)
+    await write('behind all of them')
+    expect(await horizon()).toBe(ours.xid)
+    await ours.end()
+    expect(await horizon()).toBe(younger.xid)
+  })
+
+  test('holds entries back for as long as it runs, beside one of another database', async () => {
+    await running(await emptyDatabase())
+    const ours = await running(database)
+    await write('behind it')
+    const seen = collect()
+    // There is something to pass by, and the reader has the time to find that out.
+    await eventually(
+      () => findHorizon(db),
+      ({ isFurther }) => isFurther,
+    )
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect(seen).toEqual([])
+    await ours.end()
+    await eventually(
+      () => seen.length,
+      (count) => count === 1,
+      20_000,
+    )
+  })
+})
+
+describe('a prepared transaction', () => {
+  test('holds back the readers of its own database, and of no other', async () => {
+    const server = await started(await scratch(), { max_prepared_transactions: '2' })
+    await migrate(server.connection, silentLog)
+    const own = databaseOn(server.connection)
+    const ring = scopesOf(own)
+    const prepared = async (name: string, { address }: TestDatabase) => {
+      const client = ownerClient(address)
+      await client.connect()
+      await client.query('begin')
+      const { rows } = await client.query<{ xid: string }>(
+        'select pg_current_xact_id()::text as xid',
+      )
+      await client.query(`prepare transaction '${name}'`)
+      await client.end()
+      return BigInt(rows[0]?.xid ?? 0)
+    }
+    const elsewhere = databaseOn({ ...server.connection, database: 'postgres' })
+    const theirs = await prepared('theirs', elsewhere)
+    await write('behind it', ring)
+    expect(await horizon(ring)).toBeGreaterThan(theirs)
+    const ours = await prepared('ours', own)
+    await write('behind both', ring)
+    expect(await horizon(ring)).toBe(ours)
+    await own.sql("rollback prepared 'ours'")
+    expect(await horizon(ring)).toBeGreaterThan(ours)
+    await elsewhere.sql("rollback prepared 'theirs'")
+  })
+})
