@@ -28,6 +28,21 @@ describe.each([
     expect(text).toContain(name)
   })
 
+  test.each([
+    'Visit https://evil.test/now',
+    'www.evil.test',
+    'You won: evil.test',
+    'eve@evil.test',
+  ])('holds no link that the name %s would make', (name) => {
+    const { text, html } = compose(name, 'Clinic North', URL)
+    for (const part of [text, html]) expect(part).not.toContain('evil.test')
+    expect(text).toContain('Hello,')
+  })
+
+  test.each(['Dr. Anna Berg', "Seán O'Neill-Meyer", 'Ä. Ö. Ü.'])('greets %s by name', (name) => {
+    expect(compose(name, 'Clinic North', URL).text).toContain(`Hello ${name},`)
+  })
+
   test('loads nothing from anywhere', () => {
     const { html } = compose('Anna Berg', 'Clinic North', URL)
     expect(html).not.toMatch(/\bsrc=|<link|<script|url\(|@import/i)
