@@ -158,7 +158,7 @@ export async function furnishAccount(service: Service, { id, token }: Person): P
   )
 }
 
-/** Gives a clinic a webhook, with something in each of its tables. Nothing is ever sent to it. */
+/** Gives a clinic a webhook, with something in each of its tables. No event is ever sent to it. */
 export async function furnishWebhook(
   service: Service,
   { id: tenantId, subdomain, people }: Clinic,
@@ -167,7 +167,7 @@ export async function furnishWebhook(
   const { access_token: token } = await signIn(service, { email, password, subdomain })
   const { body } = await service.call('POST', '/api/webhooks/register', {
     token,
-    body: { url: `http://127.0.0.1:9/${subdomain}`, events: ['tenant.restored'] },
+    body: { url: `http://127.0.0.1:9/${subdomain}`, events: ['webhook.test'] },
   })
   const [{ id: deliveryId } = { id: 0 }] = await service.database.sql<{ id: number }>(
     `with delivery as (
