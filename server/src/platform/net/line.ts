@@ -97,17 +97,17 @@ function exchange(client: Client, line: Line, request: LineRequest, run: Run): P
     let retryAfter: string | undefined
     let heard: Heard = 'nothing'
     const finish = () => {
-      run.signal.removeEventListener('abort', stop)
+      run.onStop = undefined
       resolve({ status, retryAfter, body: reader.text() })
     }
     const fail = (fault: unknown) => {
-      run.signal.removeEventListener('abort', stop)
+      run.onStop = undefined
       reject(fault)
       void line.end()
     }
-    const stop = () => fail(run.signal.reason)
-    if (run.signal.aborted) return stop()
-    run.signal.addEventListener('abort', stop)
+    const stop = () => fail(run.fault)
+    if (run.fault) return stop()
+    run.onStop = stop
     run.address = line.address
     client.dispatch(
       { path: url.pathname + url.search, method: 'POST', headers, body },

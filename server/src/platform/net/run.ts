@@ -2,8 +2,12 @@
 import { DialFault } from './faults.ts'
 
 export interface Run {
-  /** Aborted with a DialFault by the deadline, by the caller or by the close of all. */
+  /** Why it has ended early: the deadline, the caller or the close of all. */
+  readonly fault: DialFault | undefined
+  /** Aborted with that fault. Made when asked for: on a kept line nobody does. */
   readonly signal: AbortSignal
+  /** Told of that fault as well: by who has the run at the moment, and for less than a signal. */
+  onStop: (() => void) | undefined
   /** What is missing at the moment, as in "no answer"; the deadline's fault says it. */
   awaits: string
   /** The address that is being talked to, as soon as there is one. */
@@ -33,14 +37,30 @@ function audienceOf(signal: AbortSignal): Set<() => void> {
 }
 
 export function startRun(deadlineMs: number, caller: AbortSignal | undefined): StartedRun {
-  const controller = new AbortController()
-  const stop = (fault: DialFault) => controller.abort(fault)
+  let controller: AbortController | undefined
+  let fault: DialFault | undefined
+  const stop = (why: DialFault) => {
+    if (fault) return
+    fault = why
+    controller?.abort(why)
+    run.onStop?.()
+  }
   const expire = () =>
     stop(new DialFault('timed_out', `${run.awaits} within ${deadlineMs / 1000} seconds`))
   const callOff = () => stop(new DialFault('aborted', 'it was called off'))
   const timer = setTimeout(expire, deadlineMs)
-  const run = {
-    signal: controller.signal,
+  const run: StartedRun = {
+    get fault() {
+      return fault
+    },
+    get signal() {
+      if (!controller) {
+        controller = new AbortController()
+        if (fault) controller.abort(fault)
+      }
+      return controller.signal
+    },
+    onStop: undefined,
     awaits: 'no connection',
     address: null,
     stop,

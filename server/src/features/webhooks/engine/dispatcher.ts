@@ -113,7 +113,8 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     // What is queued waits in the database for the end of a pause.
     if (health.pausedUntil > clock.now()) lane.queue = []
     deps.onAttempt?.(status === 'pending' ? 'retried' : status, attempt.duration_ms / 1000)
-    log.info(describe(outcome), 'webhook attempt')
+    // What went well stands in the list of deliveries: of thousands a second the log need not tell.
+    log[attempt.error === null ? 'debug' : 'info'](describe(outcome), 'webhook attempt')
     recorder.add(outcome, (isWritten) => {
       lane.open.delete(delivery.id)
       lane.closed.add(delivery.id)

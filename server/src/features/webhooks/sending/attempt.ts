@@ -42,14 +42,14 @@ export type Send = (target: Target, entry: EventEntry, signal?: AbortSignal) => 
 export function sender(deps: { outbound: Outbound; clock: Clock; version: string }): Send {
   const { outbound, clock } = deps
   const agent = `Wardkeep/${deps.version}`
-  const made = new LRUCache<number, { id: string; body: string }>({ max: MOST_KEPT })
+  const made = new LRUCache<number, { id: string; body: Buffer }>({ max: MOST_KEPT })
 
   /** Kept for a while, as one event mostly goes to several webhooks. */
   function messageOf(entry: EventEntry) {
     const id = messageId(entry)
     const known = made.get(entry.id)
     if (known?.id === id) return known
-    const message = { id, body: messageBody(entry) }
+    const message = { id, body: Buffer.from(messageBody(entry)) }
     made.set(entry.id, message)
     return message
   }

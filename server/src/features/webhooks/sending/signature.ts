@@ -32,11 +32,11 @@ export function signatureOf(
   keys: readonly (Buffer | KeyObject)[],
   id: string,
   timestamp: number,
-  body: string,
+  body: string | Buffer,
 ): string {
   return keys
     .map((key) => {
-      const mac = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`)
+      const mac = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body)
       return `v1,${mac.digest('base64')}`
     })
     .join(' ')
