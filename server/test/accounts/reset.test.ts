@@ -65,7 +65,12 @@ const asAdmin = (method: string, path: string, body?: object) =>
 describe('the link', () => {
   test('sets the password and ends every session at once, on every node', async () => {
     const { person, token } = await forgetful()
-    const node = await openService({ config: PROXIED, database: service.database })
+    // Mails are sent by the other one.
+    const node = await openService({
+      config: PROXIED,
+      database: service.database,
+      role: 'api',
+    })
     const other = await login(node, person.email, 'north')
     const { status, body } = await resetPassword(service, token, NEW)
     expect([status, typeof body.detail]).toEqual([200, 'string'])

@@ -165,14 +165,16 @@ test('the log holds no address beyond the host, no secret, no signature and noth
     'one is gone',
     async () => (await scene.database.sql('select from webhooks where not is_active'))[0],
   )
+  const tries = () => node.logged.filter(([, , message]) => message === 'webhook attempt')
+  for (const status of [200, 500])
+    await until(
+      `an answer of ${status} is logged`,
+      () => tries().some(([, { status_code }]) => status_code === status) || undefined,
+    )
   await node.stop()
   const text = node.logText()
-  expect(text).toContain('webhook attempt')
-  expect(text).toContain('"status_code":500')
-  const tries = node.logged.filter(([, , message]) => message === 'webhook attempt')
-  const levels = tries.map(([level, { error }]) => [level, error === null])
+  const levels = tries().map(([level, { error }]) => [level, error === null])
   for (const [level, isSuccess] of levels) expect(level).toBe(isSuccess ? 'debug' : 'info')
-  expect(new Set(levels.map(([level]) => level)).size).toBe(2)
   expect(text).not.toMatch(/hidden/)
   expect(text).not.toContain(SECRET.slice('whsec_'.length))
   for (const { headers } of receiver.received)

@@ -40,8 +40,8 @@ export interface NodeOptions {
   keyRing?: (ring: KeyRing) => KeyRing
 }
 
-/** Looks often by itself, and does not keep what is idle for long. */
-const PACE: Partial<Pace> = { pollMs: 100, lingerMs: 200 }
+/** Looks often by itself, does not keep what is idle for long, and stops in peace. */
+const PACE: Partial<Pace> = { pollMs: 100, lingerMs: 200, lastWordsMs: 20_000 }
 
 /** Starts a process that delivers; stopped with the test. */
 export async function startNode(scene: Scene, options: NodeOptions = {}): Promise<DeliveryNode> {

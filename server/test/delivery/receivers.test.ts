@@ -69,17 +69,20 @@ describe('a receiver that does well', () => {
 
 describe.each([429, 503])('a receiver that answers %i', (status) => {
   test('is sent half as many at once each time, down to one', async () => {
-    const { receiver, now } = await openCounter(() => ({ status }))
+    // A wait that is long enough to be seen; how it grows by itself is in health.test.ts.
+    const headers = { 'retry-after': '600' }
+    const { receiver, now } = await openCounter(() => ({ status, headers }))
     const webhook = await scene.webhook(tenant, receiver.url)
     await events(20)
     await startNode(scene)
     const sent: number[] = []
     const most: number[] = []
     for (let burst = 0; burst < 4; burst += 1) {
-      now.most = 0
-      scene.clock.move(await pausedAfter(burst))
+      const pause = await pausedAfter(burst)
       sent.push(receiver.received.length)
       most.push(now.most)
+      now.most = 0
+      scene.clock.move(pause)
     }
     expect(sent).toEqual([4, 6, 7, 8])
     expect(most).toEqual([4, 2, 1, 1])
@@ -90,9 +93,7 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
         const { failures } = await scene.lane(webhook)
         return failures === burst + 1 || undefined
       })
-      const ms = await paused(webhook)
-      expect(ms).toBeLessThanOrEqual(1.1 * 2 ** burst * SECOND)
-      return ms
+      return paused(webhook)
     }
   })
 })

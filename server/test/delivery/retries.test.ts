@@ -43,22 +43,26 @@ const inMs = (row: { due_at?: string } | undefined) =>
 
 describe('a delivery that is refused', () => {
   test('is tried again when its time has come, and not before', async () => {
-    const receiver = await openReceiver({ answer: (_, index) => ({ status: index ? 200 : 500 }) })
+    const receiver = await openReceiver({
+      answer: (_, index) => ({ status: index < 2 ? 500 : 200 }),
+    })
     const webhook = await scene.webhook(tenant, receiver.url, { events: ['user.*'] })
     const others = await sentinel()
     await startNode(scene)
     await scene.event(tenant, 'user.created')
-    const row = await tried(webhook, 1)
-    expect(row).toMatchObject({ status: 'pending', tries: 1 })
-    scene.clock.move(inMs(row) - 2 * SECOND)
+    scene.clock.move(inMs(await tried(webhook, 1)))
+    const row = await tried(webhook, 2)
+    expect(row).toMatchObject({ status: 'pending', tries: 2 })
+    scene.clock.move(inMs(row) - MINUTE)
     await others()
-    expect(receiver.received).toHaveLength(1)
-    scene.clock.move(2 * SECOND)
-    await scene.untilSettled(webhook)
     expect(receiver.received).toHaveLength(2)
+    scene.clock.move(MINUTE)
+    await scene.untilSettled(webhook)
+    expect(receiver.received).toHaveLength(3)
     expect(await scene.attempts(webhook)).toMatchObject([
       { number: 1, status_code: 500, error: 'status', detail: 'the receiver answered 500' },
-      { number: 2, status_code: 200, error: null },
+      { number: 2, status_code: 500, error: 'status', detail: 'the receiver answered 500' },
+      { number: 3, status_code: 200, error: null },
     ])
   })
 

@@ -66,7 +66,7 @@ describe('lost-second-factor.md', () => {
     })
     expect(entries.body.items).toMatchObject([{ resource_id: String(root.id), user_id: null }])
     await expect
-      .poll(() => service.call('GET', '/api/users/me', { token: root.token }))
+      .poll(() => service.call('GET', '/api/users/me', { token: root.token }), { timeout: 10_000 })
       .toMatchObject({ body: { totp_enabled: false } })
   })
 })

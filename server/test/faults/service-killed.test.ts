@@ -42,7 +42,7 @@ async function write(
 }
 
 test('twenty kills under writes lose no acknowledged write nor its journal entry, and leave no server', {
-  timeout: 170_000,
+  timeout: 480_000,
 }, async () => {
   const dataDir = await scratch()
   const env = { ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'warn' }

@@ -3,11 +3,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openReceiver } from '../support/receiver.ts'
 import { eventually, ok, openNamed, openRaw, openWayOut } from './scene.ts'
 
-const DEADLINE = { deadlineMs: 300 }
+const DEADLINE = { deadlineMs: 1500 }
 const late = (missing: string) => ({
   kind: 'failed',
   failure: 'timed_out',
-  detail: `${missing} within 0.3 seconds`,
+  detail: `${missing} within 1.5 seconds`,
   address: '127.0.0.1',
 })
 

@@ -102,7 +102,6 @@ describe('a sign-in without the factor', () => {
       await eventually(
         () => preferences(node),
         (status) => status === 200,
-        1_000,
       ),
     ).toBe(200)
     expect((await me(token)).body.totp_enabled).toBe(true)

@@ -1,6 +1,7 @@
 /** The scopes of a database by themselves, for tests of what is written and read through them. */
-import { afterAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { type Changes, openScopes, type Scopes } from '../../src/platform/db/index.ts'
+import { atTheEnd } from '../support/at-the-end.ts'
 import type { TestDatabase } from '../support/database.ts'
 
 /** Nobody else caches anything, so nobody is told of changes. */
@@ -12,10 +13,10 @@ export const unheard: Changes = {
   stop: async () => undefined,
 }
 
-/** Opens the scopes as a node would; closed with the test file. */
+/** Opens the scopes as a node would; closed with the test or its file. */
 export function scopesOf(database: TestDatabase, size = 20): Scopes {
   const db = openScopes(database.address, { size, changes: unheard, onLost: () => undefined })
-  afterAll(() => db.close())
+  atTheEnd(() => db.close())
   return db
 }
 

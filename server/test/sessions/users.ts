@@ -61,7 +61,7 @@ export function jtiOf(token: string): string {
 export async function eventually<T>(
   ask: () => Promise<T> | T,
   wanted: (answer: T) => boolean,
-  ms = 3_000,
+  ms = 15_000,
 ): Promise<T> {
   const deadline = performance.now() + ms
   for (;;) {

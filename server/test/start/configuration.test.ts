@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, scratch } from '../support/embedded.ts'
+import { nobodyLeft, scratch, until } from '../support/embedded.ts'
 import {
   finished,
   freePort,
@@ -124,9 +124,12 @@ describe('the commands beside start', () => {
     const rotated = await finished(['rotate-signing-key'], env)
     expect(rotated).toMatchObject({ code: 0, stderr: '' })
     const kid = /signed by key (\S+)\./.exec(rotated.stdout)?.[1]
-    const keys = await service.call('GET', '/.well-known/jwks.json')
-    expect(keys.body.keys.map((key: { kid: string }) => key.kid)).toContain(kid)
-    expect(keys.body.keys.length).toBe(2)
+    const kids = await until('the service has heard of the key', async () => {
+      const { body } = await service.call('GET', '/.well-known/jwks.json')
+      const known: string[] = body.keys.map((key: { kid: string }) => key.kid)
+      return kid !== undefined && known.includes(kid) ? known : undefined
+    })
+    expect(kids).toHaveLength(2)
     expect(await service.call('GET', '/api/users/me', { token })).toMatchObject({ status: 200 })
     const fresh = await tokenOf(service)
     const head = JSON.parse(Buffer.from(fresh.split('.')[0] ?? '', 'base64url').toString())

@@ -99,8 +99,12 @@ function join({ service, database }: Link, state: State, ended: () => void): voi
     }
     database.write(bytes)
   })
+  let answered = ''
   database.on('data', (bytes) => {
     if (!isMuted) return void service.write(bytes)
+    // What was sent before it is answered first: by then the commit has not taken place.
+    answered += bytes.toString('latin1')
+    if (!answered.includes('COMMIT\0')) return
     state.lost += 1
     service.destroy()
   })

@@ -1,9 +1,10 @@
 /** Databases for tests, each its own and gone with the test file. */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, inject, onTestFinished } from 'vitest'
+import { inject } from 'vitest'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { wireTypes } from '../../src/platform/db/types.ts'
+import { atTheEnd } from './at-the-end.ts'
 import { withDatabase } from './server-address.ts'
 
 export interface TestDatabase {
@@ -53,15 +54,6 @@ export function databaseOn(
     url: urlOf(address),
     sql: async (text, values) => (await owner.query(text, values)).rows,
     close,
-  }
-}
-
-/** At the end of the test that is running; of the file where none is, which the first hook refuses. */
-function atTheEnd(close: () => Promise<void>): void {
-  try {
-    onTestFinished(close)
-  } catch {
-    afterAll(close)
   }
 }
 

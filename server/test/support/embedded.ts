@@ -152,10 +152,11 @@ export function service(dataDir: string, options: { mode?: 'write'; code?: strin
     said,
     kill,
     async first<T>(kind: string): Promise<T> {
-      const found = await until<{ value: T } | 'over'>(`the service says ${kind}`, () => {
+      const look = () => {
         const [value] = said<T>(kind)
-        return value !== undefined ? { value } : over ? 'over' : undefined
-      })
+        return value !== undefined ? { value } : over ? ('over' as const) : undefined
+      }
+      const found = await until(`the service says ${kind}`, look, 60_000)
       if (found === 'over')
         throw new Error(`the service ended without saying ${kind}: ${JSON.stringify(lines)}`)
       return found.value

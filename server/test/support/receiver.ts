@@ -3,8 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
-import { onTestFinished, vi } from 'vitest'
+import { vi } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
+import { atTheEnd } from './at-the-end.ts'
 
 export interface Received {
   /** The `webhook-id` header. */
@@ -58,14 +59,12 @@ export interface ReceiverOptions {
   answer?: Answering
   /** The service's clock where the test moves it: whether a message is fresh is judged by it. */
   clock?: Clock
-  /** When to close: with the test. For a receiver of a whole file `afterAll`. */
-  closeWith?: (close: () => Promise<void>) => void
   /** 0, the default, for any that is free. */
   port?: number
 }
 
 export async function openReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
-  const { clock = { now: Date.now }, closeWith = onTestFinished } = options
+  const { clock = { now: Date.now } } = options
   let answer: Answering = options.answer ?? (() => ({ status: 200 }))
   const received: Received[] = []
   const closing = new AbortController()
@@ -110,7 +109,7 @@ export async function openReceiver(options: ReceiverOptions = {}): Promise<Recei
     server.closeAllConnections()
     await closed
   }
-  closeWith(close)
+  atTheEnd(close)
   return {
     url: `http://127.0.0.1:${port}/hook`,
     received,

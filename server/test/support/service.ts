@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
 import { type App, openApp, type Role } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { parseNetworks } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
+import { atTheEnd } from './at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from './database.ts'
 
 export interface Answer<T = any> {
@@ -27,11 +27,17 @@ export interface CallOptions {
   payload?: string | Buffer
 }
 
+/** The real time, until it is moved or stopped. */
+export interface MovableClock extends Clock {
+  advance(ms: number): void
+  /** From here on it moves with `advance` alone: for waits that are compared to the second. */
+  stop(): void
+}
+
 export interface Service {
   app: App
   database: TestDatabase
-  /** Moves with `advance`; otherwise it is the real time. */
-  clock: Clock & { advance(ms: number): void }
+  clock: MovableClock
   /** Every line that was logged, as `[level, fields, message]`. */
   logged: unknown[][]
   /** The data folder; without SMTP the mails are in its `outbox`. */
@@ -64,8 +70,8 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
 }
 
 /**
- * Opens the service; several can share a database, as nodes do. Closed with the test file. With the
- * role `api` it does nothing in the background.
+ * Opens the service; several can share a database, as nodes do. Closed with the test or
+ * its file. With the role `api` it does nothing in the background.
  */
 export async function openService(
   options: { config?: Partial<Config>; database?: TestDatabase; role?: Role } = {},
@@ -91,7 +97,7 @@ export async function openService(
     await app.close()
     await rm(dataDir, { recursive: true, force: true })
   }
-  afterAll(close)
+  atTheEnd(close)
   return { app, database, clock, logged, dataDir, close, call: caller(app) }
 }
 
@@ -119,12 +125,16 @@ function caller(app: App): Service['call'] {
   }
 }
 
-function movableClock(): Service['clock'] {
+function movableClock(): MovableClock {
   let offset = 0
+  let stopped: number | undefined
   return {
-    now: () => Date.now() + offset,
-    advance: (ms) => {
+    now: () => (stopped ?? Date.now()) + offset,
+    advance(ms) {
       offset += ms
+    },
+    stop() {
+      stopped ??= Date.now()
     },
   }
 }

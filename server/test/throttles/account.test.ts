@@ -11,6 +11,7 @@ let guesses = 0
 
 beforeAll(async () => {
   service = await openService({ config: { TRUSTED_PROXIES: 1 } })
+  service.clock.stop()
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 

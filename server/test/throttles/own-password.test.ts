@@ -12,6 +12,7 @@ let clinic: Clinic
 beforeAll(async () => {
   service = await openService()
   node = await openService({ database: service.database })
+  for (const { clock } of [service, node]) clock.stop()
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { jtiOf, newColleague, standing } from '../sessions/users.ts'
-import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { type Json, partsOf, serviceKey, signed } from './forge.ts'
 
@@ -134,7 +134,10 @@ test('a token ends with its fifteen minutes', async () => {
   const later = await openService({ database: service.database })
   expect(await standing(later, north.people.nurse.token)).toBe(200)
   later.clock.advance(15 * MINUTE * 1000 - 5_000)
-  const fresh = (await newColleague(later, south)).token
+  const { admin } = south.people
+  const { access_token: token } = await signIn(later, { ...admin, subdomain: south.subdomain })
+  const people = { ...south.people, admin: { ...admin, token } }
+  const fresh = (await newColleague(later, { ...south, people })).token
   expect(await standing(later, fresh)).toBe(200)
   later.clock.advance(10_000)
   expect(await standing(later, north.people.nurse.token)).toBe(401)

@@ -63,6 +63,8 @@ describe('a new signing key', () => {
       for (const { token } of before) expect(await standing(node, token)).toBe(200)
     const after = await superadmin(service)
     expect(kidOf(after.token)).not.toBe(kidOf(root.token))
+    const heard = () => other.app.services.auth.keys.signer().kid
+    await eventually(heard, (kid) => kid === kidOf(after.token))
     expect(await standing(other, after.token)).toBe(200)
     expect(await refresh(other, root.refresh)).toMatchObject({ status: 200 })
   })

@@ -1,5 +1,5 @@
 /** The secrets of webhooks: shown once, sealed at rest, replaced without a gap. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deleteExpiredSecrets } from '../../src/features/webhooks/webhooks.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
@@ -163,7 +163,7 @@ describe('nothing of a webhook is where it does not belong', () => {
   const HIDDEN = 'path-with-a-token-8f3a'
 
   beforeAll(async () => {
-    const quiet = await openReceiver({ closeWith: afterAll, clock: at.service.clock })
+    const quiet = await openReceiver({ clock: at.service.clock })
     const url = quiet.url.replace('/hook', `/${HIDDEN}?key=${HIDDEN}`)
     const { id } = await at.register({ url, secret: secretOf('the table') })
     await replace(id, secretOf('the log'))

@@ -129,7 +129,8 @@ describe('after a move to a cluster that counts lower', () => {
     await commit('new')
     const handle = async () => undefined
     await expect(readOn(db, { name: 'early', handle })).rejects.toThrow('restart the service')
-    expect(await readOn(db, { name: 'never read', batch: 1, handle })).toBe(1)
+    const readNew = () => readOn(db, { name: 'never read', batch: 1, handle })
+    await eventually(readNew, (count) => count === 1)
     expect(await readOn(db, { name: 'never read', handle })).toBe(0)
   })
 

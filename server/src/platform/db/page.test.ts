@@ -1,6 +1,7 @@
 /** A page of a list and its total: ties, pages beyond the end, many rows, and text with wildcards. */
 import { type Kysely, sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { EXACT_TOTAL } from '../../lib/page.ts'
 import { containing, readPage } from './page.ts'
@@ -34,7 +35,7 @@ beforeAll(async () => {
       stop: async () => nothing(),
     },
   })
-  afterAll(() => db.close())
+  atTheEnd(() => db.close())
 })
 
 /** A page of the things of a kind, and how many statements it took. */

@@ -1,6 +1,7 @@
 /** The scope of a transaction: what it sees, what it may, and what becomes of it when it fails. */
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { listenerClient, openPool } from './connection.ts'
 import { problemOf } from './failures.ts'
@@ -28,7 +29,7 @@ beforeAll(async () => {
     },
   })
   // Before the database goes: hooks run in the opposite order of their making.
-  afterAll(() => db.close())
+  atTheEnd(() => db.close())
 })
 
 beforeEach(async () => {

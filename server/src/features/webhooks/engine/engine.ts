@@ -40,8 +40,6 @@ export interface Engine {
 
 const SORT_MS = 100
 const RELEASE_MS = 100
-/** At a stop, for writing down what has ended, and again for letting go. */
-const LAST_WORDS_MS = 1000
 
 export function startEngine(deps: EngineDeps): Engine {
   const { db, clock, log, random = Math.random } = deps
@@ -124,9 +122,9 @@ export function startEngine(deps: EngineDeps): Engine {
       // Those that are quiet are let go of at once, for other processes to go on with.
       for (const lane of holdings.lanes.values()) end(lane)
       await quiet
-      await recorder.finish(LAST_WORDS_MS)
+      await recorder.finish(pace.lastWordsMs)
       await Promise.all([releaser.stop(), heart.stop()])
-      await canFail(holdings.releaseAll(LAST_WORDS_MS), 'letting go of webhooks', log)
+      await canFail(holdings.releaseAll(pace.lastWordsMs), 'letting go of webhooks', log)
     },
   }
 }

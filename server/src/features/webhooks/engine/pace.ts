@@ -16,6 +16,8 @@ export interface Pace {
   /** How long an idle lane is kept, as more may come, and a busy one while others wait. */
   lingerMs: number
   turnMs: number
+  /** At a stop: for writing down what has ended, and again for letting go of the lanes. */
+  lastWordsMs: number
 }
 
 export const PACE: Pace = {
@@ -28,4 +30,5 @@ export const PACE: Pace = {
   heartbeatMs: 3000,
   lingerMs: 1000,
   turnMs: 5000,
+  lastWordsMs: 1000,
 }

@@ -42,7 +42,10 @@ describe('when the service is killed with -9', () => {
     expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
   })
 
-  test('in the middle of making the cluster, nothing half-made is left in its place', async () => {
+  // The machine may pause just then, and what is to be interrupted be over.
+  test('in the middle of making the cluster, nothing half-made is left in its place', {
+    retry: 2,
+  }, async () => {
     const dataDir = await scratch()
     const child = service(dataDir)
     await until('initdb is at work', async () => {
@@ -98,7 +101,9 @@ describe('when the server is killed with -9', () => {
     await nobodyLeft(dataDir)
   })
 
-  test('it comes back although a process of the dead one is busy for a while', async () => {
+  test('it comes back although a process of the dead one is busy for a while', {
+    retry: 2,
+  }, async () => {
     const dataDir = await scratch()
     const server = await started(dataDir)
     // It counts without ever looking whether the postmaster lives.

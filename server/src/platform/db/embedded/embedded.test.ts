@@ -132,7 +132,9 @@ describe.runIf(isRoot)('started by root', () => {
       expect((await stat(`/proc/${pid}`)).uid).toBe(owner.uid)
   })
 
-  test('runs copies of the programs when that account cannot reach node_modules', async () => {
+  test('runs copies of the programs when that account cannot reach node_modules', {
+    timeout: 120_000,
+  }, async () => {
     const closed = await scratch()
     await chmod(closed, 0o700)
     for (const path of [
