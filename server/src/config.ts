@@ -219,7 +219,8 @@ export const VARIABLES = {
     read: (text) => (text === undefined ? undefined : integer(0, 0, 65_535)(text)),
   }),
   LOG_LEVEL: variable({
-    meaning: '`debug`, `info`, `warn`, `error` or `silent`',
+    meaning:
+      '`debug` (with each message of a webhook that arrived), `info`, `warn`, `error` or `silent`',
     default: 'info',
     read: (text = 'info') => {
       if (!['debug', 'info', 'warn', 'error', 'silent'].includes(text))

@@ -6879,6 +6879,7 @@ export interface operations {
         parameters: {
             query?: {
                 status?: "pending" | "held" | "delivered" | "failed";
+                message_id?: string;
                 page?: number;
                 limit?: number;
                 sort_by?: "id";

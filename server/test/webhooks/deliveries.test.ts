@@ -138,6 +138,31 @@ describe('the list', () => {
     }
   })
 
+  test('can be of one message, by the id that its receiver was sent', async () => {
+    const id = await webhookWith(MIXED)
+    for (const { id: delivery, message_id } of (await list(id)).body.items) {
+      const answer = await list(id, { message_id })
+      expect([idsOf(answer), answer.body.total]).toEqual([[delivery], 1])
+    }
+    const [{ message_id }] = (await list(id)).body.items
+    expect(idsOf(await list(id, { message_id, status: 'pending' }))).toEqual([4])
+    expect(idsOf(await list(id, { message_id, status: 'failed' }))).toEqual([])
+    expect(idsOf(await list(await webhookWith([]), { message_id }))).toEqual([])
+    const zeros = message_id.replace('msg_', 'msg_0')
+    for (const none of [
+      'msg_mwq8lds0_4f2',
+      'msg_zzzzzzzzzzzz_1',
+      'msg_1_zzzzzzzzzzzz',
+      zeros,
+      'x',
+      '',
+    ])
+      expect(await list(id, { message_id: none })).toMatchObject({
+        status: 200,
+        body: { total: 0 },
+      })
+  })
+
   test('of an inactive webhook shows what waits as held', async () => {
     const id = await webhookWith(MIXED, false)
     expect((await list(id)).body.items.map(({ status }: { status: string }) => status)).toEqual([
@@ -156,13 +181,15 @@ describe('the list', () => {
     })
   })
 
-  test.each([{ status: 'sent' }, { sort_by: 'created_at' }, { limit: 101 }])(
-    'refuses %j',
-    async (query) => {
-      const id = await webhookWith([])
-      expect((await list(id, query)).status).toBe(422)
-    },
-  )
+  test.each([
+    { status: 'sent' },
+    { sort_by: 'created_at' },
+    { limit: 101 },
+    { message_id: 'm'.repeat(65) },
+  ])('refuses %j', async (query) => {
+    const id = await webhookWith([])
+    expect((await list(id, query)).status).toBe(422)
+  })
 
   test('of no webhook is 404', async () => {
     expect((await list(999_999)).status).toBe(404)

@@ -140,6 +140,9 @@ export const DeliveryPage = pageOf(Delivery)
 
 export const DeliveryQuery = Type.Object({
   status: Type.Optional(OneOf(STATUSES)),
+  message_id: Type.Optional(
+    Type.String({ maxLength: 64, description: 'the `webhook-id` that a receiver was sent' }),
+  ),
   ...pageQuery(['id'], { sort_by: 'id', sort_order: 'desc' }),
 })
 export type DeliveryQuery = Static<typeof DeliveryQuery>

@@ -7,7 +7,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import { makeDueAtOnce } from '../engine/lanes.store.ts'
 import { announceDue } from '../engine/topics.ts'
-import { messageId } from '../events/message.ts'
+import { entryOf, messageId } from '../events/message.ts'
 import { found } from '../registrations/registrations.service.ts'
 import { findWebhook } from '../registrations/registrations.store.ts'
 import type { Delivery, DeliveryQuery, Webhook } from '../webhooks.schema.ts'
@@ -62,14 +62,16 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
   }
 }
 
-/** The filter on what is kept; undefined when nothing can be in that state. */
+/** The filter on what is kept; undefined when nothing can be in that state, or have that id. */
 function filterOf(
   { is_active }: Webhook,
-  { status }: DeliveryQuery,
+  { status, message_id }: DeliveryQuery,
 ): store.DeliveryFilter | undefined {
   if (status === (is_active ? 'held' : 'pending')) return undefined
   const kept = status === 'held' ? 'pending' : status
-  return kept ? { status: kept } : {}
+  const entry = message_id === undefined ? undefined : entryOf(message_id)
+  if (message_id !== undefined && !entry) return undefined
+  return { ...(kept ? { status: kept } : {}), ...(entry ? { entry } : {}) }
 }
 
 async function withAttempts(

@@ -29,6 +29,8 @@ export interface KeptDelivery {
 
 export interface DeliveryFilter {
   status?: KeptDelivery['status']
+  /** The event by its number and time. */
+  entry?: Pick<KeptDelivery, 'id' | 'created_at'>
 }
 
 interface PageOf {
@@ -49,11 +51,13 @@ function ofWebhook(tx: TenantTx, webhookId: number) {
 export function listDeliveries(
   tx: TenantTx,
   webhookId: number,
-  { status }: DeliveryFilter,
+  { status, entry }: DeliveryFilter,
   query: PageOf,
 ): Promise<Found<KeptDelivery>> {
   let filtered = ofWebhook(tx, webhookId)
   if (status) filtered = filtered.where('status', '=', status)
+  if (entry)
+    filtered = filtered.where('entry_id', '=', entry.id).where('event_at', '=', entry.created_at)
   return readPage(tx, filtered, query, { column: 'entry_id', ties: [] })
 }
 

@@ -20,6 +20,16 @@ export function messageId(entry: Pick<EventEntry, 'id' | 'created_at'>): string 
   return `msg_${Date.parse(entry.created_at).toString(36)}_${entry.id.toString(36)}`
 }
 
+/** The entry that a message's id was made of; undefined for what is no such id. */
+export function entryOf(message: string): Pick<EventEntry, 'id' | 'created_at'> | undefined {
+  const [, at = '', number = ''] = /^msg_([0-9a-z]+)_([0-9a-z]+)$/.exec(message) ?? []
+  const time = new Date(Number.parseInt(at, 36))
+  const id = Number.parseInt(number, 36)
+  if (Number.isNaN(time.getTime()) || !Number.isSafeInteger(id)) return undefined
+  const entry = { id, created_at: time.toISOString() }
+  return messageId(entry) === message ? entry : undefined
+}
+
 /** The JSON body. The entry never changes, so neither does a byte of this from try to try. */
 export function messageBody(entry: EventEntry): string {
   return JSON.stringify({
