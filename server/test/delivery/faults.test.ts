@@ -142,6 +142,21 @@ test('a webhook that is deleted while a message is under way leaves no attempt b
   expect(node.logged.filter(([level]) => level === 'error')).toEqual([])
 })
 
+test('a webhook that is deleted takes up no room of the process that held it', async () => {
+  const webhook = await scene.webhook(tenant, receiver.url)
+  const node = await startNode(scene, { pace: { lanes: 1, slowLanes: 0, lingerMs: 3_600_000 } })
+  await scene.event(tenant)
+  await scene.untilSettled(webhook)
+  await scene.db.inTenant(tenant, async (tx) => {
+    await tx.db.deleteFrom('webhooks').where('id', '=', webhook.id).execute()
+    tx.stale(`webhook:${webhook.id}`)
+  })
+  const next = await scene.webhook(tenant, receiver.url)
+  await scene.event(tenant)
+  await scene.untilSettled(next)
+  await node.stop()
+})
+
 test('the log holds no address beyond the host, no secret, no signature and nothing of a body', async () => {
   const path = '/hidden-path'
   const plain = 'hidden secret of sixteen and more'

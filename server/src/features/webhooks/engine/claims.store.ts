@@ -178,7 +178,8 @@ export async function saveLanes(tx: TenantTx, lanes: readonly LaneState[]): Prom
  * its own: a fan-out that is adding deliveries has it until its commit, and what is read behind it
  * sees them. In one statement they could be missed, and would wait for the next event.
  *
- * @returns the webhooks of lanes that are let go of; of the others the lock is somebody else's now
+ * @returns the webhooks of lanes that are let go of, or gone with their webhook; of the others the
+ *   lock is somebody else's now
  */
 export async function releaseLanes(tx: TenantTx, lanes: readonly LaneState[]): Promise<number[]> {
   const locked = await lock(tx, lanes)
@@ -196,5 +197,18 @@ export async function releaseLanes(tx: TenantTx, lanes: readonly LaneState[]): P
       tx.db,
     ),
   )
-  return locked.map(({ id }) => id)
+  const ids = lanes.map(({ id }) => id)
+  const ours = new Set(locked.map(({ id }) => id))
+  const others = ids.filter((id) => !ours.has(id))
+  const theirs = others.length > 0 ? await listLanes(tx, others) : new Set()
+  return ids.filter((id) => !theirs.has(id))
+}
+
+/** Which of these webhooks have a lane: one that is deleted takes its lane with it. */
+async function listLanes(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {
+  const { rows } = await sql<{ id: number }>`
+    select webhook_id as id from webhook_lanes where webhook_id = any(${ids}::bigint[])`.execute(
+    tx.db,
+  )
+  return new Set(rows.map(({ id }) => id))
 }
