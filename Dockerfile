@@ -1,16 +1,18 @@
 # syntax=docker/dockerfile:1
-# The service without its tools. In production it needs ENCRYPTION_KEY_FILE (or ENCRYPTION_KEY) and should
-# be told its PUBLIC_URL; without DATABASE_URL an embedded database lives in the volume.
+# The service without its tools. In production it needs ENCRYPTION_KEY_FILE (or ENCRYPTION_KEY) and
+# PUBLIC_URL; without DATABASE_URL an embedded database lives in the volume.
 FROM node:24-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY server/package.json server/
 COPY client/package.json client/
 COPY bench/package.json bench/
-RUN npm ci --omit=dev --workspace=wardkeep --no-audit --no-fund
+RUN npm ci --omit=dev --workspace=wardkeep --no-audit --no-fund --ignore-scripts
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/var/lib/wardkeep
+# Passwords are hashed on these threads, one a processor and never on the last: files need one as well.
+ENV UV_THREADPOOL_SIZE=17
 WORKDIR /app
 COPY --from=dependencies /app ./
 COPY LICENSE ./

@@ -1,4 +1,5 @@
-/** The test run: every package in one project, each file in a process of its own. */
+/** The test run: every package in one project, each file in a process of its own, some at a time. */
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -6,6 +7,8 @@ export default defineConfig({
     include: ['{server,client,bench,scripts}/**/*.test.ts'],
     // Processes, not threads: a crash in native code (argon2) or a kill test stays in its own file.
     pool: 'forks',
+    // Most of a file's time is waited for: three on two processors take half the time of one.
+    maxWorkers: Math.max(3, availableParallelism()),
     globalSetup: ['server/test/support/global-setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,

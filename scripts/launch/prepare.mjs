@@ -1,11 +1,12 @@
 /** Brings a Node that is new enough and the dependencies of the lock file; nothing when both are there. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { exclusively } from './exclusive.mjs'
 import { LaunchFault } from './fault.mjs'
 import { npmCli, runNpm } from './npm.mjs'
-import { isInstalledAsLocked, nodeToFetch, oldestNode, stampOf } from './plan.mjs'
+import { isInstalledAsLocked, lockOfNode, nodeToFetch, oldestNode, stampOf } from './plan.mjs'
 
 const { platform, arch, execPath } = process
 const say = (line) => console.error(line)
@@ -19,7 +20,7 @@ export async function prepare(root) {
       `This needs Node ${oldestNode} or newer, this is ${process.version}, and there is none to fetch for ${fetch.missing}: install it from nodejs.org.`,
     )
   }
-  const home = path.join(runtime, fetch?.folder ?? '')
+  const home = path.join(runtime, fetch?.release ?? '')
   const node = fetch ? path.join(home, fetch.binary) : execPath
   const isReady = () => existsSync(node) && isInstalled(root)
   if (isReady()) return node
@@ -46,26 +47,36 @@ export function environmentFor(node) {
   const key = Object.keys(process.env).find((name) => name.toUpperCase() === 'PATH') ?? 'PATH'
   const before = process.env[key] ?? ''
   const PATH = before.startsWith(own) ? before : own + before
-  return { ...process.env, [key]: PATH, NODE: node, npm_node_execpath: node }
+  // A thread for each processor to hash passwords on, and one that is left for files.
+  const threads = String(Math.max(4, availableParallelism() + 1))
+  return {
+    UV_THREADPOOL_SIZE: threads,
+    ...process.env,
+    [key]: PATH,
+    NODE: node,
+    npm_node_execpath: node,
+  }
 }
 
 /** Installed aside and moved into place whole: a half-done install is never taken for a node. */
-async function fetchNode({ npm, home, spec, binary }) {
+async function fetchNode({ npm, home, ...wanted }) {
+  const spec = `${wanted.name}@${wanted.release}`
   const aside = `${home}-unfinished`
   const done = started(`Node ${process.version} is too old; fetching ${spec} …`)
   rmSync(aside, { recursive: true, force: true })
   mkdirSync(aside, { recursive: true })
   // A package.json of its own keeps npm from taking the repository for the place to install into.
-  writeFileSync(path.join(aside, 'package.json'), '{ "private": true }\n')
+  for (const [file, text] of Object.entries(lockOfNode(wanted)))
+    writeFileSync(path.join(aside, file), `${text}\n`)
   await runNpm({
     npm,
     node: execPath,
     cwd: aside,
-    args: ['install', '--prefix', aside, '--workspaces=false', '--no-package-lock', spec],
+    args: ['ci', '--prefix', aside, '--workspaces=false', '--ignore-scripts'],
     env: process.env,
     failure: `Fetching Node (${spec}) failed. You can also install Node ${oldestNode} yourself.`,
   })
-  if (spawnSync(path.join(aside, binary), ['--version']).status !== 0) {
+  if (spawnSync(path.join(aside, wanted.binary), ['--version']).status !== 0) {
     throw new LaunchFault(
       `The node of ${spec} does not run on this machine: install Node ${oldestNode} yourself.`,
     )
@@ -81,7 +92,7 @@ async function install({ npm, node, root }) {
     npm,
     node,
     cwd: root,
-    args: ['ci', '--include=dev', '--include=optional'],
+    args: ['ci', '--include=dev', '--include=optional', '--ignore-scripts'],
     env: environmentFor(node),
     failure: 'Installing the dependencies failed.',
   })
