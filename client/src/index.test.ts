@@ -1,157 +1,241 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+/** The client against a server that speaks HTTP as the service does: calls, failures, renewal of tokens. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
-import { createClient, type PathsWith } from './index.ts'
+import { json } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from 'vitest'
+import { type Client, createClient, type Tokens } from './index.ts'
 
-type Echo = { method: string; url: string; token: string | null; type: string | null; body: string }
-type Content<T> = { headers: Record<string, unknown>; content: { 'application/json': T } }
-type Fault = { detail: string }
-type None = { query?: never; header?: never; path?: never; cookie?: never }
-
-/** In the shape that openapi-typescript generates. */
-type Paths = {
-  '/items': {
-    get: {
-      parameters: Omit<None, 'query'> & { query?: { page?: number; tag?: string[] } }
-      requestBody?: never
-      responses: { 200: Content<Echo>; 401: Content<Fault> }
-    }
-    post: {
-      parameters: None
-      requestBody: { content: { 'application/json': { name: string } } }
-      responses: { 201: Content<Echo>; 422: Content<{ detail: { loc: string[] }[] }> }
-    }
-    put?: never
-    delete?: never
-  }
-  '/items/{item_id}': {
-    get?: never
-    post?: never
-    put: {
-      parameters: Omit<None, 'path'> & { path: { item_id: number | string } }
-      requestBody?: { content: { 'application/json': { name?: string } } }
-      responses: { 200: Content<Echo> }
-    }
-    delete: {
-      parameters: Omit<None, 'path'> & { path: { item_id: number } }
-      requestBody?: never
-      responses: { 204: { headers: Record<string, unknown>; content?: never }; 404: Content<Fault> }
-    }
-  }
+interface Call {
+  method: string
+  url: string
+  token: string | null
+  body: unknown
 }
 
-const answers: Record<string, { status: number; type?: string; body?: string }> = {
-  'DELETE /items/1': { status: 204 },
-  'DELETE /items/2': { status: 404, type: 'application/json', body: '{"detail":"Not found"}' },
-  'DELETE /items/3': { status: 502 },
-  'DELETE /items/4': { status: 503, type: 'text/html', body: '<h1>away</h1>' },
-}
+/** What the server has been asked, and the tokens that are good at the moment. */
+const seen: Call[] = []
+const good = { access: 'access-1', refresh: 'refresh-1' }
+let renewals = 0
+let refreshStatus = 200
+const server = createServer((request, response) => void answer(request, response))
+let baseUrl: string
 
-async function echo(request: IncomingMessage): Promise<string> {
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+})
+
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+beforeEach(() => {
+  seen.length = 0
+  Object.assign(good, { access: 'access-1', refresh: 'refresh-1' })
+  renewals = 0
+  refreshStatus = 200
+})
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method = '', url = '', headers } = request
-  return JSON.stringify({
-    method,
-    url,
-    token: headers.authorization ?? null,
-    type: headers['content-type'] ?? null,
-    body: await text(request),
-  })
+  const body = Number(headers['content-length'] ?? 0) > 0 ? await json(request) : undefined
+  const token = headers.authorization ?? null
+  seen.push({ method, url, token, body })
+  const send = (status: number, content: object, fields = {}) =>
+    response
+      .writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...fields })
+      .end(JSON.stringify(content))
+  if (url === '/api/auth/refresh') return void renew(body as { refresh_token: string }, send)
+  if (url === '/api/auth/login')
+    return void send(200, { access_token: good.access, refresh_token: good.refresh, role: 'nurse' })
+  if (url === '/api/auth/logout') return void send(200, { detail: 'out', email_verified: null })
+  if (url.endsWith('/departments/502')) return void response.writeHead(502).end()
+  if (url.endsWith('/departments/503'))
+    return void response.writeHead(503, { 'content-type': 'text/html' }).end('<h1>away</h1>')
+  if (url.endsWith('/departments/307'))
+    return void response.writeHead(307, { location: '/elsewhere' }).end()
+  if (token !== `Bearer ${good.access}`)
+    return void send(
+      401,
+      { detail: 'expired', code: 'invalid_token' },
+      { 'www-authenticate': 'Bearer error="invalid_token"' },
+    )
+  if (method === 'DELETE') return void response.writeHead(204).end()
+  if (url === '/openapi.json') return void drip(response)
+  send(200, { items: [], url })
 }
 
-describe('the client', () => {
-  let server: Server
-  let baseUrl: string
+function renew(
+  { refresh_token }: { refresh_token: string },
+  send: (status: number, content: object) => void,
+): void {
+  renewals += 1
+  const status = refresh_token === good.refresh ? refreshStatus : 401
+  if (status !== 200) send(status, { detail: 'refused' })
+  else {
+    Object.assign(good, { access: `access-${renewals + 1}`, refresh: `refresh-${renewals + 1}` })
+    send(200, { access_token: good.access, refresh_token: good.refresh })
+  }
+}
 
-  beforeAll(async () => {
-    server = createServer(async (request, response) => {
-      const answer = answers[`${request.method} ${request.url}`]
-      if (answer?.type) response.setHeader('content-type', answer.type)
-      else if (!answer) response.setHeader('content-type', 'application/json; charset=utf-8')
-      response.writeHead(answer?.status ?? 200).end(answer ? answer.body : await echo(request))
+/** A part now, the rest when the reader has asked for more: what is not streamed never ends. */
+let more: () => void
+function drip(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).write('{"first":1')
+  more = () => response.end('}')
+}
+
+/** A client whose access token has expired. */
+function late(options: { onTokens?: (tokens: Tokens | null) => void } = {}): Client {
+  const tokens = { access_token: 'expired', refresh_token: good.refresh }
+  return createClient({ baseUrl, tokens, ...options })
+}
+
+const path = { params: { path: { dept_id: 7 } } }
+
+describe('a call', () => {
+  test('writes path, query and body as the contract has them', async () => {
+    const api = createClient({ baseUrl })
+    await api.GET('/api/admin/users', { params: { query: { page: 2, search: 'a b&c' } } })
+    await api.POST('/api/auth/verify-email', { params: { query: { token: 'é' } } })
+    await api.PUT('/api/preferences/theme', { body: { theme: 'dark' } })
+    expect(seen.map(({ method, url, body }) => ({ method, url, body }))).toEqual([
+      { method: 'GET', url: '/api/admin/users?page=2&search=a%20b%26c', body: undefined },
+      { method: 'POST', url: '/api/auth/verify-email?token=%C3%A9', body: undefined },
+      { method: 'PUT', url: '/api/preferences/theme', body: { theme: 'dark' } },
+    ])
+  })
+
+  test('cannot leave its path', async () => {
+    const api = createClient({ baseUrl })
+    await api.DELETE('/api/auth/sessions/{jti}', { params: { path: { jti: '../a/b?c' } } })
+    expect(seen[0]?.url).toBe('/api/auth/sessions/..%2Fa%2Fb%3Fc')
+  })
+
+  test('gives neither data nor error for an answer without content', async () => {
+    const api = createClient({
+      baseUrl,
+      tokens: { access_token: 'access-1', refresh_token: 'refresh-1' },
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  })
-
-  afterAll(async () => {
-    await new Promise((resolve) => server.close(resolve))
-  })
-
-  const client = (token?: () => string | Promise<string>) =>
-    createClient<Paths>({ baseUrl, ...(token ? { token } : {}) })
-
-  it('asks without options, without a token and without a body', async () => {
-    const { data, error, response } = await client().GET('/items')
-    expect(response.status).toBe(200)
-    expect(error).toBeUndefined()
-    expect(data).toEqual({ method: 'GET', url: '/items', token: null, type: null, body: '' })
-  })
-
-  it('writes the query, with lists repeated and what is undefined left out', async () => {
-    const page: number | undefined = undefined
-    const query = { tag: ['a b', 'c&d'], ...(page ? { page } : {}) }
-    const { data } = await client().GET('/items', { query })
-    expect(data?.url).toBe('/items?tag=a+b&tag=c%26d')
-  })
-
-  it('escapes what it puts into a path', async () => {
-    const { data } = await client().PUT('/items/{item_id}', { params: { item_id: '../a/b?c' } })
-    expect(data?.url).toBe('/items/..%2Fa%2Fb%3Fc')
-  })
-
-  it('refuses a path without its parameter', async () => {
-    const incomplete = { params: {} as { item_id: number } }
-    await expect(client().PUT('/items/{item_id}', incomplete)).rejects.toThrow('item_id')
-  })
-
-  it('sends a body as JSON', async () => {
-    const { data } = await client().POST('/items', { body: { name: 'é' } })
-    expect(data).toMatchObject({ type: 'application/json', body: '{"name":"é"}' })
-  })
-
-  it('asks for the token before every call', async () => {
-    let turn = 0
-    const api = client(async () => `t${++turn}`)
-    expect((await api.GET('/items')).data?.token).toBe('Bearer t1')
-    expect((await api.GET('/items')).data?.token).toBe('Bearer t2')
-  })
-
-  it('gives neither data nor error for an answer without content', async () => {
-    const { data, error, response } = await client().DELETE('/items/{item_id}', {
-      params: { item_id: 1 },
-    })
+    const { data, error, response } = await api.DELETE('/api/admin/departments/{dept_id}', path)
     expect([data, error, response.status]).toEqual([undefined, undefined, 204])
   })
 
-  it.each([
-    [2, { detail: 'Not found' }],
-    [3, { detail: 'HTTP 502' }],
-    [4, '<h1>away</h1>'],
-  ])('always gives an error for a failure (%i)', async (item_id, expected) => {
-    const { data, error } = await client().DELETE('/items/{item_id}', { params: { item_id } })
+  test.each([
+    [502, { detail: 'HTTP 502' }],
+    [503, '<h1>away</h1>'],
+  ])('always gives an error for a failure, also that of a proxy: %i', async (dept_id, expected) => {
+    const { data, error } = await createClient({ baseUrl }).DELETE(
+      '/api/admin/departments/{dept_id}',
+      { params: { path: { dept_id } } },
+    )
     expect(data).toBeUndefined()
     expect(error).toEqual(expected)
   })
 
-  it('calls the fetch that it was given, and can be aborted', async () => {
-    const api = createClient<Paths>({ baseUrl, fetch: (...call) => fetch(...call) })
-    const signal = AbortSignal.abort(new Error('enough'))
-    await expect(api.GET('/items', { signal })).rejects.toThrow('enough')
+  test('follows no redirect, which would take the token along', async () => {
+    const call = late().DELETE('/api/admin/departments/{dept_id}', {
+      params: { path: { dept_id: 307 } },
+    })
+    await expect(call).rejects.toThrow()
+    expect(seen.map(({ url }) => url)).toEqual(['/api/admin/departments/307'])
   })
 
-  it('takes its types from the contract', () => {
-    const api = client()
-    type Posted = Awaited<ReturnType<typeof api.POST<'/items'>>>
-    expectTypeOf<Extract<Posted, { error: undefined }>['data']>().toEqualTypeOf<Echo>()
-    expectTypeOf<Posted['error']>().toEqualTypeOf<{ detail: { loc: string[] }[] } | undefined>()
-    expectTypeOf<PathsWith<Paths, 'get'>>().toEqualTypeOf<'/items'>()
-    expectTypeOf<PathsWith<Paths, 'put'>>().toEqualTypeOf<'/items/{item_id}'>()
+  test('can be called off, and uses the fetch that it was given', async () => {
+    const api = createClient({ baseUrl, fetch: (request) => fetch(request) })
+    const signal = AbortSignal.abort(new Error('enough'))
+    await expect(api.GET('/healthz', { signal })).rejects.toThrow('enough')
+  })
+
+  test('can be read as a stream, while it still comes', async () => {
+    const { data } = await late().GET('/openapi.json', { parseAs: 'stream' })
+    const reader = (data as ReadableStream<Uint8Array>).getReader()
+    const decoded = async () => new TextDecoder().decode((await reader.read()).value)
+    expect(await decoded()).toBe('{"first":1')
+    more()
+    expect(await decoded()).toBe('}')
+  })
+
+  test('takes its types from the contract', () => {
+    const api = createClient({ baseUrl })
+    type Listed = NonNullable<Awaited<ReturnType<typeof list>>['data']>
+    const list = () => api.GET('/api/admin/users')
+    expectTypeOf<Listed['items'][number]['email']>().toEqualTypeOf<string>()
     // @ts-expect-error a required body can't be left out
-    void (() => api.POST('/items'))
+    void (() => api.POST('/api/admin/departments'))
     // @ts-expect-error a required path parameter can't be left out
-    void (() => api.DELETE('/items/{item_id}', {}))
-    // @ts-expect-error a GET has no body
-    void (() => api.GET('/items', { body: {} }))
+    void (() => api.DELETE('/api/admin/departments/{dept_id}', {}))
+    // @ts-expect-error there is no such operation
+    void (() => api.GET('/api/admin/nothing'))
+  })
+})
+
+describe('a session', () => {
+  test('begins with the sign-in, and is in every call from then on', async () => {
+    const kept: (Tokens | null)[] = []
+    const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
+    const { data } = await api.signIn({ email: 'a@b.test', password: 'secret' })
+    await api.GET('/api/users/me')
+    expect(data?.role).toBe('nurse')
+    expect(seen.map(({ token }) => token)).toEqual([null, 'Bearer access-1'])
+    expect(kept).toEqual([{ access_token: 'access-1', refresh_token: 'refresh-1' }])
+  })
+
+  test('renews an expired token, and sends the call once more with its body', async () => {
+    const body = { theme: 'dark' as const }
+    expect((await late().PUT('/api/preferences/theme', { body })).response.status).toBe(200)
+    expect(seen).toEqual([
+      { method: 'PUT', url: '/api/preferences/theme', token: 'Bearer expired', body },
+      expect.objectContaining({ url: '/api/auth/refresh', body: { refresh_token: 'refresh-1' } }),
+      { method: 'PUT', url: '/api/preferences/theme', token: 'Bearer access-2', body },
+    ])
+  })
+
+  test('renews once for any number of calls at the same time', async () => {
+    const api = late()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => api.GET('/api/users/me')))
+    expect(new Set(answers.map(({ response }) => response.status))).toEqual(new Set([200]))
+    expect(renewals).toBe(1)
+  })
+
+  test('renews again when the next token has expired as well', async () => {
+    const api = late()
+    await api.GET('/api/users/me')
+    good.access = 'revoked meanwhile'
+    expect((await api.GET('/api/users/me')).response.status).toBe(200)
+    expect(renewals).toBe(2)
+  })
+
+  test('ends when its refresh token is refused, which is told once to all', async () => {
+    const kept: (Tokens | null)[] = []
+    const api = late({ onTokens: (tokens) => kept.push(tokens) })
+    good.refresh = 'another'
+    const answers = await Promise.all([api.GET('/api/users/me'), api.GET('/api/auth/me')])
+    expect(answers.map(({ error }) => error)).toEqual(Array(2).fill({ detail: 'refused' }))
+    expect([renewals, kept]).toEqual([1, [null]])
+    await api.GET('/api/users/me')
+    expect(seen.at(-1)?.token).toBeNull()
+  })
+
+  test.each([429, 503])('outlives a service that answers %i to its renewal', async (status) => {
+    const api = late()
+    refreshStatus = status
+    expect((await api.GET('/api/users/me')).response.status).toBe(status)
+    refreshStatus = 200
+    expect((await api.GET('/api/users/me')).response.status).toBe(200)
+  })
+
+  test('ends with the sign-out, which names the session', async () => {
+    const kept: (Tokens | null)[] = []
+    const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
+    await api.signIn({ email: 'a@b.test', password: 'secret' })
+    await api.signOut({ all_devices: true })
+    expect(seen.at(-1)).toMatchObject({
+      url: '/api/auth/logout',
+      token: 'Bearer access-1',
+      body: { refresh_token: 'refresh-1', all_devices: true },
+    })
+    expect(kept.at(-1)).toBeNull()
   })
 })

@@ -1,86 +1,71 @@
 /**
- * The typed client of Wardkeep's API: one function a method, whose arguments and answers follow from
- * server/openapi.json. It needs nothing but `fetch`.
+ * The typed client of Wardkeep's API: openapi-fetch with the types of `server/openapi.json`, and a
+ * session that renews its tokens by itself.
  */
+import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
 import type { paths } from './generated/api.ts'
-import type { Arguments, Method, PathsWith, Reply } from './types.ts'
+import { openSession, type Tokens } from './session.ts'
 
 export type { components, paths } from './generated/api.ts'
-export type { Arguments, Method, PathsWith, Reply } from './types.ts'
+export type { Tokens } from './session.ts'
 
-export type ClientOptions = {
+/** What `POST /api/auth/login` takes. */
+export type Credentials =
+  paths['/api/auth/login']['post']['requestBody']['content']['application/json']
+
+export interface ClientOptions {
+  /** Where the service is, such as `https://wardkeep.example`. */
   baseUrl: string
-  /** Asked before every call, so that a renewed token is used at once. */
-  token?: () => string | undefined | Promise<string | undefined>
-  fetch?: typeof globalThis.fetch
+  /** The tokens of an earlier sign-in, to go on with it. */
+  tokens?: Tokens
+  /** Told of every new pair of tokens, and of null when the session has ended; for keeping them. */
+  onTokens?: (tokens: Tokens | null) => void
+  fetch?: (request: Request) => Promise<Response>
 }
 
-type Call<Paths, M extends Method> = <Path extends PathsWith<Paths, M>>(
-  path: Path,
-  ...options: Arguments<Paths[Path], M>
-) => Promise<Reply<Paths[Path], M>>
-
-export type Client<Paths = paths> = {
-  GET: Call<Paths, 'get'>
-  POST: Call<Paths, 'post'>
-  PUT: Call<Paths, 'put'>
-  DELETE: Call<Paths, 'delete'>
+export interface Client extends FetchClient<paths> {
+  /** Signs in and goes on with the tokens. Returns what `POST /api/auth/login` returns. */
+  signIn(credentials: Credentials): ReturnType<typeof login>
+  /** Ends the session, or with `all_devices` all of the user's, and forgets the tokens. */
+  signOut(options?: { all_devices?: boolean }): Promise<void>
 }
 
-type Parts = { params?: object; query?: object; body?: unknown; signal?: AbortSignal }
+const login = (api: FetchClient<paths>, body: Credentials) => api.POST('/api/auth/login', { body })
 
-export function createClient<Paths = paths>(options: ClientOptions): Client<Paths> {
-  const base = options.baseUrl.replace(/\/+$/, '')
-  const doFetch = options.fetch ?? globalThis.fetch
-
-  async function send(method: string, path: string, { params, query, body, signal }: Parts = {}) {
-    const token = await options.token?.()
-    const headers = new Headers({ accept: 'application/json' })
-    if (token) headers.set('authorization', `Bearer ${token}`)
-    if (body !== undefined) headers.set('content-type', 'application/json')
-    const response = await doFetch(base + fill(path, params) + search(query), {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal ? { signal } : {}),
-    })
-    const content = await read(response)
-    if (response.ok) return { data: content, error: undefined, response }
-    // A proxy's error may come without a body; the caller tells errors by `error` being there.
-    return { data: undefined, error: content ?? { detail: `HTTP ${response.status}` }, response }
-  }
-
-  const call = (method: string) => (path: string, parts?: Parts) => send(method, path, parts)
-  // The types are the contract's; at run time every path and answer is passed through as it is.
-  return {
-    GET: call('GET'),
-    POST: call('POST'),
-    PUT: call('PUT'),
-    DELETE: call('DELETE'),
-  } as unknown as Client<Paths>
-}
-
-/** Puts the parameters into `/users/{user_id}`; one that is missing is the caller's mistake. */
-function fill(path: string, params: object = {}): string {
-  const values = new Map<string, unknown>(Object.entries(params))
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    if (!values.has(name)) throw new TypeError(`The path ${path} needs the parameter ${name}`)
-    return encodeURIComponent(String(values.get(name)))
+/** Opens a client. It sends nothing before the first call. */
+export function createClient(options: ClientOptions): Client {
+  const { baseUrl, fetch: send = globalThis.fetch } = options
+  const session = openSession({
+    tokens: options.tokens,
+    onTokens: options.onTokens,
+    send,
+    refreshUrl: `${baseUrl.replace(/\/+$/, '')}/api/auth/refresh`,
+  })
+  const api = createFetchClient<paths>({
+    baseUrl,
+    fetch: async (request) => withReason(await session.fetch(request)),
+    headers: { accept: 'application/json' },
+    // The service never redirects; what does would be given the token.
+    redirect: 'error',
+  })
+  return Object.assign(api, {
+    async signIn(credentials: Credentials) {
+      const answer = await login(api, credentials)
+      if (answer.data) session.keep(answer.data)
+      return answer
+    },
+    async signOut({ all_devices = false }: { all_devices?: boolean } = {}) {
+      const refresh_token = session.tokens()?.refresh_token
+      if (!refresh_token) return
+      await api.POST('/api/auth/logout', { body: { refresh_token, all_devices } })
+      session.keep(null)
+    },
   })
 }
 
-function search(query: object = {}): string {
-  const pairs = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    for (const one of [value].flat()) {
-      if (one !== undefined && one !== null) pairs.append(name, String(one))
-    }
-  }
-  return pairs.size === 0 ? '' : `?${pairs}`
-}
-
-async function read(response: Response): Promise<unknown> {
-  const text = await response.text()
-  if (text === '') return undefined
-  return response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : text
+/** A proxy's refusal may come without a body; callers tell a failure by `error` being there. */
+async function withReason(answer: Response): Promise<Response> {
+  if (answer.ok || (await answer.clone().text()) !== '') return answer
+  const { status, statusText } = answer
+  return Response.json({ detail: `HTTP ${status}` }, { status, statusText })
 }
