@@ -3,11 +3,15 @@ create table sessions (
   id uuid primary key,
   tenant_id bigint not null,
   user_id bigint not null,
+  -- The network of the sign-in, by which the user is known; refreshes do not touch it.
+  signed_in_from text,
+  -- The address of the last use.
   ip text,
   user_agent text,
   created_at timestamptz(3) not null,
   last_used_at timestamptz(3) not null,
-  -- Moves on with every refresh, but never past the absolute end.
+  -- Moves on by so much with every refresh, but never past the absolute end.
+  idle_seconds integer not null,
   expires_at timestamptz(3) not null,
   absolute_expires_at timestamptz(3) not null,
   ended_at timestamptz(3),

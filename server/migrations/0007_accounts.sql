@@ -69,9 +69,6 @@ create table recovery_codes (
 call isolate('recovery_codes');
 grant select, insert, update, delete on recovery_codes to wardkeep_app, wardkeep_platform;
 
--- A session that may do nothing but enrol a second factor.
-alter table sessions add column enrolment_only boolean not null default false;
-
 -- Failed guesses at secrets, by account and by address. Losing them in a crash costs little.
 create unlogged table throttles (
   key bytea primary key,
@@ -86,4 +83,4 @@ grant select, insert, update, delete on throttles to wardkeep_platform;
 alter table tenants add column purge_started_at timestamptz(3);
 
 -- For the deletion of a user, and for the question from where they have signed in.
-create index sessions__by_user on sessions (tenant_id, user_id, ip, created_at);
+create index sessions__by_user on sessions (tenant_id, user_id, signed_in_from);

@@ -38,8 +38,11 @@ describe('an empty environment', () => {
       CORS_ORIGINS: [],
       RATE_LIMIT_PER_MINUTE: 6000,
       AUTH_RATE_LIMIT_PER_MINUTE: 600,
+      WRITE_RATE_LIMIT_PER_MINUTE: 3000,
+      TENANT_WRITE_RATE_LIMIT_PER_MINUTE: 12000,
       PASSWORD_MEMORY_KIB: 19_456,
       PASSWORD_PASSES: 2,
+      UV_THREADPOOL_SIZE: 4,
       EMAIL_VERIFICATION: 'required',
       TENANT_PURGE_DAYS: 30,
       WEBHOOK_ALLOW_HTTP: false,
@@ -49,6 +52,7 @@ describe('an empty environment', () => {
       SMTP_URL: undefined,
       MAIL_FROM: 'Wardkeep <no-reply@localhost>',
       METRICS_PORT: undefined,
+      METRICS_HOST: '127.0.0.1',
       LOG_LEVEL: 'info',
     })
   })
@@ -152,8 +156,32 @@ test.each([
   expect(MAIL_FROM).toBe(`Wardkeep <no-reply@${host}>`)
 })
 
+test.each(['0.0.0.0', '::', '192.0.2.1', 'clinic.internal'])(
+  'mails of a service that listens on %s need an address for their links',
+  (HOST) => {
+    const env = { HOST, SMTP_URL: 'smtp://127.0.0.1' }
+    expect(faultsOf(env)).toEqual([expect.stringMatching(/^PUBLIC_URL: is needed with SMTP_URL: /)])
+    expect(faultsOf({ ...env, PUBLIC_URL: 'https://clinic.example' })).toEqual([])
+    expect(faultsOf({ HOST })).toEqual([])
+  },
+)
+
+test.each(['', '127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
+  'mails of a service that listens on "%s" may link to there',
+  (HOST) => {
+    expect(faultsOf({ HOST, SMTP_URL: 'smtp://127.0.0.1' })).toEqual([])
+  },
+)
+
 describe('production', () => {
-  const production = { NODE_ENV: 'production' }
+  const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://clinic.example' }
+
+  test('asks for the address that links and tokens bear', () => {
+    const { PUBLIC_URL: _, ...unnamed } = production
+    expect(faultsOf({ ...unnamed, ENCRYPTION_KEY_FILE: '/key' })).toEqual([
+      expect.stringMatching(/^PUBLIC_URL: is needed in production: .*https:/),
+    ])
+  })
 
   test('asks for a key, in a variable or in a file', () => {
     expect(faultsOf(production)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY: is needed/)])

@@ -51,7 +51,7 @@ export const VARIABLES = {
     read: (text) => text ?? '127.0.0.1',
   }),
   NODE_ENV: variable({
-    meaning: '`production` asks for a key, makes no demo',
+    meaning: '`production` asks for a key and for PUBLIC_URL, makes no demo',
     default: 'none',
     read: (text) => text ?? 'development',
   }),
@@ -61,7 +61,8 @@ export const VARIABLES = {
     read: (text) => (text === undefined ? undefined : postgresUrl(text)),
   }),
   DATABASE_POOL_SIZE: variable({
-    meaning: 'connections that one process keeps at the most',
+    meaning:
+      'connections that one process keeps for requests at the most; sign-in, webhooks, jobs and notifications have 11 of their own',
     default: '10',
     read: integer(10, 1, 500),
   }),
@@ -88,7 +89,7 @@ export const VARIABLES = {
     meaning: 'e-mail address of the first superadmin',
     default: 'admin@platform.local',
     read: (text = 'admin@platform.local') => {
-      if (!/^[^@\s]+@[^@\s]+$/.test(text)) throw new Error('must be an e-mail address')
+      if (!/^[!-?A-~]+@[!-?A-~]+$/.test(text)) throw new Error('must be an e-mail address in ASCII')
       return text
     },
   }),
@@ -112,9 +113,10 @@ export const VARIABLES = {
   }),
   PUBLIC_URL: variable({
     meaning: 'address under which people reach the service: links in mails, issuer of tokens',
-    default: '`http://` with HOST and PORT',
-    read: (text) => {
-      if (text === undefined) return undefined
+    default:
+      '`http://` with HOST and PORT; in production, and with SMTP_URL where HOST is not the loopback, none: the start is refused',
+    read: (text, env) => {
+      if (text === undefined) return ownUrl(env)
       if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
         throw new Error('must be an http or https URL')
       return text.replace(/\/+$/, '')
@@ -145,9 +147,25 @@ export const VARIABLES = {
   }),
   AUTH_RATE_LIMIT_PER_MINUTE: variable({
     meaning:
-      'sign-ins, refreshes and other guesses at secrets a minute of one address; 0 for no limit',
+      'sign-ins, registrations and requests for links a minute of one address, each for itself; 0 for no limit',
     default: '600',
     read: integer(600, 0, 10_000_000),
+  }),
+  WRITE_RATE_LIMIT_PER_MINUTE: variable({
+    meaning: 'changes a minute of one user, from wherever; 0 for no limit',
+    default: '3000',
+    read: integer(3000, 0, 10_000_000),
+  }),
+  TENANT_WRITE_RATE_LIMIT_PER_MINUTE: variable({
+    meaning: 'changes a minute of all users of one tenant; 0 for no limit',
+    default: '12000',
+    read: integer(12_000, 0, 10_000_000),
+  }),
+  UV_THREADPOOL_SIZE: variable({
+    meaning:
+      'threads of Node itself for password hashes and files; as many hashes run at once as it has processors, and one thread less than these',
+    default: '4; the launcher sets one more than processors',
+    read: integer(4, 1, 1024),
   }),
   PASSWORD_MEMORY_KIB: variable({
     meaning: 'argon2id memory of one hash in KiB',
@@ -214,9 +232,14 @@ export const VARIABLES = {
     },
   }),
   METRICS_PORT: variable({
-    meaning: 'port of the Prometheus metrics, on HOST; unset for none',
+    meaning: 'port of `/metrics` (Prometheus) and of `/healthz`, without a token; unset for none',
     default: 'none',
     read: (text) => (text === undefined ? undefined : integer(0, 0, 65_535)(text)),
+  }),
+  METRICS_HOST: variable({
+    meaning: 'address that METRICS_PORT listens on',
+    default: '127.0.0.1',
+    read: (text) => text ?? '127.0.0.1',
   }),
   LOG_LEVEL: variable({
     meaning:
@@ -258,6 +281,16 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 function mailHost(publicUrl: string | undefined): string {
   const host = publicUrl && URL.canParse(publicUrl) ? new URL(publicUrl).hostname : ''
   return host === '' || isIP(host.replace(/^\[(.*)\]$/, '$1')) ? 'localhost' : host
+}
+
+/** Where people do not reach the service by HOST and PORT, its links and tokens need an address. */
+function ownUrl(env: NodeJS.ProcessEnv): undefined {
+  const isLocal = /^(localhost|127\.[\d.]+|::1)?$/.test(env.HOST ?? '')
+  if (isProduction(env) || (env.SMTP_URL && !isLocal))
+    throw new Error(
+      `is needed ${isProduction(env) ? 'in production' : 'with SMTP_URL'}: where people reach the service, such as https://clinic.example.org`,
+    )
+  return undefined
 }
 
 function postgresUrl(text: string): string {

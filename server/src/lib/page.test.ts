@@ -1,26 +1,178 @@
-/** The page of a list: what may be asked, and how it is answered. */
+/** The page of a list: what may be asked, where it begins, and how it is answered. */
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
-import { pageOf, pageQuery, toPage } from './page.ts'
+import { MAX_CURSOR, readCursor, writeCursor } from './cursor.ts'
+import { type Asked, defineList, type PageQuery, pageOf, startOf, toPage } from './page.ts'
+
+const list = defineList(
+  'things',
+  { id: 'integer', name: 'text', made_at: 'time' },
+  { sort_by: 'name', sort_order: 'desc' },
+)
+const caller = { role: 'admin', tenant_id: 4 } as const
+const QUERY = { limit: 20, sort_by: 'name', sort_order: 'desc' } as const
+
+/** What is refused of a query, and where its page begins. */
+function start(
+  query: Partial<PageQuery> & Record<string, unknown>,
+  as: Asked['caller'] = caller,
+  of = list,
+) {
+  const faults: [string[], string][] = []
+  const from = startOf(of, { caller: as, query, faulty: new Set() }, (loc, why) => {
+    if (why) faults.push([[...loc], why])
+  })
+  return { from, faults }
+}
+
+const more = {
+  items: [
+    { id: 6, name: 'b' },
+    { id: 5, name: 'a' },
+  ],
+  more: true,
+  total: 30,
+  estimated: false,
+}
+const nextOf = (query: object = QUERY, as: Asked['caller'] = caller, of = list) =>
+  toPage({ list: of, caller: as, query: query as PageQuery, from: undefined }, more).next as string
 
 describe('the query of a page', () => {
-  const query = pageQuery(['id', 'name'], { sort_by: 'name', sort_order: 'desc' })
-
   test('is bounded, with the defaults of the list', () => {
-    expect(query.page).toMatchObject({ type: 'integer', minimum: 1, default: 1 })
-    expect(query.limit).toMatchObject({ minimum: 1, maximum: 100, default: 20 })
-    expect(query.sort_by).toMatchObject({ enum: ['id', 'name'], default: 'name' })
-    expect(query.sort_order).toMatchObject({ enum: ['asc', 'desc'], default: 'desc' })
+    expect(list.query.page).toMatchObject({ type: 'integer', minimum: 1 })
+    expect(list.query.limit).toMatchObject({ minimum: 1, maximum: 100, default: 20 })
+    expect(list.query.sort_by).toMatchObject({ enum: ['id', 'name', 'made_at'], default: 'name' })
+    expect(list.query.sort_order).toMatchObject({ enum: ['asc', 'desc'], default: 'desc' })
+    expect(list.query.after).toMatchObject({ type: 'string' })
   })
 
-  test('stays within what an offset can count', () => {
-    const { maximum } = query.page as unknown as { maximum: number }
-    expect(Number.isSafeInteger(maximum * 100)).toBe(true)
+  test.each([
+    [100, 100],
+    [10_000, 1],
+    [500, 20],
+  ])('reaches page %i of %i by its number', (page, limit) => {
+    expect(start({ ...QUERY, page, limit })).toEqual({ from: undefined, faults: [] })
+  })
+
+  test.each([
+    [101, 100],
+    [10_001, 1],
+    [1_000_000_000, 20],
+    [Number.MAX_SAFE_INTEGER, 100],
+  ])('is told of `after` at page %i of %i', (page, limit) => {
+    const { faults } = start({ ...QUERY, page, limit })
+    expect(faults).toEqual([[['query', 'page'], expect.stringMatching(/10000.*\bafter\b/)]])
+  })
+
+  test('holds a page or what it is after, never both', () => {
+    expect(start({ ...QUERY, page: 1, after: nextOf() }).faults).toEqual([
+      [['query', 'page'], expect.stringMatching(/page or after/)],
+    ])
+  })
+})
+
+describe('a next', () => {
+  test('leads behind the last record, with the total, the number and whether it is estimated', () => {
+    expect(start({ ...QUERY, after: nextOf() }).from).toEqual({
+      key: ['a', 5],
+      page: 2,
+      total: 30,
+      estimated: false,
+    })
+  })
+
+  test('of an order by id holds the id alone', () => {
+    const byId = { ...QUERY, sort_by: 'id' }
+    expect(start({ ...byId, after: nextOf(byId) }).from?.key).toEqual([5])
+  })
+
+  test('may be behind the longest of names, in characters of two units each', () => {
+    const name = '\u{1f600}'.repeat(200)
+    const page = { ...more, items: [{ id: Number.MAX_SAFE_INTEGER, name }] }
+    const asked = { list, caller, query: QUERY, from: undefined }
+    const after = toPage(asked, page).next as string
+    expect(after.length).toBeLessThanOrEqual(MAX_CURSOR)
+    expect(start({ ...QUERY, after }).from?.key).toEqual([name, Number.MAX_SAFE_INTEGER])
+  })
+
+  test('may be taken back with another limit', () => {
+    expect(start({ ...QUERY, limit: 3, after: nextOf() }).faults).toEqual([])
+  })
+
+  const foreign: [string, object, Asked['caller']?, typeof list?][] = [
+    ['of another sort', { sort_by: 'id' }],
+    ['of another order', { sort_order: 'asc' }],
+    ['with a filter that was not there', { search: 'x' }],
+    ['of another tenant', {}, { role: 'admin', tenant_id: 5 }],
+    ['of all tenants', {}, { role: 'superadmin', tenant_id: 4 }],
+    ['of another list', {}, caller, { ...list, name: 'others' }],
+  ]
+  test.each(foreign)('%s is refused', (_, change, as, of) => {
+    const query = { ...QUERY, ...change }
+    expect(start({ ...query, after: nextOf() }, as, of)).toEqual({
+      from: undefined,
+      faults: [[['query', 'after'], expect.stringMatching(/next/)]],
+    })
+    // And is right where it was made.
+    expect(start({ ...query, after: nextOf(query, as, of) }, as, of).faults).toEqual([])
+  })
+
+  const parts = (change: (parts: unknown[]) => unknown) => {
+    const made = JSON.parse(Buffer.from(nextOf(), 'base64url').toString())
+    return Buffer.from(JSON.stringify(change(made))).toString('base64url')
+  }
+  const at = (index: number, value: unknown) => parts((made) => made.with(index, value))
+  test.each([
+    ['empty words', '-'],
+    ['no base64', '=#!'],
+    ['no JSON', Buffer.from('[1,').toString('base64url')],
+    ['bytes that are no text', Buffer.from([0xff, 0xfe]).toString('base64url')],
+    ['an object', parts(() => ({}))],
+    ['null', parts(() => null)],
+    ['too few values', parts((made) => made.slice(0, -1))],
+    ['too many values', parts((made) => [...made, 1])],
+    ['a key of another kind', at(4, 7)],
+    ['a key that is an object', at(4, { a: 1 })],
+    ['a NUL in the key', at(4, 'a\0b')],
+    ['half a character in the key', at(4, 'a\ud800')],
+    ['an endless key', at(4, 'a'.repeat(513))],
+    ['an id in quotes', at(5, '5')],
+    ['an id that is no integer', at(5, 1.5)],
+    ['an id beyond what is exact', at(5, 2 ** 60)],
+    ['a negative page', at(1, -1)],
+    ['a total in quotes', at(2, '30; drop table users')],
+    ['a mark that is none', at(3, 2)],
+    ['no digest', at(0, null)],
+  ])('that is forged with %s is refused', (_, after) => {
+    expect(start({ ...QUERY, after })).toMatchObject({
+      from: undefined,
+      faults: [[['query', 'after'], expect.stringMatching(/next/)]],
+    })
+  })
+
+  test.each([
+    '2026-11-21',
+    '2026-11-21T25:00:00.000Z',
+    '2026-02-31T00:00:00.000Z',
+    'infinity',
+    '+275760-09-13T00:00:00.000Z',
+    '0000-01-01T00:00:00.000Z',
+  ])('that is forged with the time %s is refused', (time) => {
+    const cursor = { key: [time, 1], page: 2, total: 3, estimated: false }
+    expect(readCursor('b', ['time', 'integer'], writeCursor('b', cursor))).toBeUndefined()
+  })
+
+  test('is not judged while something else of the query is wrong', () => {
+    const given = { caller, query: { ...QUERY, after: '-' }, faulty: new Set(['query.role']) }
+    const refused: string[] = []
+    startOf(list, given, (_loc, why) => why && refused.push(why))
+    expect(refused).toEqual([])
   })
 })
 
 describe('a page', () => {
-  const items = ['a', 'b']
+  const asked = { list, caller, query: { ...QUERY, page: 3 }, from: undefined }
+  const items = [{ id: 1, name: 'a' }]
 
   test.each([
     [0, 20, 0],
@@ -30,31 +182,25 @@ describe('a page', () => {
     [10_000, 100, 100],
     [7, 1, 7],
   ])('of %i by %i is one of %i pages', (total, limit, pages) => {
-    const page = toPage({ page: 3, limit }, { items, total, estimated: false })
-    expect(page).toEqual({ items, total, page: 3, limit, pages })
+    const found = { items, more: false, total, estimated: false }
+    const page = toPage({ ...asked, query: { ...asked.query, limit } }, found)
+    expect(page).toEqual({ items, total, page: 3, limit, pages, next: null })
   })
 
-  test('marks a total that is estimated, and only then', () => {
-    const found = { items, total: 12_000, estimated: true }
-    expect(toPage({ page: 1, limit: 20 }, found)).toMatchObject({
-      total: 12_000,
-      total_estimated: true,
-    })
-    expect(toPage({ page: 1, limit: 20 }, { ...found, estimated: false })).not.toHaveProperty(
-      'total_estimated',
-    )
+  test('marks a total that is estimated, and only then, also on the pages behind', () => {
+    const found = { items, more: true, total: 12_000, estimated: true }
+    const page = toPage(asked, found)
+    expect(page).toMatchObject({ total: 12_000, total_estimated: true })
+    const { from } = start({ ...QUERY, after: page.next as string })
+    expect(from).toMatchObject({ total: 12_000, estimated: true, page: 4 })
+    expect(toPage({ ...asked, from }, found)).toMatchObject({ page: 4 })
+    expect(toPage(asked, { ...found, estimated: false })).not.toHaveProperty('total_estimated')
   })
 
   test('is declared with every field, the mark alone being optional', () => {
     const schema = pageOf(Type.String()) as unknown as { required: string[]; properties: object }
-    expect(Object.keys(schema.properties).sort()).toEqual([
-      'items',
-      'limit',
-      'page',
-      'pages',
-      'total',
-      'total_estimated',
-    ])
-    expect([...schema.required].sort()).toEqual(['items', 'limit', 'page', 'pages', 'total'])
+    const always = ['items', 'limit', 'next', 'page', 'pages', 'total']
+    expect(Object.keys(schema.properties).sort()).toEqual([...always, 'total_estimated'].sort())
+    expect([...schema.required].sort()).toEqual(always)
   })
 })

@@ -32,20 +32,27 @@ export const PROBLEMS = {
     'This tenant takes no registrations; ask its administrator for an account',
   ],
   role_not_offered: [403, 'role: registration is for doctors, nurses and receptionists'],
+  password_change_required: [
+    403,
+    'Choose a new password first with PUT /api/users/me/password; this session can do nothing else',
+  ],
   enrolment_required: [403, 'Set up a second factor first; this session can do nothing else'],
   totp_required: [401, 'A code of your second factor is needed: send it as totp_code'],
   wrong_code: [403, 'The code is wrong or was used already; wait for the next one'],
+  ambiguous_host: [400, 'The request names more than one Host; send one'],
   link_expired: [400, 'The link is invalid or has expired; ask for a new one'],
   totp_enabled: [409, 'A second factor is set up already; disable it first'],
   totp_not_set_up: [409, 'No second factor is being set up; start with totp/setup'],
   totp_demanded: [409, 'Your tenant demands a second factor of your role'],
   too_many_webhooks: [409, 'url: the tenant has 50 webhooks already; delete one first'],
+  replay_running: [409, 'A replay of this webhook is under way; wait for its end or cancel it'],
+  replay_over: [409, 'Nothing of the replay is left to cancel'],
   webhook_inactive: [409, 'The webhook is inactive; activate it first'],
   conflict: [
     409,
     'The record was changed by someone else or is still in use; read it again and retry',
   ],
-  body_too_large: [413, 'The body is larger than 1 MiB; send less'],
+  body_too_large: [413, 'The body is larger than the operation takes; send less'],
   too_many_requests: [429, 'Too many requests; wait as long as Retry-After says'],
   internal: [500, 'Internal server error'],
   database_away: [503, 'The database cannot be reached; try again shortly'],
@@ -88,16 +95,29 @@ export interface Fault {
   type: string
 }
 
-/** The input is refused as a whole: 422 with every fault found. */
+/** More faults than this help nobody, and would make the answer larger than the question. */
+const MOST_FAULTS = 50
+
+/** The input is refused as a whole: 422 with every fault found; the fiftieth says how many more there are. */
 export class InvalidInput extends Error {
   readonly faults: readonly Fault[]
 
   constructor(faults: readonly Fault[]) {
     super('invalid input')
     this.name = 'InvalidInput'
-    this.faults = faults
+    this.faults = faults.length > MOST_FAULTS ? shortened(faults) : faults
   }
 }
+
+function shortened(faults: readonly Fault[]): Fault[] {
+  const told = faults.slice(0, MOST_FAULTS - 1)
+  const more = faults.length - told.length
+  const loc = faults[told.length]?.loc.slice(0, 1) ?? []
+  return [...told, { loc, msg: `Value error, and ${more} more faults`, type: 'value_error' }]
+}
+
+/** Refuses the value at `loc` with a sentence; does nothing where there is no sentence. */
+export type Refuse = (loc: readonly string[], why: string | undefined) => void
 
 /** A 422 for a rule that a schema cannot say, such as a reference to a missing record. */
 export function invalidValue(loc: string[], msg: string): InvalidInput {

@@ -8,12 +8,13 @@ export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const Timestamp = Type.String({ format: 'date-time' })
 
 /** A value or an explicit null. Kept as one type list, so that a fault names the type meant. */
-export function Nullable<T extends TSchema>(schema: T) {
+export function Nullable<T extends TSchema>(schema: T, options: object = {}) {
   const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] }
   return Type.Unsafe<Static<T> | null>({
     ...rest,
     type: [type, 'null'],
     ...(values ? { enum: [...values, null] } : {}),
+    ...options,
   })
 }
 
@@ -27,8 +28,9 @@ export const Name = Type.String({
   minLength: 1,
   maxLength: 200,
   trim: true,
-  // One line: names stand in mails, lists and logs.
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$',
+  // One line, and what is seen is what is there: names stand in mails, lists and logs. Of the invisible
+  // characters only those that join letters stay, as Persian, Indic scripts and emoji need them.
+  pattern: '^(?:[^\\p{Cc}\\p{Cf}\\u2028\\u2029]|[\\u200c\\u200d])*$',
 })
 
 export const EmailAddress = Type.String({ format: 'email', maxLength: 254, trim: true })

@@ -1,12 +1,13 @@
 /** What text may come in, and how deep it may lie. */
 import { describe, expect, test } from 'vitest'
-import { DEEPEST, depthOf, isStorable, unstorablePaths } from './text.ts'
+import { inspect, isStorable } from './text.ts'
 
 const nested = (levels: number): unknown => {
   let value: unknown = 'core'
   for (let level = 0; level < levels; level++) value = [value]
   return value
 }
+const unstorable = (value: unknown) => inspect(value, 100).unstorable
 
 describe('text', () => {
   test.each(['', 'plain', 'Zoë 漢字 👩‍⚕️', '\u0001\u001f\uffff', '\u{10ffff}'])(
@@ -24,7 +25,7 @@ describe('text', () => {
 describe('the paths of what cannot be stored', () => {
   test('lead to every string and every key', () => {
     const value = { a: 'ok', b: ['ok', 'x\0'], c: { d: '\ud800', 'e\0': 'ok' }, f: 1, g: null }
-    expect(unstorablePaths(value)).toEqual([
+    expect(unstorable(value)).toEqual([
       ['b', '1'],
       ['c', 'd'],
       ['c', '[key]'],
@@ -33,13 +34,26 @@ describe('the paths of what cannot be stored', () => {
 
   test('are none for a value that is right, whatever its type', () => {
     for (const value of [null, undefined, 1, true, 'x', [], {}, { a: [{ b: 'c' }] }])
-      expect(unstorablePaths(value)).toEqual([])
+      expect(unstorable(value)).toEqual([])
   })
 
-  test('end where the nesting is too deep, instead of ending the stack', () => {
-    expect(unstorablePaths(nested(DEEPEST))).toEqual([])
-    expect(unstorablePaths(nested(100_000))).toHaveLength(1)
-    expect(unstorablePaths(nested(100_000))[0]).toHaveLength(DEEPEST + 1)
+  test('are the first twenty, each step of at most sixty characters', () => {
+    const paths = unstorable({ ['k'.repeat(2000)]: Array.from({ length: 1000 }, () => '\0') })
+    expect(paths).toHaveLength(20)
+    expect(paths.at(-1)).toEqual(['k'.repeat(60), '19'])
+  })
+
+  test('are all that is copied: what lies behind the twentieth is not looked at', () => {
+    let looks = 0
+    const list = Array.from({ length: 1000 }, () => '\0')
+    const watched = new Proxy(list, {
+      get(target, key) {
+        looks += 1
+        return Reflect.get(target, key)
+      },
+    })
+    expect(unstorable(watched)).toHaveLength(20)
+    expect(looks).toBe(20)
   })
 })
 
@@ -51,12 +65,12 @@ describe('the depth of a value', () => {
     [{}, 1],
     [[[], [[1]]], 3],
     [{ a: { b: {} }, c: 1 }, 3],
-  ])('%j is %i', (value, depth) => {
-    expect(depthOf(value, 100)).toBe(depth)
+  ])('of %j is %i', (value, depth) => {
+    expect(inspect(value, depth).isTooDeep).toBe(false)
+    if (depth > 0) expect(inspect(value, depth - 1).isTooDeep).toBe(true)
   })
 
-  test('is counted no further than the limit', () => {
-    expect(depthOf(nested(100_000), 33)).toBe(33)
-    expect(depthOf(nested(32), 33)).toBe(32)
+  test('is looked at no further than the limit', () => {
+    expect(inspect(nested(100_000), 32)).toEqual({ isTooDeep: true, unstorable: [] })
   })
 })

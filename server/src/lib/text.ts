@@ -5,46 +5,46 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/** Nothing that the service takes is nested deeper; a bound keeps every later walk off the stack's end. */
-export const DEEPEST = 64
-
 /** Enough for a client to mend its input, too few to make an answer much larger than the question. */
 const MOST_PATHS = 20
 /** Characters of a key that a path shows. */
 const LONGEST_STEP = 60
 
-/**
- * The paths of the strings (and keys) below `value` that cannot be stored, and of what is nested too
- * deep, depth-first; the first twenty of them, as each may be long.
- */
-export function unstorablePaths(value: unknown): string[][] {
-  const found: string[][] = []
-  walk(value, [], found)
+export interface Inspection {
+  /** Whether there are more than the allowed levels of arrays and objects; what is deeper was not looked at. */
+  isTooDeep: boolean
+  /** The paths of the first twenty strings and keys that cannot be stored, depth-first. */
+  unstorable: string[][]
+}
+
+/** Walks a value once, down to `deepest` levels of arrays and objects. */
+export function inspect(value: unknown, deepest: number): Inspection {
+  const found: Inspection = { isTooDeep: false, unstorable: [] }
+  walk(value, [], deepest, found)
   return found
 }
 
-function walk(value: unknown, path: string[], found: string[][]): void {
-  if (found.length >= MOST_PATHS) return
+/** `path` is one list for the whole walk: it is copied for what is found, and for nothing else. */
+function walk(value: unknown, path: string[], levels: number, found: Inspection): void {
   if (typeof value === 'string') {
-    if (!isStorable(value)) found.push(path)
+    if (!isStorable(value)) note(path, found)
     return
   }
   if (typeof value !== 'object' || value === null) return
-  if (path.length > DEEPEST) return void found.push(path)
-  for (const [key, inner] of Object.entries(value)) {
-    if (found.length >= MOST_PATHS) return
-    if (isStorable(key)) walk(inner, [...path, key.slice(0, LONGEST_STEP)], found)
-    else found.push([...path, '[key]'])
+  if (levels === 0) {
+    found.isTooDeep = true
+    return
+  }
+  for (const key of Object.keys(value)) {
+    if (found.unstorable.length >= MOST_PATHS) return
+    const isKnown = isStorable(key)
+    path.push(isKnown ? key : '[key]')
+    if (isKnown) walk((value as Record<string, unknown>)[key], path, levels - 1, found)
+    else note(path, found)
+    path.pop()
   }
 }
 
-/** How many levels of arrays and objects `value` has; a plain value has none. Stops at `limit`. */
-export function depthOf(value: unknown, limit: number): number {
-  if (typeof value !== 'object' || value === null || limit === 0) return 0
-  let deepest = 0
-  for (const inner of Object.values(value)) {
-    deepest = Math.max(deepest, depthOf(inner, limit - 1))
-    if (deepest === limit - 1) break
-  }
-  return 1 + deepest
+function note(path: readonly string[], found: Inspection): void {
+  found.unstorable.push(path.map((step) => step.slice(0, LONGEST_STEP)))
 }

@@ -1,6 +1,6 @@
 /** Who may call an operation: declared on it, checked before its input is looked at. */
 import { Problem } from '../../lib/problems.ts'
-import type { Role } from '../../lib/roles.ts'
+import { ROLES, type Role } from '../../lib/roles.ts'
 import type { Admin, Caller, Reader, Superadmin } from './caller.ts'
 
 /** An access rule; `C` is what the operation's handler gets as its caller. */
@@ -13,12 +13,10 @@ export interface Access<C> {
   readonly caller?: C
 }
 
-const EVERY_ROLE = ['superadmin', 'admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const
-
 /** No token needed; one that is sent is not looked at. */
 export const anyone: Access<null> = { name: 'anyone', roles: null }
 /** Any signed-in user, for their own things. */
-export const signedIn: Access<Caller> = { name: 'signed in', roles: EVERY_ROLE }
+export const signedIn: Access<Caller> = { name: 'signed in', roles: ROLES }
 /** Superadmins and admins. */
 export const admins: Access<Admin> = { name: 'admin', roles: ['superadmin', 'admin'] }
 /** Superadmins alone. */
@@ -37,12 +35,9 @@ export function requireRole(access: Access<unknown>, caller: Caller): void {
   })
 }
 
-/**
- * The tenant that a query or body names, when the caller may act on it; undefined when it names none.
- * @throws Problem 403 when it is not theirs (decisions §2)
- */
-export function ownTenant(caller: Caller, tenantId: number | undefined): number | undefined {
+/** @throws Problem 403 when a query or body names a tenant that is not the caller's (decisions §2) */
+export function requireOwnTenant(caller: Caller, tenantId: number | undefined): void {
   if (tenantId === undefined || caller.role === 'superadmin' || tenantId === caller.tenant_id)
-    return tenantId
+    return
   throw new Problem('other_tenant')
 }

@@ -5,8 +5,12 @@ import type { Role } from '../../lib/roles.ts'
 export interface Origin {
   ip: string
   user_agent: string | null
+  /** A UUID. */
   request_id: string
 }
+
+/** What may have to be done before anything else: a new password chosen, a second factor set up. */
+export type Restriction = 'password' | 'enrolment'
 
 /** What is known of a signed-in user while a request runs. */
 export interface Identity {
@@ -16,8 +20,8 @@ export interface Identity {
   role: Role
   /** The session's id, `jti` in its access tokens. */
   session_id: string
-  /** Whether the session may do nothing but enrol a second factor. */
-  enrolment_only: boolean
+  /** What has to be done before the session may do anything else; null when nothing has. */
+  restriction: Restriction | null
 }
 
 /** A signed-in caller with the request's origin. */

@@ -1,6 +1,7 @@
 /** Which passwords are refused (NIST SP 800-63B §3.1.1.2, OWASP ASVS 5.0 §6.2). */
 import { createRequire } from 'node:module'
-import { InvalidInput } from '../../lib/problems.ts'
+import { foldEmail } from '../../lib/email.ts'
+import { invalidValue } from '../../lib/problems.ts'
 
 let common: Set<string> | undefined
 
@@ -14,16 +15,21 @@ function commonPasswords(): Set<string> {
 /** An e-mail's local part this short is in too many passwords by chance. */
 const SHORTEST_CONTEXT = 3
 
-/** @throws InvalidInput when the password is a common one or holds the local part of the e-mail */
-export function refuseWeakPassword(password: string, email: string, loc: string[]): void {
+/** What is wrong with a new password, as a sentence: it is a common one, or holds the e-mail's local part. */
+export function weaknessOf(password: string | undefined, email = ''): string | undefined {
+  if (password === undefined) return undefined
   const lower = password.normalize('NFKC').toLowerCase()
-  const refuse = (msg: string) => {
-    throw new InvalidInput([{ loc, msg: `Value error, ${msg}`, type: 'value_error' }])
-  }
   if (commonPasswords().has(lower))
-    refuse('this password is among the most common ones; choose another')
-  const name = email.slice(0, Math.max(email.lastIndexOf('@'), 0))
-  const local = name.normalize('NFKC').toLowerCase()
+    return 'this password is among the most common ones; choose another'
+  const address = foldEmail(email)
+  const local = address.slice(0, Math.max(address.lastIndexOf('@'), 0))
   if (local.length >= SHORTEST_CONTEXT && lower.includes(local))
-    refuse('the password must not contain the name of the e-mail address')
+    return 'the password must not contain the name of the e-mail address'
+  return undefined
+}
+
+/** @throws InvalidInput when the password is weak */
+export function refuseWeakPassword(password: string, email: string, loc: string[]): void {
+  const weakness = weaknessOf(password, email)
+  if (weakness) throw invalidValue(loc, weakness)
 }

@@ -1,24 +1,26 @@
 /** Hashes of passwords: what they are, how many at once, and when they are out of date. */
 import { describe, expect, test } from 'vitest'
-import { Problem } from '../../lib/problems.ts'
-import { openPasswords } from './passwords.ts'
+import { hashesAtOnce, openPasswords } from './passwords.ts'
 
 const COST = { memoryCost: 64, timeCost: 1, parallelism: 1 }
 
 describe('a hash', () => {
   test('is argon2id at the cost that is set, with a salt of its own', async () => {
-    const passwords = await openPasswords({ memoryCost: 128, timeCost: 2, parallelism: 1 }, 2, 10)
-    const [one, two] = [await passwords.hash('secret-Horse'), await passwords.hash('secret-Horse')]
+    const passwords = await openPasswords({ memoryCost: 128, timeCost: 2, parallelism: 1 }, 2)
+    const [one, two] = [
+      await passwords.hash('secret-Horse', 'somebody'),
+      await passwords.hash('secret-Horse', 'somebody'),
+    ]
     expect(one).toMatch(/^\$argon2id\$v=19\$m=128,t=2,p=1\$/)
     expect(two).not.toBe(one)
   })
 
   test('is that of its password and of no other', async () => {
-    const passwords = await openPasswords(COST, 2, 10)
-    const stored = await passwords.hash('secret-Horse')
-    expect(await passwords.verify(stored, 'secret-Horse')).toBe(true)
+    const passwords = await openPasswords(COST, 2)
+    const stored = await passwords.hash('secret-Horse', 'somebody')
+    expect(await passwords.verify(stored, 'secret-Horse', 'somebody')).toBe(true)
     for (const other of ['secret-horse', 'secret-Horse ', '', 'x'.repeat(1000)])
-      expect(await passwords.verify(stored, other)).toBe(false)
+      expect(await passwords.verify(stored, other, 'somebody')).toBe(false)
   })
 
   test.each([
@@ -26,15 +28,19 @@ describe('a hash', () => {
     ['ligatures', 'eﬃcient', 'efficient'],
     ['full-width letters', 'ＰＡＳＳword', 'PASSword'],
   ])('is the same for %s', async (_, stored, typed) => {
-    const passwords = await openPasswords(COST, 2, 10)
-    expect(await passwords.verify(await passwords.hash(stored), typed)).toBe(true)
-    expect(await passwords.verify(await passwords.hash(typed), stored)).toBe(true)
+    const passwords = await openPasswords(COST, 2)
+    expect(
+      await passwords.verify(await passwords.hash(stored, 'somebody'), typed, 'somebody'),
+    ).toBe(true)
+    expect(
+      await passwords.verify(await passwords.hash(typed, 'somebody'), stored, 'somebody'),
+    ).toBe(true)
   })
 
   test('of nobody is never right', async () => {
-    const passwords = await openPasswords(COST, 2, 10)
+    const passwords = await openPasswords(COST, 2)
     for (const typed of ['', 'secret-Horse'])
-      expect(await passwords.verify(null, typed)).toBe(false)
+      expect(await passwords.verify(null, typed, 'somebody')).toBe(false)
   })
 })
 
@@ -45,58 +51,49 @@ describe('a hash is out of date', () => {
     ['more passes', { ...COST, timeCost: 2 }, true],
     ['less of both', { ...COST, memoryCost: 32, timeCost: 1 }, false],
   ])('when today asks for %s: %j -> %s', async (_, today, outdated) => {
-    const stored = await (await openPasswords({ ...COST, timeCost: 1 }, 1, 0)).hash('secret-Horse')
-    expect((await openPasswords(today, 1, 0)).isOutdated(stored)).toBe(outdated)
+    const stored = await (await openPasswords({ ...COST, timeCost: 1 }, 1)).hash(
+      'secret-Horse',
+      'somebody',
+    )
+    expect((await openPasswords(today, 1)).isOutdated(stored)).toBe(outdated)
   })
 })
 
 describe('at once', () => {
-  const outcomes = (work: Promise<unknown>[]) =>
-    Promise.all(
-      work.map((one) =>
-        one.then(
-          () => 'done',
-          (error: unknown) => (error instanceof Problem ? error : String(error)),
-        ),
-      ),
-    )
-
-  test('are as many as may run and wait; the rest are told to come later', async () => {
-    const passwords = await openPasswords(COST, 2, 3)
-    const ended = await outcomes(Array.from({ length: 8 }, () => passwords.hash('secret-Horse')))
-    expect(ended.slice(0, 5)).toEqual(['done', 'done', 'done', 'done', 'done'])
-    for (const refused of ended.slice(5))
-      expect(refused).toMatchObject({ code: 'overloaded', status: 503, retryAfter: 2 })
-    expect(ended).toHaveLength(8)
-  })
+  const alone = { waitingOfOne: 0 }
 
   test('checks and hashes share the turns, and a check of nobody takes one too', async () => {
-    const passwords = await openPasswords(COST, 1, 0)
+    const passwords = await openPasswords(COST, 1, alone)
     for (const first of [
-      () => passwords.hash('secret-Horse'),
-      () => passwords.verify(null, 'secret-Horse'),
+      () => passwords.hash('secret-Horse', 'one'),
+      () => passwords.verify(null, 'secret-Horse', 'one'),
     ]) {
-      const ended = await outcomes([first(), passwords.verify(null, 'secret-Horse')])
-      expect(ended).toEqual(['done', expect.objectContaining({ code: 'overloaded' })])
+      const ended = await Promise.allSettled([
+        first(),
+        passwords.verify(null, 'secret-Horse', 'other'),
+      ])
+      expect(ended).toMatchObject([
+        { status: 'fulfilled' },
+        { status: 'rejected', reason: { code: 'overloaded', status: 503, retryAfter: 2 } },
+      ])
     }
   })
 
   test('a turn is free again after a failure', async () => {
-    const passwords = await openPasswords(COST, 1, 0)
+    const passwords = await openPasswords(COST, 1, alone)
     for (let times = 0; times < 3; times += 1)
-      await expect(passwords.verify('no hash at all', 'secret-Horse')).rejects.toThrow()
-    expect(await passwords.verify(null, 'secret-Horse')).toBe(false)
+      await expect(passwords.verify('no hash at all', 'secret-Horse', 'one')).rejects.toThrow()
+    expect(await passwords.verify(null, 'secret-Horse', 'one')).toBe(false)
   })
 
-  test('those who wait come in the order that they came', async () => {
-    const passwords = await openPasswords(COST, 1, 20)
-    const order: number[] = []
-    await Promise.all(
-      Array.from({ length: 12 }, async (_, index) => {
-        await passwords.hash('secret-Horse')
-        order.push(index)
-      }),
-    )
-    expect(order).toEqual(Array.from({ length: 12 }, (_, index) => index))
+  test.each([
+    [1, 4, 1],
+    [2, 4, 2],
+    [4, 4, 3],
+    [16, 4, 3],
+    [16, 17, 16],
+    [8, 1, 1],
+  ])('%i processors and %i threads compute %i', (processors, threads, atOnce) => {
+    expect(hashesAtOnce(processors, threads)).toBe(atOnce)
   })
 })

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { hash, parseOptions, verify } from '@node-rs/argon2'
-import { Problem } from '../../lib/problems.ts'
+import { fairTurns, type TurnLimits } from './fair-turns.ts'
 
 /** Cost of one hash; OWASP's least is 19 MiB, 2 passes, 1 lane. */
 export interface PasswordCost {
@@ -12,30 +12,48 @@ export interface PasswordCost {
   parallelism: number
 }
 
+/** Both take turns: `party` is the network, or the signed-in user, that the work is done for. */
 export interface Passwords {
-  hash(password: string): Promise<string>
+  /** @throws Problem 503 when too many are waiting */
+  hash(password: string, party: string): Promise<string>
   /**
    * Checks a password against a hash; with null in its place, for an account that does not exist,
-   * it takes the same time and answers false.
+   * it takes the same time and returns false.
    * @throws Problem 503 when too many are waiting
    */
-  verify(stored: string | null, password: string): Promise<boolean>
+  verify(stored: string | null, password: string, party: string): Promise<boolean>
   /** Whether the hash was made at a lower cost than today's. */
   isOutdated(stored: string): boolean
 }
 
-/** @param atOnce hashes computed in parallel; @param waiting how many more may queue */
+/** Hashes that wait: of one party, and in all. */
+const WAITING = { waitingOfOne: 8, waiting: 256 }
+
+/**
+ * As many hashes at once as there are processors, but for one of libuv's threads: file reads and
+ * WebCrypto run on the same ones, and would wait behind the hashes.
+ */
+export function hashesAtOnce(processors: number, threads: number): number {
+  return Math.max(1, Math.min(processors, threads - 1))
+}
+
+/** The party of a signed-in user. */
+export function partyOf({ user_id }: { user_id: number }): string {
+  return `user:${user_id}`
+}
+
+/** @param atOnce hashes computed in parallel */
 export async function openPasswords(
   cost: PasswordCost,
   atOnce: number,
-  waiting: number,
+  waiting: Partial<Omit<TurnLimits, 'atOnce'>> = {},
 ): Promise<Passwords> {
-  const turn = turns(atOnce, waiting)
+  const turn = fairTurns({ ...WAITING, ...waiting, atOnce })
   const decoy = await hash(randomBytes(16).toString('base64'), cost)
   return {
-    hash: (password) => turn(() => hash(normal(password), cost)),
-    async verify(stored, password) {
-      const right = await turn(() => verify(stored ?? decoy, normal(password)))
+    hash: (password, party) => turn(party, () => hash(normal(password), cost)),
+    async verify(stored, password, party) {
+      const right = await turn(party, () => verify(stored ?? decoy, normal(password)))
       return right && stored !== null
     },
     isOutdated(stored) {
@@ -45,26 +63,12 @@ export async function openPasswords(
   }
 }
 
+/** Whether two are one password, however they are typed. */
+export function isSamePassword(one: string, other: string): boolean {
+  return normal(one) === normal(other)
+}
+
 /** One password typed on two keyboards is the same text (NIST SP 800-63B §3.1.1.2). */
 function normal(password: string): string {
   return password.normalize('NFKC')
-}
-
-/** Lets `atOnce` pieces of work run and `waiting` more wait, in order; the rest are refused. */
-function turns(atOnce: number, waiting: number) {
-  let running = 0
-  const queue: (() => void)[] = []
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running >= atOnce) {
-      if (queue.length >= waiting) throw new Problem('overloaded', { retryAfter: 2 })
-      await new Promise<void>((resolve) => queue.push(resolve))
-    } else running += 1
-    try {
-      return await work()
-    } finally {
-      const next = queue.shift()
-      if (next) next()
-      else running -= 1
-    }
-  }
 }

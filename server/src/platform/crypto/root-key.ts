@@ -42,7 +42,7 @@ export async function readKeyFile(file: string): Promise<Buffer> {
 /** The key that the data folder keeps for itself, made at the first start and readable by nobody else. */
 export async function ownKey(dataDir: string, log: Logger): Promise<Buffer> {
   const file = join(dataDir, 'root.key')
-  await mkdir(dataDir, { recursive: true })
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
   if (!existsSync(file)) {
     // Written aside and renamed: a crash in between must not leave half a key.
     const draft = `${file}.${process.pid}`

@@ -1,6 +1,7 @@
 /** What one node tells the others, and when a node must not believe what it holds. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { until } from '../../../test/support/embedded.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { CHANNEL, type Changes, type Topic, watchChanges } from './changes.ts'
@@ -56,6 +57,23 @@ test('what this node emits is heard here at once, by all who subscribed', async 
   await changes.stop()
 })
 
+test('one who throws on hearing of a change keeps nobody else from it, and the node listens on', async () => {
+  const { database, changes, heard } = await node()
+  const late: (Topic | null)[] = []
+  changes.subscribe(() => {
+    throw new Error('on purpose')
+  })
+  changes.subscribe((topic) => void late.push(topic))
+  heard.length = 0
+  changes.emit(['user:1'])
+  await database.sql(`select pg_notify('${CHANNEL}', 'user:2')`)
+  await until('both are heard', () => late.length === 2 || undefined)
+  expect([heard, late]).toEqual([
+    ['user:1', 'user:2'],
+    ['user:1', 'user:2'],
+  ])
+})
+
 test('a node that has just begun to listen tells everyone that all may be stale', async () => {
   const { changes, heard } = await node()
   expect(heard).toEqual([null])
@@ -98,6 +116,30 @@ test('once stopped it holds no connection and is trusted no more', async () => {
   const { database, changes } = await node()
   await changes.stop()
   expect(changes.trusted()).toBe(false)
+  await until('the connection has gone', async () => {
+    const rows = await database.sql(
+      `select 1 from pg_stat_activity where datname = current_database() and application_name = 'wardkeep'`,
+    )
+    return rows.length === 0 || undefined
+  })
+})
+
+test('stopped while it connects anew, it holds no connection either', async () => {
+  const database = await migratedDatabase()
+  const proxy = await proxyTo(database)
+  let connected = 0
+  const info = (_: unknown, message: string) => {
+    if (message.startsWith('listening')) connected += 1
+  }
+  const changes = watchChanges({ url: proxy.url }, { ...silentLog, info } as typeof silentLog)
+  await until('it listens', () => changes.trusted() || undefined)
+  proxy.stall()
+  proxy.cut()
+  await until('it connects anew', () => (!changes.trusted() && proxy.links() > 0) || undefined)
+  const stopped = changes.stop()
+  await proxy.open()
+  await stopped
+  await until('the connection was made', () => connected === 2 || undefined)
   await until('the connection has gone', async () => {
     const rows = await database.sql(
       `select 1 from pg_stat_activity where datname = current_database() and application_name = 'wardkeep'`,

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { canFail } from '../observe/can-fail.ts'
+import { canFail, canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, listenerClient } from './connection.ts'
 
@@ -52,7 +52,9 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   let timer: NodeJS.Timeout | undefined
 
   const emit = (topics: Iterable<Topic | null>) => {
-    for (const topic of topics) for (const listener of listeners) listener(topic)
+    for (const topic of topics)
+      for (const listener of listeners)
+        canThrow(() => listener(topic), `hearing of ${topic ?? 'what was missed'}`, log)
   }
 
   async function connect(): Promise<void> {
@@ -67,9 +69,9 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     try {
       await fresh.connect()
       // Asked for, as a pooler in between gives the driver a number of its own.
-      const { rows } = await fresh.query<{ pid: number }>('select pg_backend_pid() as pid')
-      ownPid = rows[0]?.pid
-      await fresh.query(`listen ${CHANNEL}`)
+      const own = fresh.query<{ pid: number }>('select pg_backend_pid() as pid')
+      ownPid = (await withDeadline(own, TRUST_MS)).rows[0]?.pid
+      await withDeadline(fresh.query(`listen ${CHANNEL}`), TRUST_MS)
     } catch (error) {
       await canFail(fresh.end(), 'closing a listener that could not start', log)
       throw error
@@ -120,6 +122,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     if (!stopped) log.warn({}, 'lost the listener; cached state is read anew until it is back')
   }
 
+  /** Connects, or asks for a sign of life. */
   async function beat(): Promise<void> {
     try {
       if (!client) await connect()
@@ -135,12 +138,20 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
         lose(broken)
         void canFail(broken.end(), 'closing a silent listener', log)
       }
-    } finally {
-      if (!stopped) timer = setTimeout(beat, HEARTBEAT_MS)
     }
   }
 
-  let running = beat()
+  /** Beats until it is stopped. */
+  function goOn(): Promise<void> {
+    return beat().then(() => {
+      if (!stopped)
+        timer = setTimeout(() => {
+          running = goOn()
+        }, HEARTBEAT_MS)
+    })
+  }
+
+  let running = goOn()
   return {
     subscribe(listener) {
       listeners.add(listener)
@@ -152,8 +163,8 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     async stop() {
       stopped = true
       clearTimeout(timer)
+      // A reconnect that is under way would otherwise leave its connection behind.
       await running
-      running = Promise.resolve()
       await telling
       const last = client
       client = undefined

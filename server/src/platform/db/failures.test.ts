@@ -60,17 +60,30 @@ describe('a lost race', () => {
     },
   )
 
+  test('against a change of the tables may be run again; what is not supported at all may not', () => {
+    const outdated = thrown({ code: '0A000' }, 'cached plan must not change result type')
+    expect(isRetryable(outdated)).toBe(true)
+    expect(problemOf(outdated)).toMatchObject({ code: 'busy', status: 503 })
+    expect(isRetryable(thrown({ code: '0A000' }, 'not supported'))).toBe(false)
+  })
+
   test('for a lock asks for patience, and is not run again', () => {
     expect(isRetryable(thrown({ code: '55P03' }))).toBe(false)
     expect(problemOf(thrown({ code: '55P03' }))).toMatchObject({ code: 'busy', status: 503 })
   })
 })
 
+test('a statement that took too long asks for patience and for less, and is not run again', () => {
+  const error = thrown({ code: '57014' }, 'canceling statement due to statement timeout')
+  expect(isRetryable(error)).toBe(false)
+  expect(problemOf(error)).toMatchObject({ code: 'busy', status: 503, retryAfter: 1 })
+  expect(problemOf(error)?.message).toMatch(/took too long.*filters/)
+})
+
 test.each([
   thrown({ code: '42P01' }),
   thrown({ code: '42501' }),
   thrown({ code: '23502', constraint: 'x' }),
-  thrown({ code: '57014' }),
   thrown({ code: '108006' }),
   new TypeError('Cannot read properties of undefined'),
 ])('a bug of ours stays one: %s', (error) => {

@@ -8,6 +8,8 @@ interface DriverError extends Error {
 
 const UNIQUE = '23505'
 const FOREIGN_KEY = '23503'
+const CANCELED = '57014'
+const TOO_LONG = 'This took too long; ask for less, by filters or after, or try again shortly'
 
 /** Connection classes and shutdown states of PostgreSQL's appendix A, and the sockets' own words. */
 const AWAY =
@@ -26,10 +28,19 @@ export function isAborted(error: unknown): boolean {
   return (error as DriverError).code === '25P02'
 }
 
-/** Whether the transaction lost a deadlock or a serialization race and may simply run again. */
+/**
+ * Whether a prepared statement no longer fits its tables, as a newer release has changed them. Its
+ * connection never runs it again.
+ */
+export function isOutdated(error: unknown): boolean {
+  const { code, message } = error as DriverError
+  return code === '0A000' && message.includes('cached plan must not change result type')
+}
+
+/** Whether the transaction lost a race, or met a statement that is outdated, and may run again. */
 export function isRetryable(error: unknown): boolean {
   const { code } = error as DriverError
-  return code === '40P01' || code === '40001'
+  return code === '40P01' || code === '40001' || isOutdated(error)
 }
 
 /**
@@ -45,6 +56,7 @@ const CONFLICTS: Record<string, ProblemCode> = {
   users__email: 'email_taken',
   tenants__subdomain: 'subdomain_taken',
   departments__name: 'department_name_taken',
+  webhook_replays__one_running: 'replay_running',
 }
 
 /** The problem that a driver's error means for the caller; undefined when it is a bug of ours. */
@@ -53,6 +65,8 @@ export function problemOf(error: unknown): Problem | undefined {
   if (constraint) return new Problem(CONFLICTS[constraint] ?? 'conflict', { cause: error })
   if (isRetryable(error) || (error as DriverError).code === '55P03')
     return new Problem('busy', { retryAfter: 1, cause: error })
+  if ((error as DriverError).code === CANCELED)
+    return new Problem('busy', { detail: TOO_LONG, retryAfter: 1, cause: error })
   if (isDatabaseAway(error)) return new Problem('database_away', { retryAfter: 2, cause: error })
   return undefined
 }

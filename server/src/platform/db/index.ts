@@ -4,5 +4,14 @@ export { type Changes, type Topic, watchChanges } from './changes.ts'
 export type { DatabaseAddress } from './connection.ts'
 export type { Database } from './database.ts'
 export { problemOf } from './failures.ts'
-export { containing, type Found, readPage } from './page.ts'
-export { forCaller, ofScope, openScopes, type Scopes, type TenantTx } from './scope.ts'
+export { keepForgettingWrites } from './list-writes.ts'
+export { containing, listMode, readPage } from './page.ts'
+export {
+  forCaller,
+  inScope,
+  ofScope,
+  openScopes,
+  type Scopes,
+  scopeOf,
+  type TenantTx,
+} from './scope.ts'

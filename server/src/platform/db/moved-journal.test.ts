@@ -18,7 +18,7 @@ let db: Scopes
 beforeEach(async () => {
   database = await migratedDatabase()
   await database.sql('delete from journal_readers')
-  db = openScopes(database.address, { size: 4, changes: unheard, onLost: () => undefined })
+  db = openScopes(database.address, { size: 4, changes: unheard, log: silentLog })
   onTestFinished(async () => {
     await db.close()
     await database.close()

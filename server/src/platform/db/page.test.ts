@@ -3,7 +3,8 @@ import { type Kysely, sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
-import { EXACT_TOTAL } from '../../lib/page.ts'
+import { silentLog } from '../../../test/support/server-address.ts'
+import { defineList, EXACT_TOTAL } from '../../lib/page.ts'
 import { containing, readPage } from './page.ts'
 import { openScopes, type Scopes, type TenantTx } from './scope.ts'
 
@@ -26,7 +27,7 @@ beforeAll(async () => {
   const nothing = () => undefined
   db = openScopes(database.address, {
     size: 2,
-    onLost: nothing,
+    log: silentLog,
     changes: {
       emit: nothing,
       announce: nothing,
@@ -37,6 +38,12 @@ beforeAll(async () => {
   })
   atTheEnd(() => db.close())
 })
+
+const list = defineList(
+  'things',
+  { id: 'integer', label: 'text' },
+  { sort_by: 'id', sort_order: 'asc' },
+)
 
 /** A page of the things of a kind, and how many statements it took. */
 function pageOf(kind: string, page: number, limit = 20, sort_order: 'asc' | 'desc' = 'asc') {
@@ -51,12 +58,12 @@ function pageOf(kind: string, page: number, limit = 20, sort_order: 'asc' | 'des
       },
     }) as unknown as Kysely<Things>
     const filtered = counted.selectFrom('things').select(['id', 'label']).where('kind', '=', kind)
-    const found = await readPage(
-      { ...tx, db: counted } as unknown as TenantTx,
-      filtered,
-      { page, limit, sort_by: 'label', sort_order },
-      { column: 'label', ties: ['id'] },
-    )
+    const found = await readPage({ ...tx, db: counted } as unknown as TenantTx, filtered, {
+      list,
+      caller: { role: 'superadmin', tenant_id: 1 },
+      query: { page, limit, sort_by: 'label', sort_order },
+      from: undefined,
+    })
     return { ...found, statements }
   }, 'read')
 }
@@ -83,11 +90,19 @@ describe('the pages of a list', () => {
       expect(await pageOf('few', page)).toEqual({
         items: [],
         total: 45,
+        more: false,
         estimated: false,
-        statements: 1,
+        statements: 2,
       })
     },
   )
+
+  test('say whether there are more behind them', async () => {
+    expect(await pageOf('few', 2)).toMatchObject({ more: true })
+    expect(await pageOf('few', 3)).toMatchObject({ more: false })
+    expect(await pageOf('few', 1, 45)).toMatchObject({ more: false })
+    expect(await pageOf('few', 1, 44)).toMatchObject({ more: true })
+  })
 
   test('of an empty list are empty', async () => {
     expect(await pageOf('none', 1)).toMatchObject({ items: [], total: 0, estimated: false })
@@ -95,20 +110,29 @@ describe('the pages of a list', () => {
 })
 
 describe('the total', () => {
-  test('is exact in one statement up to the bound', async () => {
-    expect(await pageOf('few', 1)).toMatchObject({ total: 45, estimated: false, statements: 1 })
+  test('is not counted where the page ends the list', async () => {
+    for (const [page, limit] of [
+      [1, 45],
+      [1, 100],
+      [3, 20],
+    ] as const)
+      expect(await pageOf('few', page, limit)).toMatchObject({ total: 45, statements: 1 })
+  })
+
+  test('is exact in two statements up to the bound', async () => {
+    expect(await pageOf('few', 1)).toMatchObject({ total: 45, estimated: false, statements: 2 })
     await database.sql(`insert into things
       select -n, 'bound', 'same' from generate_series(1, ${EXACT_TOTAL}) n`)
     expect(await pageOf('bound', 1)).toMatchObject({
       total: EXACT_TOTAL,
       estimated: false,
-      statements: 1,
+      statements: 2,
     })
   })
 
-  test('is an estimate beyond it, in two statements, and never below what was counted', async () => {
+  test('is an estimate beyond it, in three statements, and never below what was counted', async () => {
     const found = await pageOf('many', 2)
-    expect(found).toMatchObject({ estimated: true, statements: 2 })
+    expect(found).toMatchObject({ estimated: true, statements: 3 })
     expect(found.total).toBeGreaterThan(EXACT_TOTAL)
     expect(found.total).toBeLessThan(2 * MANY)
     expect(found.items).toHaveLength(20)

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { silentLog } from '../../../test/support/server-address.ts'
 import { listenerClient, openPool } from './connection.ts'
 import { problemOf } from './failures.ts'
 import { forCaller, openScopes, type Scopes, type TenantTx } from './scope.ts'
@@ -19,7 +20,7 @@ beforeAll(async () => {
     (${NORTH}, 'North', 'north'), (${SOUTH}, 'South', 'south')`)
   db = openScopes(database.address, {
     size: 4,
-    onLost: () => undefined,
+    log: silentLog,
     changes: {
       emit: (topics) => void emitted.push([...topics]),
       announce: (topic) => void announced.push(topic),
@@ -204,6 +205,41 @@ describe('a transaction', () => {
     expect(runs).toBeGreaterThan(2)
     // The run that was lost has said nothing.
     expect(emitted.flat().sort()).toEqual(['department:1', 'department:2'])
+  })
+
+  test('that meets a changed table runs again on a connection that has prepared nothing', async () => {
+    const everything = (tx: TenantTx) =>
+      sql<object>`select * from departments where id = 1`.execute(tx.db)
+    // All connections have prepared the statement, and none of them can run it any more.
+    const prepare = () => Promise.all([1, 2, 3, 4].map(() => db.inTenant(NORTH, everything)))
+    await prepare()
+    await database.sql('alter table departments add column of_tomorrow text')
+    try {
+      for (const { rows } of await prepare())
+        expect(rows).toEqual([expect.objectContaining({ name: 'one', of_tomorrow: null })])
+      let runs = 0
+      await db.inTenant(NORTH, async (tx) => {
+        runs += 1
+        await everything(tx)
+        await rename(tx, 1, `run ${runs}`)
+      })
+      expect([runs, await nameOf(1)]).toEqual([1, 'run 1'])
+    } finally {
+      await database.sql('alter table departments drop column of_tomorrow')
+    }
+  })
+
+  test('is committed and answered, whatever those throw who hear of it', async () => {
+    const done: string[] = []
+    const answer = await db.inTenant(NORTH, async (tx) => {
+      await rename(tx, 1, 'kept')
+      tx.afterCommit(() => {
+        throw new Error('on purpose')
+      })
+      tx.afterCommit(() => void done.push('the next'))
+      return 'answered'
+    })
+    expect([answer, await nameOf(1), done]).toEqual(['answered', 'kept', ['the next']])
   })
 
   test('that loses every time gives up after three runs', async () => {

@@ -6,12 +6,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type CompiledQuery, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
+import { canThrow } from '../observe/can-fail.ts'
+import type { Logger } from '../observe/log.ts'
 import type { Changes, Topic } from './changes.ts'
 import { CHANNEL } from './changes.ts'
 import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
-import { isAborted, isRetryable } from './failures.ts'
+import { isAborted, isOutdated, isRetryable } from './failures.ts'
 import { prepared, queriesOn } from './statements.ts'
+import { openTotals, type Totals } from './totals.ts'
 
 declare const scoped: unique symbol
 
@@ -33,16 +36,24 @@ export interface TenantTx {
    * commit nothing, and may be lost: for those who look by themselves as well.
    */
   announce(...topics: Topic[]): void
-  /** Runs once the transaction has committed. */
+  /** The totals of lists that this node remembers. */
+  readonly totals: Totals
+  /** Runs once the transaction has committed; what it throws is logged, and undoes nothing. */
   afterCommit(work: () => void): void
   readonly [scoped]: true
 }
 
-/** `read` transactions cannot write, and their commit is not waited for. */
-export type Mode = 'write' | 'read'
+/**
+ * A page of a list, read in one snapshot and within 3 s a statement. A `list` is planned once for all
+ * values; a `filtered list` for its own, as they decide which index is best.
+ */
+export type ListMode = 'list' | 'filtered list'
+
+/** All but `write` transactions cannot write, and their commit is not waited for. */
+export type Mode = 'write' | 'read' | ListMode
 
 export interface Scopes {
-  /** Runs `work` seeing the rows of one tenant. Runs again when it lost a deadlock. */
+  /** Runs `work` seeing the rows of one tenant. Runs again when it lost a deadlock or met a changed table. */
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /** Runs `work` seeing the rows of all tenants: for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
@@ -57,66 +68,74 @@ const PING_MS = 3_000
 
 export function openScopes(
   address: DatabaseAddress,
-  options: { size: number; changes: Changes; onLost: (error: Error) => void },
+  { size, changes, log }: { size: number; changes: Changes; log: Logger },
 ): Scopes {
-  const pool = openPool(address, options.size)
-  pool.on('error', options.onLost)
-  // While a transaction has it, the pool does not listen; its next query then says what was lost.
-  pool.on('connect', (client) => void client.on('error', () => undefined))
+  const lost = (err: Error) => log.warn({ err }, 'lost a database connection')
+  const pool = openPool(address, size)
+  /** The connections that have prepared nothing before the tables last changed. */
+  let current = new WeakSet<pg.PoolClient>()
+  const totals = openTotals()
+  // What may have been missed may have been another server taking this one's place.
+  changes.subscribe((topic) => topic === null && totals.clear())
+  pool.on('error', lost)
+  pool.on('connect', (client) => {
+    current.add(client)
+    // While a transaction has it, the pool does not listen; its next query then says what was lost.
+    client.on('error', () => undefined)
+  })
+
+  /** A connection whose prepared statements fit the tables; the others are closed as they come up. */
+  async function checkOut(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await pool.connect()
+      if (current.has(client)) return client
+      client.release(true)
+    }
+  }
+
+  /** Has every connection replaced that is as old as this one, as a newer node changed the tables. */
+  function replace(client: pg.PoolClient): void {
+    log.info({}, 'the tables have changed; connections are replaced')
+    if (current.has(client)) current = new WeakSet()
+  }
 
   async function once<T>(
     tenantId: number | null,
     mode: Mode,
     work: (tx: TenantTx) => Promise<T>,
   ): Promise<T> {
-    const client = await pool.connect()
-    const topics = new Set<Topic>()
-    const announced = new Set<Topic>()
-    const followUps: (() => void)[] = []
-    const sent: Promise<unknown>[] = []
-    const scope = tenantId === null ? 'p' : 't'
+    const client = await checkOut()
+    const { tx, sent, topics, told } = transactionOn(client, tenantId, mode, totals)
     let broken: Error | undefined
+    let value: T
     try {
       const begin = client.query(opening(tenantId, mode))
-      const tx = {
-        db: queriesOn(client, scope),
-        tenantId,
-        // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
-        send({ sql: text, parameters }: CompiledQuery) {
-          const answer = client.query(prepared(scope, text, parameters))
-          // Its failure is heard with the commit's, or by what fails after it.
-          answer.catch(() => undefined)
-          sent.push(answer)
-        },
-        stale: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
-        announce: (...work: Topic[]) => work.forEach((topic) => void announced.add(topic)),
-        afterCommit: (work: () => void) => void followUps.push(work),
-      } as unknown as TenantTx
       // The opening is on the wire already; what follows it need not wait for its answer.
       const [begun, done] = await Promise.allSettled([begin, work(tx)])
       if (begun.status === 'rejected') throw begun.reason
       if (done.status === 'rejected') throw await firstFailure(done.reason, sent)
+      value = done.value
       const commit = client.query(closing(topics))
-      if (mode === 'read') commit.catch(options.onLost)
+      if (mode !== 'write') commit.catch(lost)
       else {
         const [committed] = await Promise.all([commit, ...sent])
         // COMMIT of a failed transaction answers ROLLBACK without an error.
         if (lastCommand(committed) !== 'COMMIT') throw new Error('the transaction was rolled back')
       }
-      options.changes.emit(topics)
-      for (const topic of announced) options.changes.announce(topic)
-      for (const followUp of followUps) followUp()
-      return done.value
     } catch (error) {
       try {
         await client.query('rollback')
       } catch {
         broken = error as Error
       }
+      if (isOutdated(error)) replace(client)
       throw error
     } finally {
       client.release(broken)
     }
+    // Behind the commit: nothing that fails from here on may look like a change that did not happen.
+    told(changes, log)
+    return value
   }
 
   async function run<T>(
@@ -147,6 +166,42 @@ export function openScopes(
   }
 }
 
+/** The handle of a transaction, and what its work leaves for the commit and for after it. */
+function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mode, totals: Totals) {
+  const topics = new Set<Topic>()
+  const announced = new Set<Topic>()
+  const followUps: (() => void)[] = []
+  const sent: Promise<unknown>[] = []
+  // What is planned for its values each time gains nothing by a name, of which there are few.
+  const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
+  const tx = {
+    db: queriesOn(client, scope),
+    tenantId,
+    totals,
+    // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
+    send({ sql: text, parameters }: CompiledQuery) {
+      const answer = client.query(prepared(scope, text, parameters))
+      // Its failure is heard with the commit's, or by what fails after it.
+      answer.catch(() => undefined)
+      sent.push(answer)
+    },
+    stale: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
+    announce: (...work: Topic[]) => work.forEach((topic) => void announced.add(topic)),
+    afterCommit: (work: () => void) => void followUps.push(work),
+  } as unknown as TenantTx
+  return {
+    tx,
+    sent,
+    topics,
+    /** Tells of the commit. */
+    told(changes: Changes, log: Logger) {
+      changes.emit(topics)
+      for (const topic of announced) changes.announce(topic)
+      for (const followUp of followUps) canThrow(followUp, 'what follows a commit', log)
+    },
+  }
+}
+
 /** Why a transaction failed: the statement that was sent and failed, not the next one's echo of it. */
 async function firstFailure(failure: unknown, sent: Promise<unknown>[]): Promise<unknown> {
   if (!isAborted(failure)) return failure
@@ -154,8 +209,16 @@ async function firstFailure(failure: unknown, sent: Promise<unknown>[]): Promise
   return outcomes.find((outcome) => outcome.status === 'rejected')?.reason ?? failure
 }
 
+const LIST = "begin isolation level repeatable read read only; set local statement_timeout = '3s'"
+const BEGIN: Record<Mode, string> = {
+  write: 'begin',
+  read: 'begin read only',
+  list: `${LIST}; set local plan_cache_mode = force_generic_plan`,
+  'filtered list': `${LIST}; set local plan_cache_mode = force_custom_plan`,
+}
+
 function opening(tenantId: number | null, mode: Mode): string {
-  const begin = mode === 'read' ? 'begin read only' : 'begin'
+  const begin = BEGIN[mode]
   if (tenantId === null) return `${begin}; set local role ${PLATFORM_ROLE}`
   if (!Number.isSafeInteger(tenantId)) throw new TypeError('a tenant id is an integer')
   // The connection has this role from the start; said again, nothing in its address can undo it.
@@ -182,14 +245,32 @@ export function ofScope(tx: TenantTx, column: string) {
     : sql<boolean>`${sql.ref(column)} = ${tx.tenantId}`
 }
 
-/** Runs `work` in the caller's scope: all tenants for a superadmin, their own for anyone else. */
+/** One tenant by its id, or null for all. */
+export type Scope = number | null
+
+/**
+ * The scope of a caller: all tenants for a superadmin, unless they name one; their own for anyone
+ * else, who cannot name another (`requireOwnTenant`).
+ */
+export function scopeOf(caller: { role: Role; tenant_id: number }, named?: number): Scope {
+  return caller.role === 'superadmin' ? (named ?? null) : caller.tenant_id
+}
+
+export function inScope<T>(
+  db: Scopes,
+  scope: Scope,
+  work: (tx: TenantTx) => Promise<T>,
+  mode: Mode = 'write',
+): Promise<T> {
+  return scope === null ? db.acrossTenants(work, mode) : db.inTenant(scope, work, mode)
+}
+
+/** Runs `work` in the caller's scope. */
 export function forCaller<T>(
   db: Scopes,
   caller: { role: Role; tenant_id: number },
   work: (tx: TenantTx) => Promise<T>,
   mode: Mode = 'write',
 ): Promise<T> {
-  return caller.role === 'superadmin'
-    ? db.acrossTenants(work, mode)
-    : db.inTenant(caller.tenant_id, work, mode)
+  return inScope(db, scopeOf(caller), work, mode)
 }

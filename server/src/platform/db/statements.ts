@@ -15,7 +15,10 @@ import {
 import type pg from 'pg'
 import type { Database } from './database.ts'
 
-/** Names are kept per connection by the server, so their number is bounded. */
+/**
+ * Names are kept per connection by the server, so their number is bounded: by the texts of the code,
+ * as lists with filters, which alone come in any combination, have none.
+ */
 const MOST_NAMES = 500
 const names = new Map<string, string>()
 
@@ -28,13 +31,20 @@ function nameOf(sql: string): string | undefined {
   return name
 }
 
-/** A query under the name it is prepared by. The scope is part of it: plans depend on the role. */
-export function prepared(scope: string, text: string, values: readonly unknown[]): pg.QueryConfig {
-  const name = nameOf(text)
+/**
+ * A query under the name it is prepared by. The scope is part of it, as plans depend on the role; null
+ * for queries that are not to be prepared.
+ */
+export function prepared(
+  scope: string | null,
+  text: string,
+  values: readonly unknown[],
+): pg.QueryConfig {
+  const name = scope === null ? undefined : nameOf(text)
   return { ...(name ? { name: `${scope}${name}` } : {}), text, values: [...values] }
 }
 
-function connectionOn(client: pg.PoolClient, scope: string): DatabaseConnection {
+function connectionOn(client: pg.PoolClient, scope: string | null): DatabaseConnection {
   return {
     async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
       const result = await client.query(prepared(scope, query.sql, query.parameters))
@@ -61,7 +71,7 @@ const compiler = dialect.createQueryCompiler()
 const adapter = dialect.createAdapter()
 
 /** A query builder whose queries run on `client`, inside the transaction that is open there. */
-export function queriesOn(client: pg.PoolClient, scope: string): Transaction<Database> {
+export function queriesOn(client: pg.PoolClient, scope: string | null): Transaction<Database> {
   const provider = new SingleConnectionProvider(connectionOn(client, scope))
   return new Transaction<Database>({
     ...shared,

@@ -4,11 +4,12 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import secureJson from 'secure-json-parse'
 import { InvalidInput } from '../../lib/problems.ts'
+import { oneATurn } from './turns.ts'
+
+/** What takes longer than a moment to read and to check: of these one is read in a turn of the event loop. */
+const LONG_BODY = 4 * 1024
 
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i
-
-/** Bodies over this are answered 413. */
-export const BODY_LIMIT = 1024 * 1024
 
 /** The 422 of a body that is not JSON. */
 export function jsonInvalid(msg: string): InvalidInput {
@@ -38,16 +39,17 @@ function parse(request: FastifyRequest, bytes: Buffer): unknown {
 
 /** Installs the parser for every content type, in place of Fastify's own. */
 export function readJsonBodies(app: FastifyInstance): void {
+  const inATurn = oneATurn()
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(
-    '*',
-    { parseAs: 'buffer', bodyLimit: BODY_LIMIT },
-    (request, bytes, done) => {
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes, done) => {
+    const read = () => {
       try {
         done(null, parse(request, bytes as Buffer))
       } catch (error) {
         done(error as Error)
       }
-    },
-  )
+    }
+    if (bytes.length > LONG_BODY) inATurn(read)
+    else read()
+  })
 }

@@ -4,13 +4,18 @@ import { InvalidInput, Problem } from '../../lib/problems.ts'
 import { problemOf } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { jsonInvalid } from './body.ts'
+import { showBytes } from './body-limit.ts'
 
 /** What a thrown value means for the caller. */
-export function toAnswer(error: unknown): Problem | InvalidInput {
+export function toAnswer(error: unknown, request: FastifyRequest): Problem | InvalidInput {
   if (error instanceof Problem || error instanceof InvalidInput) return error
   const code = (error as FastifyError).code
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large')
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new Problem('body_too_large', {
+      detail: `The body is larger than ${showBytes(request.routeOptions.bodyLimit)}; send less`,
+    })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return jsonInvalid('send application/json')
+  if (code?.startsWith('FST_STATIC_')) return new Problem('not_found')
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH')
     return new InvalidInput([
       {
@@ -29,7 +34,7 @@ export function sendError(
   reply: FastifyReply,
   log: Logger,
 ): FastifyReply {
-  const answer = toAnswer(error)
+  const answer = toAnswer(error, request)
   if (answer instanceof InvalidInput) return reply.code(422).send({ detail: answer.faults })
   if (answer.status >= 500)
     log.error({ err: answer.cause ?? answer, req_id: request.id, code: answer.code }, 'failed')

@@ -3,6 +3,7 @@ import Type, { type TSchema } from 'typebox'
 import { PROBLEMS } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import { anyone } from '../access/index.ts'
+import { bodyLimitOf, showBytes } from './body-limit.ts'
 import { type AnyOperation, operation, statusesOf } from './operation.ts'
 
 type Json = Record<string, unknown>
@@ -21,12 +22,11 @@ const HEADERS: Json = {
 const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` })
 
 const MEANING: Record<number, string> = {
-  400: 'The notification is not acceptable',
+  400: 'The request or its link is not acceptable',
   401: 'Not authenticated',
   403: 'Not allowed',
   404: 'No such record, or not yours',
   409: 'Conflicts with the state of things',
-  413: 'The body is too large',
   422: 'The input is invalid',
   429: 'Too many requests',
   500: 'A fault of the service',
@@ -84,6 +84,7 @@ function describe(op: AnyOperation, components: Json): Json {
     ...(op.body
       ? { requestBody: { required: !op.bodyOptional, content: json(schemaOf(op.body)) } }
       : {}),
+    ...(op.method === 'GET' ? {} : { 'x-body-limit': bodyLimitOf(op) }),
     responses,
   }
 }
@@ -101,7 +102,7 @@ function respond(op: AnyOperation, status: number, schemaOf: (schema: TSchema) =
     }
   const codes = Object.entries(PROBLEMS).flatMap(([code, [of]]) => (of === status ? [code] : []))
   return {
-    description: `${MEANING[status]}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`,
+    description: `${status === 413 ? `The body is larger than ${showBytes(bodyLimitOf(op))}` : MEANING[status]}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`,
     headers,
     content: json(schemaOf(status === 422 ? InvalidBody : ProblemBody)),
   }

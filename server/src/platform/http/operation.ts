@@ -3,8 +3,8 @@
  * Everything that is common to operations (access, 422, errors, OpenAPI) is derived from it.
  */
 import type { Static, TSchema } from 'typebox'
-import type { Fault } from '../../lib/problems.ts'
-import type { Access, Origin } from '../access/index.ts'
+import type { Refuse } from '../../lib/problems.ts'
+import type { Access, Origin, Restriction } from '../access/index.ts'
 
 type Infer<S> = S extends TSchema ? Static<S> : undefined
 
@@ -12,17 +12,33 @@ type Infer<S> = S extends TSchema ? Static<S> : undefined
 type Answer<S> = S extends TSchema ? Static<S> : void
 
 /** What a handler gets: the caller that the access rule proves, and the validated input. */
-export interface Call<C, P, Q, B> {
+export interface Call<C, P, Q, B, K = unknown> {
   caller: C
   origin: Origin
   path: Infer<P>
   query: Infer<Q>
   body: Infer<B>
-  /** The request's `Host` header, for sign-in by subdomain. */
+  /** What the operation's `refine` has returned. */
+  refined: K
+  /** The request's `Host` header, for sign-in by subdomain; `X-Forwarded-Host` is never read. */
   host: string
 }
 
-export interface Operation<C, P, Q, B, R> {
+/**
+ * What rules beyond the schemas see: the fields that the schemas found right, trimmed and with their
+ * defaults. A field with a fault is not there, as nothing more is to be said of it.
+ */
+export interface Given<C, P, Q, B> {
+  caller: C
+  path: Partial<Infer<P>>
+  query: Partial<Infer<Q>>
+  body: Partial<Infer<B>>
+  /** The fields with a fault, such as `body.tenant_id`: not there is not the same as left out. */
+  faulty: ReadonlySet<string>
+  host: string
+}
+
+export interface Operation<C, P, Q, B, R, K = unknown> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** With `{name}` for path parameters, as the specification writes them. */
   path: string
@@ -34,26 +50,37 @@ export interface Operation<C, P, Q, B, R> {
   params?: P
   query?: Q
   body?: B
+  /** The bytes of the largest body, where its kind's limit does not suit (see `body-limit.ts`). */
+  bodyLimit?: number
   /** Whether the body may be left out altogether. */
   bodyOptional?: boolean
   /**
-   * What is wrong with the body beyond what its schema can say, to be told together with that. Gets
-   * the body as it came, whatever it is.
+   * The rules that no schema can say, such as those across fields. Their faults are told together with
+   * those of the schemas. What it returns is for the handler, so that a value is parsed once.
    */
-  faultsOf?: (body: unknown) => readonly Fault[]
+  refine?: (given: Given<C, P, Q, B>, refuse: Refuse) => K
+  /**
+   * The rules that need the database, such as for the id of a department. They are asked only where the
+   * request is refused in any case, with 403, 404, 409 or 422: so that every fault is told at once and
+   * before what is wrong with the record, and a good request pays no round trip. What is true in the end
+   * is decided by the transaction of the command, which checks for itself.
+   */
+  checkReferences?: (given: Given<C, P, Q, B>, refuse: Refuse) => Promise<void>
+  /** Whether it reads a list: of these a caller has few under way at once. */
+  list?: boolean
   /** The success status and its body; null for none. */
   success: readonly [status: number, schema: R]
   /** Refusals beside those that every operation of its kind can answer. */
   refusals?: readonly number[]
-  /** Requests a minute and address, for operations that guess at secrets. */
+  /** Whether anyone may call it to guess at secrets: one address does so less often, counted apart. */
   throttled?: boolean
-  /** Whether a session that must enrol a second factor first may call it. */
-  whileEnrolling?: boolean
-  handle: (call: Call<C, P, Q, B>) => Promise<Answer<R>> | Answer<R>
+  /** The restrictions under which a session may call it all the same. */
+  whileRestricted?: readonly Restriction[]
+  handle: (call: Call<C, P, Q, B, K>) => Promise<Answer<R>> | Answer<R>
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the list holds operations of every input and caller
-export type AnyOperation = Operation<any, any, any, any, any>
+export type AnyOperation = Operation<any, any, any, any, any, any>
 
 /** Types an operation by its own schemas; answers it as it is. */
 export function operation<
@@ -62,15 +89,17 @@ export function operation<
   const Q extends TSchema | undefined = undefined,
   const B extends TSchema | undefined = undefined,
   const R extends TSchema | null = null,
->(definition: Operation<C, P, Q, B, R>): Operation<C, P, Q, B, R> {
+  K = undefined,
+>(definition: Operation<C, P, Q, B, R, K>): Operation<C, P, Q, B, R, K> {
   return definition
 }
 
 /** Every status the operation can answer: its own and those common to its kind. */
 export function statusesOf(op: AnyOperation): number[] {
-  const common = [429, 500, 503]
+  const common = [400, 429, 500, 503]
   if (op.access.roles) common.push(401, 403)
   if (op.params || op.query || op.body) common.push(422)
-  if (op.method !== 'GET') common.push(413)
+  // 409: whatever a write refers to may be deleted while it runs.
+  if (op.method !== 'GET') common.push(409, 413)
   return [...new Set([op.success[0], ...common, ...(op.refusals ?? [])])].sort((a, b) => a - b)
 }

@@ -8,6 +8,7 @@ import { rateLimit } from './rate-limit.ts'
 async function take(limit: ReturnType<typeof rateLimit>, key: string) {
   const headers: Record<string, unknown> = {}
   const reply = {
+    getHeader: (name: string) => headers[name],
     header(name: string, value: unknown) {
       headers[name] = value
     },

@@ -1,6 +1,6 @@
 /**
- * Bounds how often one address may call, and tells it where it stands (the `RateLimit` header
- * fields of draft-ietf-httpapi-ratelimit-headers).
+ * Bounds how often one address, user or tenant may call, and tells where they stand (the `RateLimit`
+ * header fields of draft-ietf-httpapi-ratelimit-headers).
  */
 import type { FastifyReply } from 'fastify'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
@@ -13,6 +13,27 @@ export interface RateLimit {
   take(key: string, reply: FastifyReply): Promise<void> | undefined
 }
 
+export interface Limits {
+  /** Of one address, whatever is asked for. */
+  requests: RateLimit
+  /** Of one address and operation, for those that are `throttled`; in place of `requests`. */
+  guesses: RateLimit
+  /** Of one user, for what changes something: each change is kept in the journal for good. */
+  userWrites: RateLimit
+  /** Of all users of one tenant together. */
+  tenantWrites: RateLimit
+}
+
+/** Opens the limits, each with its calls a minute; 0 for no limit. */
+export function openLimits(perMinute: Record<keyof Limits, number>): Limits {
+  return {
+    requests: rateLimit('requests', perMinute.requests),
+    guesses: rateLimit('guesses', perMinute.guesses),
+    userWrites: rateLimit('writes', perMinute.userWrites),
+    tenantWrites: rateLimit('tenant-writes', perMinute.tenantWrites),
+  }
+}
+
 /** @param perMinute calls of one key in any minute; 0 for no limit */
 export function rateLimit(name: string, perMinute: number): RateLimit {
   if (perMinute === 0) return { take: () => undefined }
@@ -20,8 +41,8 @@ export function rateLimit(name: string, perMinute: number): RateLimit {
   const policy = `"${name}";q=${perMinute};w=${WINDOW_SECONDS}`
   const tell = (reply: FastifyReply, left: RateLimiterRes) => {
     const reset = Math.ceil(left.msBeforeNext / 1000)
-    reply.header('ratelimit-policy', policy)
-    reply.header('ratelimit', `"${name}";r=${Math.max(left.remainingPoints, 0)};t=${reset}`)
+    add(reply, 'ratelimit-policy', policy)
+    add(reply, 'ratelimit', `"${name}";r=${Math.max(left.remainingPoints, 0)};t=${reset}`)
     return reset
   }
   return {
@@ -34,4 +55,10 @@ export function rateLimit(name: string, perMinute: number): RateLimit {
       }
     },
   }
+}
+
+/** Both fields are lists: a call may count towards several limits. */
+function add(reply: FastifyReply, name: string, item: string): void {
+  const before = reply.getHeader(name)
+  reply.header(name, before === undefined ? item : `${before}, ${item}`)
 }

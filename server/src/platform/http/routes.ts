@@ -1,16 +1,18 @@
 /** Turns operations into Fastify routes: rate limit, authentication, access, input, handler, status. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
-import { networkOf } from '../../lib/network.ts'
-import { InvalidInput, PROBLEMS, Problem } from '../../lib/problems.ts'
+import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
-import type { Caller, Identity, Origin } from '../access/index.ts'
+import type { Caller, Identity, Origin, Restriction } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
 import type { Logger } from '../observe/log.ts'
+import { whenDone } from './arrival.ts'
+import { bodyLimitOf, takesLongBodies } from './body-limit.ts'
 import { DOCS_PATH } from './docs.ts'
 import { sendError } from './errors.ts'
+import { type FewAtOnce, fewAtOnce } from './few-at-once.ts'
+import { inputReader } from './input.ts'
 import { type AnyOperation, statusesOf } from './operation.ts'
-import type { RateLimit } from './rate-limit.ts'
-import { type Check, compileCheck } from './validation/validator.ts'
+import type { Limits } from './rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -31,7 +33,7 @@ export interface Gate {
   authenticate(token: string): Promise<Identity> | Identity
   /** Told of every 403 to a signed-in caller, before it is answered. */
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
-  limits: { all: RateLimit; guesses: RateLimit }
+  limits: Limits
   log: Logger
 }
 
@@ -41,7 +43,12 @@ export function addOperations(
   operations: readonly AnyOperation[],
   gate: Gate,
 ): void {
-  for (const op of operations) addOperation(app, op, gate)
+  const lists = fewAtOnce('lists')
+  const longWrites = fewAtOnce('changes of free-form objects')
+  for (const op of operations) {
+    const few = op.list ? lists : takesLongBodies(op) ? longWrites : undefined
+    addOperation(app, op, gate, few)
+  }
   app.setErrorHandler(async (error, request, reply) => {
     const { caller } = request
     const { operation } = request.routeOptions.config
@@ -67,12 +74,14 @@ export function requireOperations(app: FastifyInstance): void {
   })
 }
 
-function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate): void {
+/** @param few lets a caller have few of its requests under way at once */
+function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate, few?: FewAtOnce): void {
   const statuses = new Set(statusesOf(op))
   app.route({
     method: op.method,
     url: op.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     config: { operation: op, takesBody: op.body !== undefined },
+    bodyLimit: bodyLimitOf(op),
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
     onRequest: (request, reply, done) => whenDone(enter(op, gate, request, reply), done),
@@ -80,7 +89,7 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate): void 
     ...(op.method === 'GET'
       ? {}
       : { preHandler: (request, _reply, done) => whenDone(admit(op, gate, request), done) }),
-    handler: handlerOf(op),
+    handler: handlerOf(op, few),
     onSend: (request, reply, payload, done) => {
       if (statuses.has(reply.statusCode)) return done(null, payload)
       gate.log.error(
@@ -93,15 +102,10 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate): void 
   })
 }
 
-/** Calls back at once where there is nothing to wait for. */
-function whenDone(work: Promise<void> | undefined, done: (error?: Error) => void): void {
-  if (work === undefined) done()
-  else work.then(() => done(), done)
-}
-
 /**
- * Rate limit, token, role. What is held in memory is there at once: only where something must be
- * waited for is there a promise, as a turn of the event loop costs as much as the whole check.
+ * Token, role, and the limits of those who write. What is held in memory is there at once: only where
+ * something must be waited for is there a promise, as a turn of the event loop costs as much as the whole
+ * check.
  */
 function enter(
   op: AnyOperation,
@@ -109,8 +113,22 @@ function enter(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> | undefined {
-  const limited = gate.limits[op.throttled ? 'guesses' : 'all'].take(networkOf(request.ip), reply)
-  return limited ? limited.then(() => admit(op, gate, request)) : admit(op, gate, request)
+  const admitted = admit(op, gate, request)
+  if (op.method === 'GET') return admitted
+  const count = () => countWrite(gate, request, reply)
+  return admitted === undefined ? count() : admitted.then(count)
+}
+
+function countWrite(
+  { limits: { userWrites, tenantWrites } }: Gate,
+  { caller }: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> | undefined {
+  if (!caller) return undefined
+  // The user first: what is refused to one is not taken from their tenant.
+  const counted = userWrites.take(String(caller.user_id), reply)
+  const ofTenant = () => tenantWrites.take(String(caller.tenant_id), reply)
+  return counted === undefined ? ofTenant() : counted.then(ofTenant)
 }
 
 function admit(op: AnyOperation, gate: Gate, request: FastifyRequest): Promise<void> | undefined {
@@ -118,11 +136,18 @@ function admit(op: AnyOperation, gate: Gate, request: FastifyRequest): Promise<v
   const proven = gate.authenticate(bearerToken(request))
   const accept = (identity: Identity) => {
     request.caller = callerOf(identity, request)
-    if (identity.enrolment_only && !op.whileEnrolling) throw new Problem('enrolment_required')
+    const { restriction } = identity
+    if (restriction && !op.whileRestricted?.includes(restriction))
+      throw new Problem(REFUSED_WHILE[restriction])
     requireRole(op.access, request.caller)
     return undefined
   }
   return proven instanceof Promise ? proven.then(accept) : accept(proven)
+}
+
+const REFUSED_WHILE: Record<Restriction, ProblemCode> = {
+  password: 'password_change_required',
+  enrolment: 'enrolment_required',
 }
 
 function callerOf(identity: Identity, request: FastifyRequest): Caller {
@@ -152,58 +177,19 @@ function originOf(request: FastifyRequest): Origin {
   }
 }
 
-function handlerOf(op: AnyOperation): RouteHandlerMethod {
-  const checks = {
-    path: op.params && compileCheck(op.params, 'path'),
-    query: op.query && compileCheck(op.query, 'query'),
-    body: op.body && compileCheck(op.body, 'body'),
-  }
+function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMethod {
+  const readInput = inputReader(op)
   const [status, schema] = op.success
   return (request, reply) => {
-    const body = op.bodyOptional ? (request.body ?? {}) : request.body
-    refuseFaults(checks, op, request, body)
-    const answer = op.handle({
-      caller: request.caller,
-      origin: request.caller?.origin ?? originOf(request),
-      path: request.params,
-      query: request.query,
-      body,
-      host: request.host,
-    })
     const send = (value: unknown) => reply.code(status).send(schema === null ? undefined : value)
+    const { caller } = request
+    const answer = readInput(request, caller, (input) => {
+      const origin = caller?.origin ?? originOf(request)
+      const host = request.headers.host ?? ''
+      const handle = () => op.handle({ ...input, caller, origin, host })
+      return few && caller ? few.run(caller.user_id, handle) : handle()
+    })
     return answer instanceof Promise ? answer.then(send) : send(answer)
-  }
-}
-
-function refuseFaults(
-  checks: Record<'path' | 'query' | 'body', Check | undefined>,
-  op: AnyOperation,
-  request: FastifyRequest,
-  body: unknown,
-): void {
-  const faults = [
-    ...(checks.path?.(request.params) ?? []),
-    ...(checks.query?.(request.query) ?? []),
-  ]
-  if (checks.query && !isDecodable(request.raw.url ?? '')) faults.push(BADLY_ENCODED)
-  if (checks.body && body === undefined)
-    faults.push({ loc: ['body'], msg: 'Field required', type: 'missing' })
-  else if (checks.body) faults.push(...checks.body(body), ...(op.faultsOf?.(body) ?? []))
-  if (faults.length > 0) throw new InvalidInput(faults)
-}
-
-const BADLY_ENCODED = {
-  loc: ['query'],
-  msg: 'Value error, the query is not properly encoded',
-  type: 'value_error',
-}
-
-/** Whether every escape in the URL is UTF-8: the parser leaves what is not as it is. */
-function isDecodable(url: string): boolean {
-  try {
-    return !url.includes('%') || decodeURIComponent(url) !== undefined
-  } catch {
-    return false
   }
 }
 

@@ -5,19 +5,19 @@ import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 import type { Logger } from '../observe/log.ts'
-import { BODY_LIMIT, readJsonBodies } from './body.ts'
+import { callersRequestId, countArrival, markAnswer, watchArrivals, whenDone } from './arrival.ts'
+import { readJsonBodies } from './body.ts'
+import { OPEN_BODY_LIMIT } from './body-limit.ts'
 import { sendError } from './errors.ts'
-import { SECURITY_HEADERS } from './headers.ts'
+import type { Limits } from './rate-limit.ts'
 import { requireOperations } from './routes.ts'
-
-/** A caller's own request id is kept when it is short and harmless in a log. */
-const REQUEST_ID = /^[\w.:-]{1,100}$/
 
 export interface ServerOptions {
   /** Proxy hops whose `X-Forwarded-For` is believed. */
   trustedProxies: number
   /** Origins that may call from a browser. */
   corsOrigins: readonly string[]
+  limits: Limits
   log: Logger
   /** Told of every request once it is answered. */
   onAnswered(route: string, method: string, status: number, seconds: number): void
@@ -28,30 +28,28 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
   const { log, trustedProxies: hops } = options
   const app = fastify({
     logger: false,
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: OPEN_BODY_LIMIT,
     // The address that the nearest trusted proxy saw; nothing that a caller writes before it counts.
     trustProxy: hops === 0 ? false : (_address, hop) => hop < hops,
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    genReqId: (raw) => {
-      const given = raw.headers['x-request-id']
-      return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
-    },
+    // Always our own: entries of the journal are found by it, and nobody is to mix them up.
+    genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 500 },
     frameworkErrors: (error, request, reply) => {
-      reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
-      sendError(error, request, reply as never, log)
+      // No hook runs for these: they are counted here.
+      markAnswer(request, reply as never)
+      whenDone(countArrival(options.limits, request, reply as never), (refused) =>
+        sendError(refused ?? error, request, reply as never, log),
+      )
     },
   })
   // Our own checks find the faults of all parts at once; the schemas here only shape answers.
   app.setValidatorCompiler(() => () => true)
   app.decorateRequest('caller', null)
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
-    done()
-  })
+  watchArrivals(app, options)
   if (options.corsOrigins.length > 0)
     await app.register(cors, {
       origin: [...options.corsOrigins],
@@ -82,6 +80,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
     log.info(
       {
         req_id: request.id,
+        caller_req_id: callersRequestId(request),
         method: request.method,
         route,
         status: reply.statusCode,

@@ -3,8 +3,8 @@
  * tried again until it succeeds or is given up, and never by two at once.
  */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { CompiledQuery } from 'kysely'
+import { within } from '../../lib/within.ts'
 import type { DatabaseAddress, TenantTx } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
@@ -43,8 +43,13 @@ export interface Jobs {
    */
   schedule(kind: JobKind<Record<string, never>>, cron: string): void
   start(): Promise<void>
-  /** Ends within 8 s: what runs is waited for, what does not finish is given back. */
+  /**
+   * Takes no more: what runs is waited for, for 6 s at the most, and what does not finish is given
+   * back. Sending goes on.
+   */
   stop(): Promise<void>
+  /** Stops, and lets go of the connections. */
+  close(): Promise<void>
 }
 
 export interface JobsOptions {
@@ -57,7 +62,7 @@ export interface JobsOptions {
 }
 
 const FINISH_MS = 6_000
-/** For letting go of the connections, twice: pg-boss' own work and the pool. */
+/** For pg-boss' own work, and again for the pool. */
 const LET_GO_MS = 900
 
 export function openJobs({ address, log, works, upkeepSeconds = 30 }: JobsOptions): Jobs {
@@ -65,7 +70,9 @@ export function openJobs({ address, log, works, upkeepSeconds = 30 }: JobsOption
   const registered = new Map<string, Work<object>>()
   const schedules = new Map<string, string>()
   const workers = new Map<string, Worker>()
-  let state: 'new' | 'started' | 'stopped' = 'new'
+  let isStarted = false
+  let stopping: Promise<unknown> | undefined
+  let closing: Promise<void> | undefined
 
   /** Makes the queues of this release's kinds, and brings their limits up to date. */
   async function ensureQueues(): Promise<void> {
@@ -80,6 +87,18 @@ export function openJobs({ address, log, works, upkeepSeconds = 30 }: JobsOption
       else if (Object.entries(limits).some(([name, value]) => queue[name] !== value))
         await boss.jobs.updateQueue(kind.name, limits)
     }
+  }
+
+  async function stop(): Promise<void> {
+    stopping ??= Promise.all([...workers.values()].map((worker) => worker.stop(FINISH_MS)))
+    await stopping
+  }
+
+  async function close(): Promise<void> {
+    await stop()
+    const own = boss.jobs.stop({ graceful: false, close: false })
+    await within(LET_GO_MS, canFail(own, 'stopping the upkeep of jobs', log))
+    await within(LET_GO_MS, canFail(boss.close(), 'closing the connections of jobs', log))
   }
 
   return {
@@ -97,7 +116,7 @@ export function openJobs({ address, log, works, upkeepSeconds = 30 }: JobsOption
     },
 
     work(kind, handler, { atOnce = 1, pollSeconds = 5 } = {}) {
-      if (state !== 'new') throw new Error(`${kind.name} must be registered before the start`)
+      if (isStarted) throw new Error(`${kind.name} must be registered before the start`)
       if (registered.has(kind.name)) throw new Error(`${kind.name} is registered twice`)
       registered.set(kind.name, { kind, handler: handler as Handler<object>, atOnce, pollSeconds })
     },
@@ -107,7 +126,7 @@ export function openJobs({ address, log, works, upkeepSeconds = 30 }: JobsOption
     },
 
     async start() {
-      state = 'started'
+      isStarted = true
       if (works) await boss.jobs.start()
       await ensureQueues()
       if (!works) return
@@ -117,12 +136,11 @@ export function openJobs({ address, log, works, upkeepSeconds = 30 }: JobsOption
         workers.set(work.kind.name, startWorker(boss, work, log))
     },
 
-    async stop() {
-      if (state === 'stopped') return
-      state = 'stopped'
-      await Promise.all([...workers.values()].map((worker) => worker.stop(FINISH_MS)))
-      await atMost(LET_GO_MS, boss.jobs.stop({ graceful: false, close: false }), 'jobs', log)
-      await atMost(LET_GO_MS, boss.close(), 'their connections', log)
+    stop,
+
+    close() {
+      closing ??= close()
+      return closing
     },
   }
 }
@@ -135,12 +153,4 @@ function statementsOn(tx: TenantTx): Statements {
       return { rows }
     },
   }
-}
-
-async function atMost(ms: number, work: Promise<unknown>, what: string, log: Logger) {
-  const timer = new AbortController()
-  const late = delay(ms, undefined, { signal: timer.signal })
-  await Promise.race([canFail(work, `stopping ${what}`, log), late])
-  timer.abort()
-  await late.catch(() => undefined)
 }

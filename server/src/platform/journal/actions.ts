@@ -34,8 +34,9 @@ export const ACTIONS = {
   'auth.refresh_reused': 'A spent refresh token was shown again; its session was ended',
   'auth.logout': 'A user signed out, of one session or of all',
   'auth.session_revoked': 'A user ended one of their sessions',
+  'auth.session_ended': 'The oldest session of a user was ended by a sign-in, as they may have 50',
   'auth.key_rotated': 'A new key signs the access tokens',
-  'access.refused': 'A signed-in user called what they may not',
+  'access.refused': 'A signed-in user called what they may not; the calls of a minute are counted',
   'preferences.updated': "A user's theme or settings changed",
   'webhook.registered': 'A webhook was registered',
   'webhook.updated': "A webhook's address, events, secret or state changed",
@@ -44,6 +45,8 @@ export const ACTIONS = {
     'A webhook was deactivated by the service: its receiver failed for too long or is gone',
   'webhook.delivery_retried': 'A delivery was put back in the queue by hand',
   'webhook.replayed': 'The events of a time were put in the queue of a webhook again',
+  'webhook.secrets_withdrawn': 'The secrets before the current one of a webhook were withdrawn',
+  'webhook.replay_cancelled': 'A replay was cancelled, and what still waited of it taken back',
   'webhook.test': 'A webhook was tried with an event made for it',
 } as const
 

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
-import { append, changesBetween, SYSTEM } from './append.ts'
+import { append, SYSTEM } from './append.ts'
 import { ensurePartitions } from './partitions.ts'
 
 let database: TestDatabase
@@ -73,39 +73,6 @@ describe('an entry', () => {
     )
     for (const table of ['journal', ...parts.map(({ part }) => part)])
       await expect(database.sql(`truncate ${table}`), table).rejects.toThrow('append-only')
-  })
-})
-
-describe('what changed', () => {
-  const before = { name: 'A', size: 1, settings: { a: [1] }, secret: 'x', unasked: 1 }
-
-  test('is told of the fields that differ', () => {
-    const after = { ...before, size: 2, settings: { a: [1, 2] } }
-    expect(changesBetween(before, after, ['name', 'size', 'settings'])).toEqual({
-      before: { size: 1, settings: { a: [1] } },
-      after: { size: 2, settings: { a: [1, 2] } },
-    })
-  })
-
-  test('is never told of fields that were not asked for', () => {
-    const after = { ...before, secret: 'y', unasked: 2 }
-    expect(changesBetween(before, after, ['name'])).toEqual({ before: {}, after: {} })
-  })
-
-  test('is all of a new record, and all of one that is gone', () => {
-    expect(changesBetween(null, before, ['name', 'size'])).toEqual({
-      before: null,
-      after: { name: 'A', size: 1 },
-    })
-    expect(changesBetween(before, null, ['name', 'size'])).toEqual({
-      before: { name: 'A', size: 1 },
-      after: null,
-    })
-  })
-
-  test('is also a value that became null', () => {
-    const changes = changesBetween<{ head: number | null }>({ head: 3 }, { head: null }, ['head'])
-    expect(changes).toEqual({ before: { head: 3 }, after: { head: null } })
   })
 })
 

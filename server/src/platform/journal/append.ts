@@ -68,20 +68,3 @@ function insertion(tx: TenantTx, actor: Actor, entry: Entry) {
     request_id: actor.origin?.request_id ?? null,
   })
 }
-
-/**
- * `{before, after}` of the fields that differ. Only `fields` are looked at, so a secret column is
- * never in by accident.
- */
-export function changesBetween<T extends object>(
-  before: T | null,
-  after: T | null,
-  fields: readonly (keyof T & string)[],
-): { before: Record<string, unknown> | null; after: Record<string, unknown> | null } {
-  const differing = fields.filter(
-    (field) => JSON.stringify(before?.[field]) !== JSON.stringify(after?.[field]),
-  )
-  const pick = (record: T | null) =>
-    record && Object.fromEntries(differing.map((field) => [field, record[field]]))
-  return { before: pick(before), after: pick(after) }
-}

@@ -5,10 +5,12 @@ export {
   actorOf,
   append,
   appendReturning,
-  changesBetween,
   type Entry,
   SYSTEM,
 } from './append.ts'
+export { changesBetween, differing } from './changes-between.ts'
+export { enterActions } from './entered-actions.ts'
 export { type Follower, type FollowOptions, follow } from './follow.ts'
 export { ensurePartitions, keepPartitionsAhead } from './partitions.ts'
 export { type JournalEntry, type ReaderOptions, readOn } from './read-on.ts'
+export { openRefusals, type Refusals, writeSeenRefusals } from './refusals.ts'

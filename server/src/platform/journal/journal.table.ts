@@ -1,9 +1,11 @@
-import type { Generated } from 'kysely'
+import type { Generated, GeneratedAlways } from 'kysely'
 
 /** An entry as the journal holds it (decisions §4). */
 export interface JournalTable {
   id: Generated<number>
   xid: Generated<string>
+  /** Of `resource_id`, for the index; made by the database. */
+  resource_hash: GeneratedAlways<number | null>
   tenant_id: number | null
   user_id: number | null
   user_email: string | null
@@ -25,9 +27,33 @@ export interface JournalReadersTable {
   updated_at: Generated<string>
 }
 
+/** Refused calls of one session, operation and reason that are not in the journal yet. */
+export interface RefusalsTable {
+  tenant_id: number
+  session_id: string
+  operation: string
+  code: string
+  count: number
+  first_at: string
+  last_at: string
+  user_id: number
+  user_email: string
+  /** Where the first of them came from, and under which number. */
+  ip: string
+  user_agent: string | null
+  request_id: string
+}
+
+/** The actions that any node may have written. */
+export interface JournalActionsTable {
+  action: string
+}
+
 declare module '../db/database.ts' {
   interface Database {
     journal: JournalTable
+    journal_actions: JournalActionsTable
+    refusals: RefusalsTable
     journal_readers: JournalReadersTable
   }
 }

@@ -116,7 +116,11 @@ describe('a reader', () => {
         {
           user_id: 9,
           user_email: 'a@b.test',
-          origin: { ip: '10.0.0.1', user_agent: 'ua', request_id: 'r1' },
+          origin: {
+            ip: '10.0.0.1',
+            user_agent: 'ua',
+            request_id: '0192c0de-0000-4000-8000-000000000001',
+          },
         },
         {
           action: 'user.updated',
@@ -143,7 +147,7 @@ describe('a reader', () => {
         changes: { before: { name: 'x' }, after: { name: 'ä😀' } },
         ip: '10.0.0.1',
         user_agent: 'ua',
-        request_id: 'r1',
+        request_id: '0192c0de-0000-4000-8000-000000000001',
         created_at: expect.stringMatching(/Z$/),
       },
     ])

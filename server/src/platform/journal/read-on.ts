@@ -12,7 +12,9 @@ import type { JournalReadersTable, JournalTable } from './journal.table.ts'
 
 /** An entry as readers get it. */
 export type JournalEntry = {
-  [K in keyof JournalTable]: JournalTable[K] extends { readonly __select__: infer S }
+  [K in keyof JournalTable as Exclude<K, 'resource_hash'>]: JournalTable[K] extends {
+    readonly __select__: infer S
+  }
     ? S
     : JournalTable[K]
 }
@@ -31,6 +33,22 @@ export interface ReaderOptions<C extends Column = Column> {
 }
 
 export const BATCH = 500
+/** Named one by one: a column that a newer release adds is nothing that this one reads. */
+const EVERY_COLUMN = Object.keys({
+  id: true,
+  xid: true,
+  tenant_id: true,
+  user_id: true,
+  user_email: true,
+  action: true,
+  resource_type: true,
+  resource_id: true,
+  changes: true,
+  ip: true,
+  user_agent: true,
+  request_id: true,
+  created_at: true,
+} satisfies Record<Column, true>) as Column[]
 const NO_HORIZON = '0'
 
 /** Whether nothing can come before an entry any more. */
@@ -95,12 +113,11 @@ export function take<C extends Column>(
       .orderBy('xid')
       .orderBy('id')
       .limit(options.batch ?? BATCH)
-    const { columns } = options
-    const wanted = columns && [...new Set<Column>(['xid', 'id', ...columns])]
-    const entries: JournalEntry[] = await (wanted
-      ? beyond.select(wanted).$castTo<JournalEntry>()
-      : beyond.selectAll()
-    ).execute()
+    const wanted = new Set<Column>(['xid', 'id', ...(options.columns ?? EVERY_COLUMN)])
+    const entries = await beyond
+      .select([...wanted])
+      .$castTo<JournalEntry>()
+      .execute()
     const last = entries.at(-1)
     if (!last) return 0
     await options.handle(tx, entries)

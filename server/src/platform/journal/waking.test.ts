@@ -27,7 +27,7 @@ interface Node {
 /** A process of the service, as far as the journal goes. */
 async function node(): Promise<Node> {
   const changes = watchChanges(database.address, silentLog)
-  const db = openScopes(database.address, { size: 10, changes, onLost: () => undefined })
+  const db = openScopes(database.address, { size: 10, changes, log: silentLog })
   onTestFinished(async () => {
     await changes.stop()
     await db.close()

@@ -16,3 +16,12 @@ export async function canFail<T>(
     return undefined
   }
 }
+
+/** As `canFail`, for work that is done at once and has no reason to throw. */
+export function canThrow(work: () => void, what: string, log: Logger): void {
+  try {
+    work()
+  } catch (error) {
+    log.error({ err: error }, `${what} failed`)
+  }
+}

@@ -6,7 +6,7 @@ export interface Metrics {
   answered(route: string, method: string, status: number, seconds: number): void
   /** One try of a webhook's delivery, and what became of it. */
   attempted(outcome: string, seconds: number): void
-  /** Serves `/metrics` on `port` of `host`. */
+  /** Serves `/metrics`, and `/healthz` for processes that answer nothing else, on `port` of `host`. */
   serve(host: string, port: number): Promise<Server>
 }
 
@@ -63,6 +63,7 @@ export function openMetrics(): Metrics {
     },
     async serve(host, port) {
       const server = createServer(async (request, response) => {
+        if (request.url === '/healthz') return void response.end('ok\n')
         if (request.url !== '/metrics') return void response.writeHead(404).end()
         response
           .writeHead(200, { 'content-type': registry.contentType })

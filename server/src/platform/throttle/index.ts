@@ -6,34 +6,37 @@
 import { createHash } from 'node:crypto'
 import { type Clock, HOUR, SECOND } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
-import { problemOf, type Scopes } from '../db/index.ts'
+import { problemOf, type Scopes, type TenantTx } from '../db/index.ts'
+import { type Admit, openAdmission } from './admission.ts'
+import type { Count, Standing } from './counts.ts'
 import * as store from './throttle.store.ts'
+import { openTurns } from './turns.ts'
 
+export type { Count, Standing, ThrottleRule } from './counts.ts'
+export { openPace, type Pace } from './pace.ts'
 export { purgeThrottles } from './throttle.store.ts'
+export { openTurns, type Turns } from './turns.ts'
 
 /** Failures are forgotten when none has come for this long. */
 const FORGOTTEN_AFTER = HOUR
 
-/** What is counted: failures of one kind by one account, or by one address. */
-export interface ThrottleRule {
-  name: string
-  /** How many failures cost nothing. */
-  free: number
-  /** Seconds of the first wait, and of the longest. */
-  first: number
-  longest: number
-}
-
-/** What one guess counts against: a rule with whom it is about. */
-export interface Count {
-  rule: ThrottleRule
-  of: string
-}
-
 export interface Throttle {
   /**
+   * Runs `work` with what `look` has read, and with the longest wait of the counts: what a wait means
+   * is for the caller to say. Without one, as many run side by side as the counts leave free; `work`
+   * throws when the guess was wrong, and has then counted it.
+   */
+  admit: Admit
+  /** How the counts stand, read within the caller's transaction; in the order of the counts. */
+  standings(tx: TenantTx, counts: readonly Count[]): Promise<Standing[]>
+  /** Counts a failure within the caller's transaction. */
+  fail(tx: TenantTx, counts: readonly Count[]): Promise<void>
+  /** Forgets the failures within the caller's transaction. */
+  clear(tx: TenantTx, count: Count): Promise<void>
+  /**
    * Lets a guess be made, one at a time for the first count's subject on this node, so that guesses
-   * sent together are judged one after another. A guess that answers false, or throws a 401, counts.
+   * sent together are judged one after another. A guess counts when it throws `invalid_credentials`,
+   * `wrong_password` or `wrong_code`; one that returns clears the first count.
    * @throws Problem 429 while any of the counts makes the caller wait
    */
   guess<T>(counts: readonly [Count, ...Count[]], attempt: () => Promise<T>): Promise<T>
@@ -47,40 +50,43 @@ export interface Throttle {
 }
 
 export function openThrottle(db: Scopes, clock: Clock): Throttle {
-  const queues = new Map<string, Promise<unknown>>()
+  const inTurn = openTurns(1)
 
-  /** Answers whether any failure is known. */
-  async function refuseWaiting(counts: readonly Count[]): Promise<boolean> {
+  async function standings(tx: TenantTx, counts: readonly Count[]): Promise<Standing[]> {
     const keys = counts.map(keyOf)
-    const freeAt = await db.acrossTenants((tx) => store.findFreeAt(tx, keys), 'read')
-    const wait = freeAt === undefined ? 0 : Date.parse(freeAt) - clock.now()
-    if (wait > 0) throw new Problem('too_many_requests', { retryAfter: Math.ceil(wait / SECOND) })
-    return freeAt !== undefined
-  }
-
-  function fail(counts: readonly Count[]): Promise<void> {
-    const now = new Date(clock.now()).toISOString()
-    const forget_at = new Date(clock.now() + FORGOTTEN_AFTER).toISOString()
-    return db.acrossTenants(async (tx) => {
-      // Always in the order of the keys: two that share several never wait for each other.
-      const failures = counts.map((count) => ({ key: keyOf(count), ...count.rule }))
-      failures.sort((a, b) => a.key.compare(b.key))
-      for (const failure of failures) await store.countFailure(tx, { ...failure, now, forget_at })
+    const now = clock.now()
+    const known = await store.findTallies(tx, keys, new Date(now).toISOString())
+    return keys.map((key) => {
+      const tally = known.find((one) => one.key.equals(key))
+      const wait = tally ? Math.max(Date.parse(tally.free_at) - now, 0) : 0
+      return { failures: tally?.failures ?? 0, wait }
     })
   }
 
-  async function inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const before = queues.get(name)
-    const turn = (before ?? Promise.resolve()).then(work, work)
-    queues.set(name, turn)
-    try {
-      return await turn
-    } finally {
-      if (queues.get(name) === turn) queues.delete(name)
-    }
+  /** Returns whether any failure is known. */
+  async function refuseWaiting(counts: readonly Count[]): Promise<boolean> {
+    const found = await db.acrossTenants((tx) => standings(tx, counts), 'read')
+    const wait = Math.max(...found.map((standing) => standing.wait))
+    if (wait > 0) throw tooMany(wait)
+    return found.some(({ failures }) => failures > 0)
   }
 
+  async function countFailures(tx: TenantTx, counts: readonly Count[]): Promise<void> {
+    const now = new Date(clock.now()).toISOString()
+    const forget_at = new Date(clock.now() + FORGOTTEN_AFTER).toISOString()
+    const failures = counts.map((count) => ({ key: keyOf(count), ...count.rule }))
+    // Always in the order of the keys: two that share several never wait for each other.
+    failures.sort((a, b) => a.key.compare(b.key))
+    await Promise.all(failures.map((one) => store.countFailure(tx, { ...one, now, forget_at })))
+  }
+
+  const fail = (counts: readonly Count[]) => db.acrossTenants((tx) => countFailures(tx, counts))
+
   return {
+    admit: openAdmission((count) => keyOf(count).toString('hex')),
+    standings,
+    fail: countFailures,
+    clear: (tx, count) => store.forget(tx, keyOf(count)),
     guess: (counts, attempt) =>
       inTurn(keyOf(counts[0]).toString('hex'), async () => {
         const hasFailed = await refuseWaiting(counts)
@@ -105,20 +111,21 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
         try {
           return await work()
         } catch (error) {
-          if (problemOf(error)?.status === 409) await fail([count])
+          const problem = error instanceof Problem ? error : problemOf(error)
+          if (problem?.status === 409) await fail([count])
           throw error
         }
       }),
   }
 }
 
+/** The refusal of a caller who has to wait. */
+export function tooMany(wait: number): Problem {
+  return new Problem('too_many_requests', { retryAfter: Math.ceil(wait / SECOND) })
+}
+
 const GUESSED_WRONG = new Set(['invalid_credentials', 'wrong_password', 'wrong_code'])
 
-/** The same for every spelling that means the same: case, width and invisible characters are nothing. */
 function keyOf({ rule, of }: Count): Buffer {
-  const plain = of
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu, '')
-  return createHash('sha256').update(`${rule.name}\0${plain}`).digest()
+  return createHash('sha256').update(`${rule.name}\0${of}`).digest()
 }

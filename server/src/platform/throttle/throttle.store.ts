@@ -3,16 +3,20 @@ import { type RawBuilder, sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 import './throttle.table.ts'
 
-/** When the keys are free again, the latest of them; undefined when none is known. */
-export async function findFreeAt(tx: TenantTx, keys: Buffer[]): Promise<string | undefined> {
-  const row = await tx.db
+export interface Tally {
+  key: Buffer
+  failures: number
+  free_at: string
+}
+
+/** The counts of the keys that have any failure which is not forgotten. */
+export function findTallies(tx: TenantTx, keys: Buffer[], now: string): Promise<Tally[]> {
+  return tx.db
     .selectFrom('throttles')
-    .select('free_at')
+    .select(['key', 'failures', 'free_at'])
     .where('key', 'in', keys)
-    .orderBy('free_at', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.free_at
+    .where('forget_at', '>', now)
+    .execute()
 }
 
 export interface Failure {

@@ -28,10 +28,10 @@ export async function serverAccount(pgdata: string): Promise<Account | undefined
     return undefined
   }
   if (owner && owner.uid !== 0) return { name: nameOf(owner.uid), uid: owner.uid, gid: owner.gid }
-  const account = find((each) => each.name === 'postgres') ?? find((each) => each.name === 'nobody')
+  const account = chosen(readFileSync('/etc/passwd', 'utf8'))
   if (!account) {
     throw new StartupFault(
-      'PostgreSQL does not run as root, and there is no account "postgres" or "nobody": make one, or start Wardkeep as an ordinary account.',
+      'PostgreSQL does not run as root, and there is no account "wardkeep", "postgres" or "nobody": make one, or start Wardkeep as an ordinary account.',
     )
   }
   if (owner) {
@@ -40,6 +40,16 @@ export async function serverAccount(pgdata: string): Promise<Account | undefined
     )
   }
   return account
+}
+
+/**
+ * An account that is ours alone comes first: as `postgres`, another cluster's superusers could read
+ * the folder. Accounts are never made by the service.
+ */
+export function chosen(passwd: string): Account | undefined {
+  return ['wardkeep', 'postgres', 'nobody']
+    .map((name) => find((each) => each.name === name, passwd))
+    .find((account) => account !== undefined)
 }
 
 /** Whether the account may read (`r`) or pass and execute (`x`) every one of the paths; the kernel is asked, so ACLs count. */
@@ -59,8 +69,11 @@ function nameOf(uid: number): string {
   return find((each) => each.uid === uid)?.name ?? `uid ${uid}`
 }
 
-function find(wanted: (account: Account) => boolean): Account | undefined {
-  for (const line of readFileSync('/etc/passwd', 'utf8').split('\n')) {
+function find(
+  wanted: (account: Account) => boolean,
+  passwd = readFileSync('/etc/passwd', 'utf8'),
+): Account | undefined {
+  for (const line of passwd.split('\n')) {
     const [name, , uid, gid] = line.split(':')
     if (!name || uid === undefined || gid === undefined) continue
     const account = { name, uid: Number(uid), gid: Number(gid) }

@@ -99,6 +99,11 @@ function say(error: ErrorObject, part: Part): Said {
       }
     case 'enum':
       return sayEnum(params.allowedValues)
+    case 'storable':
+      return {
+        type: 'value_error',
+        msg: 'Value error, text must not hold NUL characters or lone surrogates',
+      }
     case 'format':
       return FORMAT_FAULTS[params.format] ?? { type: 'value_error', msg: 'Input is not valid' }
     default:
@@ -106,17 +111,28 @@ function say(error: ErrorObject, part: Part): Said {
   }
 }
 
-/** More faults than this help nobody, and would make the answer larger than the question. */
-const MOST_FAULTS = 100
-
-/** The faults of one part of a request, one for each error of the validator. */
+/**
+ * The faults of one part of a request, one for each error of the validator. Of text that cannot be
+ * stored nothing more is said.
+ */
 export function toFaults(errors: readonly ErrorObject[], part: Part): Fault[] {
-  return errors.slice(0, MOST_FAULTS).map((error) => {
-    const path = error.instancePath
-      .split('/')
-      .slice(1)
-      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    if (error.keyword === 'required') path.push(error.params.missingProperty)
-    return { loc: [part, ...path], ...say(error, part) }
-  })
+  const unstorable = new Set(
+    errors.filter(isUnstorable).map((error) => locOf(error, part).join('/')),
+  )
+  return errors
+    .filter(({ keyword }) => keyword !== 'if')
+    .map((error) => ({ error, loc: locOf(error, part) }))
+    .filter(({ error, loc }) => isUnstorable(error) || !unstorable.has(loc.join('/')))
+    .map(({ error, loc }) => ({ loc, ...say(error, part) }))
+}
+
+const isUnstorable = ({ keyword }: ErrorObject) => keyword === 'storable'
+
+function locOf({ instancePath, keyword, params }: ErrorObject, part: Part): string[] {
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (keyword === 'required') path.push(params.missingProperty)
+  return [part, ...path, ...(params.path ?? [])]
 }

@@ -3,11 +3,12 @@ import Type, { type TSchema } from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { EmailAddress, FreeForm, Id, Name, Nullable, OneOf } from '../../../lib/shapes.ts'
 import type { Part } from './faults.ts'
-import { compileCheck, isDateOrTime } from './validator.ts'
+import { isDateOrTime } from './keywords.ts'
+import { compileCheck } from './validator.ts'
 
 /** The one fault of a field of that schema, as `[type, msg]`. */
 function faultOf(schema: TSchema, value: unknown, part: Part = 'body') {
-  const faults = compileCheck(Type.Object({ it: schema }), part)({ it: value })
+  const { faults } = compileCheck(Type.Object({ it: schema }), part)({ it: value })
   expect(faults).toHaveLength(1)
   expect(faults[0]?.loc).toEqual([part, 'it'])
   return [faults[0]?.type, faults[0]?.msg]
@@ -25,7 +26,7 @@ describe('the words for', () => {
     ['an integer', Type.Integer(), '1', 'int_type', 'Input should be a valid integer'],
     ['a fraction', Type.Integer(), 1.5, 'int_type', 'Input should be a valid integer'],
     ['a boolean', Type.Boolean(), 1, 'bool_type', 'Input should be a valid boolean'],
-    ['a list', Type.Array(Id), {}, 'list_type', 'Input should be a valid list'],
+    ['a list', Type.Array(Id, { maxItems: 3 }), {}, 'list_type', 'Input should be a valid list'],
     ['an object', FreeForm, [], 'dict_type', 'Input should be a valid dictionary'],
     ['null', Type.String(), null, 'string_type', 'Input should be a valid string'],
     [
@@ -107,7 +108,7 @@ describe('a check', () => {
     Type.Object({
       name: Name,
       role: OneOf(['doctor', 'nurse']),
-      ids: Type.Array(Id),
+      ids: Type.Array(Id, { maxItems: 3 }),
       deep: Type.Object({ 'a/b~c': Type.Boolean() }),
       page: Type.Integer({ default: 1 }),
     }),
@@ -115,7 +116,7 @@ describe('a check', () => {
   )
 
   test('finds every fault at once, each at its place, positions as text', () => {
-    const faults = check({ role: 'king', ids: [1, 'x', 0], deep: { 'a/b~c': 'no' } })
+    const { faults } = check({ role: 'king', ids: [1, 'x', 0], deep: { 'a/b~c': 'no' } })
     expect(faults.map(({ loc, type }) => [loc.join('.'), type]).sort()).toEqual([
       ['body.deep.a/b~c', 'bool_type'],
       ['body.ids.1', 'int_type'],
@@ -131,17 +132,19 @@ describe('a check', () => {
       name: '  Ada  ',
       role: 'nurse',
       ids: [],
-      deep: { 'a/b~c': true },
+      deep: { 'a/b~c': true, is_superadmin: true },
       is_superadmin: true,
     }
-    expect(check(value)).toEqual([])
-    expect(value).toEqual({ name: 'Ada', role: 'nurse', ids: [], deep: { 'a/b~c': true }, page: 1 })
+    expect(check(value)).toEqual({
+      value: { name: 'Ada', role: 'nurse', ids: [], deep: { 'a/b~c': true }, page: 1 },
+      faults: [],
+    })
   })
 
   test.each([[[]], ['text'], [1], [null], [true]])(
     'of a body that is %j asks for an object',
     (value) => {
-      expect(check(value)).toEqual([
+      expect(check(value).faults).toEqual([
         { loc: ['body'], type: 'dict_type', msg: 'Input should be a valid dictionary' },
       ])
     },
@@ -149,15 +152,35 @@ describe('a check', () => {
 
   test('counts characters, not the halves of one', () => {
     const most = compileCheck(Type.Object({ it: Type.String({ maxLength: 2 }) }), 'body')
-    expect(most({ it: '👩🏥' })).toEqual([])
-    expect(most({ it: '👩🏥x' })).toHaveLength(1)
+    expect(most({ it: '👩🏥' }).faults).toEqual([])
+    expect(most({ it: '👩🏥x' }).faults).toHaveLength(1)
   })
 
   test('of a free-form object takes what is within its bounds', () => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
-    expect(free({ it: {} })).toEqual([])
-    expect(free({ it: tooDeep(32) })).toEqual([])
-    expect(free({ it: { any: ['thing', 1, null, { __x: true }] } })).toEqual([])
+    expect(free({ it: {} }).faults).toEqual([])
+    expect(free({ it: tooDeep(32) }).faults).toEqual([])
+    expect(free({ it: { any: ['thing', 1, null, { __x: true }] } }).faults).toEqual([])
+  })
+
+  test('of a free-form object names every text that cannot be stored, by its place', () => {
+    const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
+    const { faults } = free({ it: { a: ['ok', '\0'], '\ud800': 1 } })
+    expect(faults).toEqual(
+      [
+        ['body', 'it', 'a', '1'],
+        ['body', 'it', '[key]'],
+      ].map((loc) => ({
+        loc,
+        type: 'value_error',
+        msg: 'Value error, text must not hold NUL characters or lone surrogates',
+      })),
+    )
+  })
+
+  test('of text that cannot be stored says nothing more', () => {
+    const name = compileCheck(Type.Object({ it: Name }), 'body')
+    expect(name({ it: '\0'.repeat(201) }).faults).toMatchObject([{ type: 'value_error' }])
   })
 })
 

@@ -1,101 +1,39 @@
 /** Checks the parts of a request against their schemas and finds every fault at once. */
-import { Ajv, type ValidateFunction } from 'ajv'
-import type { DataValidationCxt } from 'ajv/dist/types/index.js'
-import addFormats from 'ajv-formats'
+import type { ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import type { Fault } from '../../../lib/problems.ts'
-import { depthOf, unstorablePaths } from '../../../lib/text.ts'
+import { checkedSchema } from './checked.ts'
 import { coerceText } from './coerce.ts'
 import { type Part, toFaults } from './faults.ts'
-
-/** A free-form object may be this deep and, as JSON, this long. */
-const FREE_FORM_DEPTH = 32
-const FREE_FORM_BYTES = 64 * 1024
-
-const DATE = /^\d{4}-\d{2}-\d{2}$/
-const DATE_TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i
-
-const EARLIEST = Date.parse('0001-01-01T00:00:00Z')
-
-/** A date, or a date and time, that exists on the calendar (`from_date`, `to_date`). */
-export function isDateOrTime(text: string): boolean {
-  if (!DATE.test(text) && !DATE_TIME.test(text)) return false
-  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
-  // Date rolls 30 February over into March; the text then differs.
-  if (!(day.getTime() >= EARLIEST) || day.toISOString().slice(0, 10) !== text.slice(0, 10))
-    return false
-  return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
-}
-
-function makeAjv(): Ajv {
-  const ajv = new Ajv({
-    allErrors: true,
-    useDefaults: true,
-    removeAdditional: true,
-    strict: false,
-    allowUnionTypes: true,
-  })
-  // ajv-formats is CommonJS; its types hide that the function itself is what is imported.
-  ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
-  ajv.addFormat('date-or-time', isDateOrTime)
-  // As browsers and our own client read URLs: RFC 3986, which ajv-formats has, knows no "bücher.example".
-  ajv.addFormat('uri', (text: string) => URL.canParse(text))
-  ajv.addKeyword({
-    keyword: 'trim',
-    type: 'string',
-    before: 'maxLength',
-    modifying: true,
-    errors: false,
-    validate: trim,
-  })
-  ajv.addKeyword({
-    keyword: 'eachOf',
-    type: 'array',
-    error: { message: 'a list of the known words is taken, each once' },
-    // One fault for the whole list: one for each item would let a long list make a longer answer.
-    validate: (words: string[], value: unknown[]) =>
-      value.length <= words.length &&
-      new Set(value).size === value.length &&
-      value.every((item) => words.includes(item as string)),
-  })
-  ajv.addKeyword({
-    keyword: 'freeForm',
-    type: 'object',
-    error: {
-      message: `a free-form object of at most ${FREE_FORM_BYTES / 1024} KiB and ${FREE_FORM_DEPTH} levels is taken`,
-    },
-    validate: (_schema: boolean, value: object) =>
-      depthOf(value, FREE_FORM_DEPTH + 1) <= FREE_FORM_DEPTH &&
-      Buffer.byteLength(JSON.stringify(value)) <= FREE_FORM_BYTES,
-  })
-  return ajv
-}
-
-/** Trims the string in place, before its length is looked at. */
-function trim(on: boolean, text: string, _schema: unknown, at?: DataValidationCxt): boolean {
-  if (on && at) at.parentData[at.parentDataProperty] = text.trim()
-  return true
-}
+import { makeAjv } from './keywords.ts'
 
 const ajv = makeAjv()
 
-/** A check of one part: fills in defaults, and answers its faults, none when it is right. */
-export type Check = (value: unknown) => Fault[]
+/** A part as it is kept, with its defaults, and its faults, none when it is right. */
+export interface Checked {
+  value: unknown
+  faults: Fault[]
+}
+
+export type Check = (given: unknown) => Checked
 
 /** Compiles the check of `part` of an operation's request. */
 export function compileCheck(schema: TSchema, part: Part): Check {
-  // Unknown fields are ignored: they are taken out, so that nothing behind this ever meets one.
-  const validate: ValidateFunction = ajv.compile({ ...schema, additionalProperties: false })
-  const properties = (schema as { properties?: Record<string, object> }).properties ?? {}
-  return (value) => {
+  const validate: ValidateFunction = ajv.compile(checkedSchema(schema as never))
+  const { properties = {} } = schema as { properties?: Record<string, object> }
+  const names = Object.keys(properties)
+  return (given) => {
+    const value = pick(given, names)
     if (part !== 'body') coerceText(value as Record<string, unknown>, properties)
-    const unstorable = unstorablePaths(value).map((path) => ({
-      loc: [part, ...path],
-      msg: 'Value error, text must not hold NUL characters or lone surrogates, nor be nested too deep',
-      type: 'value_error',
-    }))
-    // Nothing else is looked at then: a too deep value would break the checks below.
-    if (unstorable.length > 0) return unstorable
-    return validate(value) ? [] : toFaults(validate.errors ?? [], part)
+    return { value, faults: validate(value) ? [] : toFaults(validate.errors ?? [], part) }
   }
+}
+
+/** The declared fields of an object: the others are never looked at, however many they are. */
+function pick(given: unknown, names: readonly string[]): unknown {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given
+  const picked: Record<string, unknown> = {}
+  for (const name of names)
+    if (Object.hasOwn(given, name)) picked[name] = (given as Record<string, unknown>)[name]
+  return picked
 }

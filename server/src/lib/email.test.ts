@@ -1,0 +1,33 @@
+/** One spelling of an address, whatever is typed. */
+import { expect, test } from 'vitest'
+import { foldEmail, isEmailShaped } from './email.ts'
+
+test.each([
+  ['Anna@Clinic.test', 'anna@clinic.test'],
+  [' anna@clinic.test\t', 'anna@clinic.test'],
+  ['an\u200bna@clinic\u00ad.test', 'anna@clinic.test'],
+  ['\uff21nna\uff20clinic\uff0etest', 'anna@clinic.test'],
+  ['\u212aim@clinic.test', 'kim@clinic.test'],
+  ['anna@clinic.test\u{e0061}\ufe0f\u3164', 'anna@clinic.test'],
+])('%j is %s', (typed, folded) => {
+  expect(foldEmail(typed)).toBe(folded)
+  expect(foldEmail(folded)).toBe(folded)
+})
+
+test('letters that only look like ASCII stay others, so they find no account', () => {
+  for (const typed of ['adm\u0130n@clinic.test', '\u0430nna@clinic.test', 'ann\u00e1@clinic.test'])
+    expect(foldEmail(typed)).toMatch(/[^!-~]/)
+})
+
+test.each([
+  ['anna@clinic.test', true],
+  ['o.neill+ward@mail.clinic.test', true],
+  ['correct-Horse-9', false],
+  ['correct@Horse', false],
+  ['anna@clinic.test and more', false],
+  ['@clinic.test', false],
+  ['a@b@clinic.test', false],
+  [`${'a'.repeat(65)}@clinic.test`, false],
+])('%j is shaped like an address: %s', (typed, shaped) => {
+  expect(isEmailShaped(typed)).toBe(shaped)
+})

@@ -1,0 +1,74 @@
+/** Whose work comes next, and who is told to come later. */
+import { describe, expect, test } from 'vitest'
+import { gate } from '../../../test/sessions/scopes.ts'
+import { fairTurns } from './fair-turns.ts'
+
+const LIMITS = { atOnce: 1, waitingOfOne: 8, waiting: 100 }
+
+/** Occupies the only turn until it is let go, while `asked` queues up; returns the order of the work. */
+async function orderOf(parties: string[], limits = LIMITS): Promise<string[]> {
+  const turn = fairTurns(limits)
+  const held = gate()
+  const order: string[] = []
+  const first = turn('first', () => held.pass)
+  const others = parties.map((party) =>
+    turn(party, async () => void order.push(party)).catch((error) => {
+      order.push(`${party}: ${error.code}`)
+    }),
+  )
+  held.open()
+  await Promise.all([first, ...others])
+  return order
+}
+
+describe('those who wait', () => {
+  test('come in the order in which they came, of one party', async () => {
+    const turn = fairTurns(LIMITS)
+    const order: number[] = []
+    await Promise.all(
+      Array.from({ length: 9 }, (_, index) => turn('one', async () => void order.push(index))),
+    )
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
+  })
+
+  test('of several parties take turns: the queue of one delays the others by one piece', async () => {
+    expect(await orderOf(['a', 'a', 'a', 'a', 'b', 'c', 'c'])).toEqual([
+      'a',
+      'b',
+      'c',
+      'a',
+      'c',
+      'a',
+      'a',
+    ])
+  })
+
+  test('are eight of one party; the ninth is told to come later, and others are not', async () => {
+    const order = await orderOf([...Array.from({ length: 10 }, () => 'a'), 'b'])
+    expect(order.filter((name) => name === 'a')).toHaveLength(8)
+    expect(order.filter((name) => name === 'a: overloaded')).toHaveLength(2)
+    expect(order.filter((name) => name === 'b')).toHaveLength(1)
+  })
+
+  test('are so many in all, but for the first of each party', async () => {
+    const order = await orderOf(['a', 'a', 'a', 'b', 'b'], { ...LIMITS, waiting: 2 })
+    expect(order).toEqual(['a: overloaded', 'b: overloaded', 'a', 'b', 'a'])
+  })
+})
+
+test('as many run as may, and a failure gives its turn back', async () => {
+  const turn = fairTurns({ ...LIMITS, atOnce: 2 })
+  const held = gate()
+  let running = 0
+  const work = async () => {
+    running += 1
+    await held.pass
+    throw new Error('failed')
+  }
+  const all = Array.from({ length: 5 }, () => turn('one', work))
+  await Promise.resolve()
+  expect(running).toBe(2)
+  held.open()
+  await Promise.allSettled(all)
+  expect(await turn('one', async () => 'free')).toBe('free')
+})

@@ -1,0 +1,75 @@
+/** What is looked at of every request before it is known which operation it is for: pages and 404s too. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { networkOf } from '../../lib/network.ts'
+import { Problem } from '../../lib/problems.ts'
+import type { Logger } from '../observe/log.ts'
+import { SECURITY_HEADERS } from './headers.ts'
+import type { Limits } from './rate-limit.ts'
+
+/** A caller's own request id is noted when it is short and harmless in a log. */
+const REQUEST_ID = /^[\w.:-]{1,100}$/
+
+interface ArrivalOptions {
+  limits: Limits
+  /** Proxy hops whose `X-Forwarded-For` is believed. */
+  trustedProxies: number
+  log: Logger
+}
+
+/** Every answer's headers, the limit by address, and one `Host`. */
+export function watchArrivals(app: FastifyInstance, options: ArrivalOptions): void {
+  const { limits, trustedProxies, log } = options
+  let isWarned = trustedProxies > 0
+  app.addHook('onRequest', (request, reply, done) => {
+    markAnswer(request, reply)
+    if (!isWarned && request.headers['x-forwarded-for'] !== undefined) {
+      isWarned = true
+      log.warn(
+        'X-Forwarded-For arrives, but TRUSTED_PROXIES is 0: if a proxy stands before the service, all callers count as one address, that of the proxy; set it to the number of proxies',
+      )
+    }
+    whenDone(countArrival(limits, request, reply), done)
+  })
+  app.addHook('onRequest', (request, _reply, done) =>
+    done(hasOneHost(request.raw.rawHeaders) ? undefined : new Problem('ambiguous_host')),
+  )
+}
+
+/** Puts on an answer what every answer carries. */
+export function markAnswer(request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
+}
+
+/** @throws Problem 429 when the address has called too often */
+export function countArrival(
+  { guesses, requests }: Limits,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> | undefined {
+  const network = networkOf(request.ip)
+  const operation = request.routeOptions.config?.operation
+  // Each for itself: asking for links takes nothing from those who register.
+  return operation?.throttled
+    ? guesses.take(`${operation.id} ${network}`, reply)
+    : requests.take(network, reply)
+}
+
+/** Calls back at once where there is nothing to wait for. */
+export function whenDone(work: Promise<void> | undefined, done: (error?: Error) => void): void {
+  if (work === undefined) done()
+  else work.then(() => done(), done)
+}
+
+/** The id that the caller gave the request, for the log alone: a journal is not told by its readers. */
+export function callersRequestId({ headers }: FastifyRequest): string | undefined {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
+}
+
+/** RFC 9112 §3.2: with two it is anyone's guess which of them a proxy has gone by. Names stand at even places. */
+function hasOneHost(rawHeaders: readonly string[]): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts += 1
+  return hosts <= 1
+}

@@ -1,0 +1,82 @@
+/** The validator's own words: what JSON Schema has none for, and what text may come in. */
+import { Ajv } from 'ajv'
+import type { DataValidationCxt, SchemaValidateFunction } from 'ajv/dist/types/index.js'
+import addFormats from 'ajv-formats'
+import { inspect, isStorable } from '../../../lib/text.ts'
+
+/** A free-form object may be this deep and, as JSON, this long. */
+const FREE_FORM_DEPTH = 32
+const FREE_FORM_BYTES = 64 * 1024
+const TOO_LARGE = `a free-form object of at most ${FREE_FORM_BYTES / 1024} KiB and ${FREE_FORM_DEPTH} levels is taken`
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i
+
+const EARLIEST = Date.parse('0001-01-01T00:00:00Z')
+
+/** A date, or a date and time, that exists on the calendar (`from_date`, `to_date`). */
+export function isDateOrTime(text: string): boolean {
+  if (!DATE.test(text) && !DATE_TIME.test(text)) return false
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
+  // Date rolls 30 February over into March; the text then differs.
+  if (!(day.getTime() >= EARLIEST) || day.toISOString().slice(0, 10) !== text.slice(0, 10))
+    return false
+  return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
+}
+
+/** Makes a validator that finds every fault, fills in defaults and trims. */
+export function makeAjv(): Ajv {
+  const ajv = new Ajv({
+    allErrors: true,
+    useDefaults: true,
+    removeAdditional: true,
+    strict: false,
+    allowUnionTypes: true,
+  })
+  // ajv-formats is CommonJS; its types hide that the function itself is what is imported.
+  ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
+  ajv.addFormat('date-or-time', isDateOrTime)
+  // As browsers and our own client read URLs: RFC 3986, which ajv-formats has, knows no "bücher.example".
+  ajv.addFormat('uri', (text: string) => URL.canParse(text))
+  ajv.addKeyword({
+    keyword: 'trim',
+    type: 'string',
+    before: 'maxLength',
+    modifying: true,
+    errors: false,
+    validate: trim,
+  })
+  ajv.addKeyword({
+    keyword: 'storable',
+    type: 'string',
+    validate: (_on: boolean, text: string) => isStorable(text),
+  })
+  ajv.addKeyword({
+    keyword: 'eachOf',
+    type: 'array',
+    error: { message: 'a list of the known words is taken, each once' },
+    // One fault for the whole list: one for each item would let a long list make a longer answer.
+    validate: (words: string[], value: unknown[]) =>
+      value.length <= words.length &&
+      new Set(value).size === value.length &&
+      value.every((item) => words.includes(item as string)),
+  })
+  ajv.addKeyword({ keyword: 'freeForm', type: 'object', validate: judgeFreeForm })
+  return ajv
+}
+
+/** Trims the string in place, before its length is looked at. */
+function trim(on: boolean, text: string, _schema: unknown, at?: DataValidationCxt): boolean {
+  if (on && at) at.parentData[at.parentDataProperty] = text.trim()
+  return true
+}
+
+const judgeFreeForm: SchemaValidateFunction = (_on: boolean, value: object) => {
+  const { isTooDeep, unstorable } = inspect(value, FREE_FORM_DEPTH)
+  const isTooLarge = isTooDeep || Buffer.byteLength(JSON.stringify(value)) > FREE_FORM_BYTES
+  judgeFreeForm.errors = [
+    ...(isTooLarge ? [{ keyword: 'freeForm', params: {}, message: TOO_LARGE }] : []),
+    ...unstorable.map((path) => ({ keyword: 'storable', params: { path } })),
+  ]
+  return judgeFreeForm.errors.length === 0
+}

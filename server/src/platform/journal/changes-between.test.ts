@@ -1,0 +1,95 @@
+/** What an entry says of a change. */
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { canonical, changesBetween } from './changes-between.ts'
+
+describe('what changed', () => {
+  const before = { name: 'A', size: 1, settings: { a: [1] }, secret: 'x', unasked: 1 }
+
+  test('is told of the fields that differ', () => {
+    const after = { ...before, size: 2, settings: { a: [1, 2] } }
+    expect(changesBetween(before, after, ['name', 'size', 'settings'])).toEqual({
+      before: { size: 1, settings: { a: [1] } },
+      after: { size: 2, settings: { a: [1, 2] } },
+    })
+  })
+
+  test('is never told of fields that were not asked for', () => {
+    const after = { ...before, secret: 'y', unasked: 2 }
+    expect(changesBetween(before, after, ['name'])).toEqual({ before: {}, after: {} })
+  })
+
+  test('is all of a new record, and all of one that is gone', () => {
+    expect(changesBetween(null, before, ['name', 'size'])).toEqual({
+      before: null,
+      after: { name: 'A', size: 1 },
+    })
+    expect(changesBetween(before, null, ['name', 'size'])).toEqual({
+      before: { name: 'A', size: 1 },
+      after: null,
+    })
+  })
+
+  test('is also a value that became null', () => {
+    const changes = changesBetween<{ head: number | null }>({ head: 3 }, { head: null }, ['head'])
+    expect(changes).toEqual({ before: { head: 3 }, after: { head: null } })
+  })
+})
+
+describe('what changed in an object', () => {
+  const between = (before: object | null, after: object | null) =>
+    changesBetween<{ settings: object | null }>({ settings: before }, { settings: after }, [
+      'settings',
+    ])
+  const settingsOf = (before: object | null, after: object | null) => {
+    const changes = between(before, after)
+    return [changes.before?.settings, changes.after?.settings]
+  }
+
+  test('is told of the keys that differ: one more, one less, another value', () => {
+    expect(settingsOf({ a: 1, b: 2, c: { d: [1] } }, { b: 3, c: { d: [1] }, e: 4 })).toEqual([
+      { a: 1, b: 2 },
+      { b: 3, e: 4 },
+    ])
+  })
+
+  test('is nothing where the keys stand in another order', () => {
+    const changes = between({ a: 1, b: { c: 1, d: 2 } }, { b: { d: 2, c: 1 }, a: 1 })
+    expect(changes).toEqual({ before: {}, after: {} })
+  })
+
+  test('is all of it where there was none', () => {
+    expect(settingsOf(null, { a: 1 })).toEqual([null, { a: 1 }])
+  })
+
+  test('is told of a value over 1 KiB by the hash and the size of its canonical form', () => {
+    const long = { z: 'é'.repeat(600), a: 1 }
+    const text = `{"a":1,"z":"${'é'.repeat(600)}"}`
+    const sha256 = createHash('sha256').update(text).digest('hex')
+    expect(settingsOf({ k: 'short' }, { k: long })).toEqual([
+      { k: 'short' },
+      { k: { sha256, bytes: 1214 } },
+    ])
+    expect(settingsOf({}, { k: 'x'.repeat(1022) })[1]).toEqual({ k: 'x'.repeat(1022) })
+    expect(settingsOf({}, { k: 'x'.repeat(1023) })[1]).toMatchObject({ k: { bytes: 1025 } })
+  })
+
+  test('is told by one hash where many short values together take more than 4 KiB', () => {
+    const after = Object.fromEntries(Array.from({ length: 1000 }, (_, key) => [`k${key}`, key]))
+    const [, told] = settingsOf({ k5: 5 }, after)
+    const { k5: _, ...differing } = after
+    expect(told).toEqual({
+      sha256: createHash('sha256').update(canonical(differing)).digest('hex'),
+      bytes: canonical(differing).length,
+    })
+  })
+})
+
+test.each([
+  [{ b: 1, a: [{ d: 1, c: 2 }], ä: null }, '{"a":[{"c":2,"d":1}],"b":1,"ä":null}'],
+  ['x', '"x"'],
+  [undefined, 'null'],
+  [{ '10': 1, '9': 2, __proto__x: 3 }, '{"10":1,"9":2,"__proto__x":3}'],
+])('the canonical form of %j is %s', (value, text) => {
+  expect(canonical(value)).toBe(text)
+})

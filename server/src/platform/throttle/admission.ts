@@ -1,0 +1,77 @@
+/**
+ * Judges guesses that are made side by side on this node. A guess that is under way counts as a failure
+ * until it has ended, so that many sent together are no more than as many sent one after another.
+ */
+import type { Count, Standing } from './counts.ts'
+
+interface Place {
+  /** Guesses that look at the count, and those of them that are being made. */
+  present: number
+  underWay: number
+  /** Grows with every failure: what was read before it is out of date. */
+  failed: number
+  waiting: (() => void)[]
+}
+
+export type Admit = <S extends { standings: readonly Standing[] }, T>(
+  counts: readonly Count[],
+  look: () => Promise<S>,
+  work: (seen: S, wait: number) => Promise<T>,
+) => Promise<T>
+
+/** @param keyOf the key of a count as text */
+export function openAdmission(keyOf: (count: Count) => string): Admit {
+  const places = new Map<string, Place>()
+
+  function enter(key: string): Place {
+    const place = places.get(key) ?? { present: 0, underWay: 0, failed: 0, waiting: [] }
+    place.present += 1
+    places.set(key, place)
+    return place
+  }
+
+  function leave(key: string): void {
+    const place = places.get(key)
+    if (!place) return
+    place.present -= 1
+    if (place.present === 0) places.delete(key)
+  }
+
+  async function make<T>(own: readonly Place[], work: () => Promise<T>): Promise<T> {
+    for (const place of own) place.underWay += 1
+    try {
+      return await work()
+    } catch (error) {
+      for (const place of own) place.failed += 1
+      throw error
+    } finally {
+      for (const place of own) {
+        place.underWay -= 1
+        for (const wake of place.waiting.splice(0)) wake()
+      }
+    }
+  }
+
+  return async (counts, look, work) => {
+    const keys = counts.map(keyOf)
+    const own = keys.map(enter)
+    try {
+      for (;;) {
+        const failed = own.map((place) => place.failed)
+        const seen = await look()
+        const wait = Math.max(...seen.standings.map((standing) => standing.wait))
+        if (wait > 0) return await work(seen, wait)
+        if (own.some((place, index) => place.failed !== failed[index])) continue
+        const busy = own.find(({ underWay }, index) => {
+          const { rule } = counts[index] as Count
+          const failures = (seen.standings[index]?.failures ?? 0) + underWay
+          return underWay > 0 && (rule.oneByOne || failures >= rule.free)
+        })
+        if (!busy) return await make(own, () => work(seen, 0))
+        await new Promise<void>((resolve) => busy.waiting.push(resolve))
+      }
+    } finally {
+      for (const key of keys) leave(key)
+    }
+  }
+}
