@@ -1,9 +1,3 @@
-import { sendToken } from './send.js'
+import { post, sendToken } from './send.js'
 
-sendToken((token, form) =>
-  fetch('/api/auth/reset-password', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token, new_password: form.elements.password.value }),
-  }),
-)
+sendToken((token, new_password) => post('/api/auth/reset-password', { token, new_password }))

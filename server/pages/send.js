@@ -3,16 +3,26 @@ export function sendToken(call) {
   const form = document.querySelector('form')
   const button = form.querySelector('button')
   const status = document.querySelector('[role="status"]')
-  const token = new URLSearchParams(location.search).get('token') ?? ''
-  // The token is read: from here on it stands neither in the address bar nor in the history.
-  history.replaceState(null, '', location.pathname)
+  let token = ''
+
+  function readToken() {
+    token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
+    // From here on it stands neither in the address bar nor in the history.
+    history.replaceState(null, '', location.pathname)
+    form.hidden = token === ''
+    status.textContent = token === '' ? 'Open the link in the mail once more.' : ''
+  }
+
+  readToken()
+  // A second link that is opened in the same tab does not load the page again.
+  addEventListener('hashchange', readToken)
 
   form.addEventListener('submit', async (event) => {
     event.preventDefault()
     button.disabled = true
     status.textContent = 'One moment…'
     try {
-      const response = await call(token, form)
+      const response = await call(token, form.elements.password.value)
       const { detail } = await response.json()
       status.textContent =
         typeof detail === 'string'
@@ -25,3 +35,11 @@ export function sendToken(call) {
     button.disabled = false
   })
 }
+
+/** Posts `body` as JSON. */
+export const post = (url, body) =>
+  fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })

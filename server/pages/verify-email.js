@@ -1,5 +1,5 @@
-import { sendToken } from './send.js'
+import { post, sendToken } from './send.js'
 
-sendToken((token) =>
-  fetch(`/api/auth/verify-email?token=${encodeURIComponent(token)}`, { method: 'POST' }),
+sendToken((token, password) =>
+  post(`/api/auth/verify-email?token=${encodeURIComponent(token)}`, { password }),
 )

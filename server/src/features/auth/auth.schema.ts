@@ -42,6 +42,14 @@ export const TokenQuery = Type.Object({
   token: Type.String({ minLength: 1, maxLength: 500 }),
 })
 
+export const Confirmation = Type.Object({
+  password: Type.Optional(
+    Nullable(Password, {
+      description: 'of the account; where it is given, only the right one confirms the address',
+    }),
+  ),
+})
+
 export const NewPasswordRequest = Type.Object({
   token: Type.String({ minLength: 1, maxLength: 500 }),
   new_password: NewPassword,
@@ -56,6 +64,14 @@ export const TotpSetup = Type.Object(
   { $id: 'TotpSetup' },
 )
 export type TotpSetup = Static<typeof TotpSetup>
+
+export const TotpRequest = Type.Object({
+  password: Type.Optional(
+    Nullable(Password, {
+      description: 'may be left out within 10 minutes of a sign-in that demands the enrolment',
+    }),
+  ),
+})
 
 export const TotpCode = Type.Object({
   code: Type.String({ minLength: 1, maxLength: 64, trim: true }),
@@ -88,6 +104,9 @@ export const TokenResponse = Type.Object(
     demo_mode: Type.Boolean(),
     enrolment_required: Type.Boolean({
       description: 'true when the session can do nothing but set up a second factor',
+    }),
+    password_change_required: Type.Boolean({
+      description: 'true when the session can do nothing but change the own password',
     }),
   },
   { $id: 'TokenResponse' },

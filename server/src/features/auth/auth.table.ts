@@ -5,15 +5,16 @@ export interface SessionsTable {
   id: string
   tenant_id: number
   user_id: number
+  signed_in_from: string | null
   ip: string | null
   user_agent: string | null
   created_at: string
   last_used_at: string
+  idle_seconds: number
   expires_at: string
   absolute_expires_at: string
   ended_at: string | null
   end_reason: string | null
-  enrolment_only: Generated<boolean>
 }
 
 export interface RefreshTokensTable {

@@ -1,18 +1,28 @@
 /** What the mails about an account say. */
 import { composeText, type MailText } from '../../platform/mail/index.ts'
 
-export function verificationLetter(name: string, clinic: string, url: string): MailText {
+/** What a letter with a link says; `name` is null where nobody knows yet whose words it is. */
+interface LinkLetter {
+  name: string | null
+  clinic: string
+  url: string
+}
+
+/** Goes to an address that anybody may have typed, under any name: it has no word of theirs. */
+export function verificationLetter({ clinic, url }: LinkLetter): MailText {
   return composeText({
     subject: 'Confirm your e-mail address',
-    greeting: greetingOf(name),
-    lines: [`this address was given for an account at ${clinic}. Please confirm that it is yours.`],
+    greeting: 'Hello,',
+    lines: [
+      `this address was given for an account at ${clinic}. Please confirm that it is yours; you are asked for the password of the account.`,
+    ],
     link: { label: 'Confirm the address', url },
     closing:
       'The link is valid for 24 hours. If you have not asked for an account, ignore this mail.',
   })
 }
 
-export function resetLetter(name: string, clinic: string, url: string): MailText {
+export function resetLetter({ name, clinic, url }: LinkLetter): MailText {
   return composeText({
     subject: 'Choose a new password',
     greeting: greetingOf(name),
@@ -23,10 +33,64 @@ export function resetLetter(name: string, clinic: string, url: string): MailText
   })
 }
 
-/**
- * Anybody may register under any name, for an address that is not theirs: what a mail program would
- * make a link of is not passed on.
- */
-function greetingOf(name: string): string {
-  return /[\p{L}\p{N}][./:@]+[\p{L}\p{N}]/u.test(name) ? 'Hello,' : `Hello ${name},`
+/** What an owner is told; `codesLeft` are the recovery codes that are not used yet. */
+export type News =
+  | { kind: 'password_changed' | 'factor_enabled' | 'factor_removed' }
+  | { kind: 'recovery_code_used'; codesLeft: number }
+
+interface Notice {
+  news: News
+  name: string
+  clinic: string
+  /** Milliseconds since the epoch. */
+  at: number
+}
+
+/** Says what has happened and holds no link, so that nobody learns to follow one in such a mail. */
+export function noticeLetter({ news, name, clinic, at }: Notice): MailText {
+  const { subject, what, after } = wordsOf(news)
+  const when = new Date(at).toISOString().slice(0, 16).replace('T', ' at ')
+  return composeText({
+    subject,
+    greeting: greetingOf(name),
+    lines: [`${what} your account at ${clinic} on ${when} UTC.`, after],
+    closing:
+      'If this was neither you nor your administrator for you, tell your administrator at once, and choose a new password.',
+  })
+}
+
+function wordsOf(news: News): { subject: string; what: string; after: string } {
+  switch (news.kind) {
+    case 'password_changed':
+      return {
+        subject: 'Your password was changed',
+        what: 'a new password was set for',
+        after: 'Every session was ended; sign in with the new password.',
+      }
+    case 'factor_enabled':
+      return {
+        subject: 'A second factor was set up',
+        what: 'a second factor was set up for',
+        after: 'From now on signing in asks for its code. Other sessions were ended.',
+      }
+    case 'factor_removed':
+      return {
+        subject: 'Your second factor was taken away',
+        what: 'the second factor was taken away from',
+        after: 'Signing in asks for the password alone. Every session was ended.',
+      }
+    case 'recovery_code_used':
+      return {
+        subject: 'A recovery code was used',
+        what: 'a recovery code was used to sign in to',
+        after: `It is good no more; ${news.codesLeft} are left.`,
+      }
+  }
+}
+
+/** What a mail program would make a link of is not passed on. */
+function greetingOf(name: string | null): string {
+  return name === null || /[\p{L}\p{N}][./:@]+[\p{L}\p{N}]/u.test(name)
+    ? 'Hello,'
+    : `Hello ${name},`
 }

@@ -41,22 +41,27 @@ export function consumeToken(
     .executeTakeFirst()
 }
 
-/** Whether there is such a token, and it is still good. */
-export async function hasToken(
+export interface TokenOwner {
+  user_id: number
+  password_hash: string
+}
+
+/** Whom a token is for; undefined when there is no such token, or it is no longer good. */
+export function findTokenOwner(
   tx: TenantTx,
   purpose: TokenPurpose,
   hash: Buffer,
   now: string,
-): Promise<boolean> {
-  const row = await tx.db
+): Promise<TokenOwner | undefined> {
+  return tx.db
     .selectFrom('account_tokens')
-    .select('user_id')
-    .where('token_hash', '=', hash)
-    .where('tenant_id', '=', tx.tenantId)
-    .where('purpose', '=', purpose)
-    .where('expires_at', '>', now)
+    .innerJoin('users', 'users.id', 'account_tokens.user_id')
+    .select(['account_tokens.user_id', 'users.password_hash'])
+    .where('account_tokens.token_hash', '=', hash)
+    .where('account_tokens.tenant_id', '=', tx.tenantId)
+    .where('account_tokens.purpose', '=', purpose)
+    .where('account_tokens.expires_at', '>', now)
     .executeTakeFirst()
-  return row !== undefined
 }
 
 /** Voids all tokens of a user: what they were sent for has changed. */

@@ -1,6 +1,6 @@
 /** Verifying an address and getting back in: links by mail, each good once (decisions §3). */
-import { createHash } from 'node:crypto'
 import { type Clock, DAY, HOUR } from '../../../lib/clock.ts'
+import { foldEmail } from '../../../lib/email.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
@@ -10,11 +10,13 @@ import { type JobKind, type Jobs, jobKind } from '../../../platform/jobs/index.t
 import { append } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
+import type { AskedTenant } from '../../tenants/index.ts'
+import { markVerified, setPassword } from '../../users/index.ts'
 import type { TokenPurpose } from '../accounts.table.ts'
 import { resetLetter, verificationLetter } from '../mails.ts'
+import type { Tell } from '../notices/notices.service.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
 import * as users from '../sign-in/accounts.store.ts'
-import type { Locate } from '../sign-in/locate.ts'
 import { newToken, type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import * as store from './account-tokens.store.ts'
 
@@ -24,11 +26,15 @@ const LIFE: Record<TokenPurpose, number> = { verify_email: DAY, reset_password: 
 const BY_MAILBOX: ThrottleRule = { name: 'mail', free: 3, first: 60, longest: 3600 }
 const BY_ADDRESS: ThrottleRule = { name: 'mail from', free: 30, first: 10, longest: 900 }
 
+/** Guesses at the password of an account, by whoever has the link that was mailed for it. */
+const BY_OWNER: ThrottleRule = { name: 'confirm', free: 5, first: 5, longest: 900 }
+
 /** A wish for a link. Whether there is such an account is found out later, by the job. */
 interface Wish {
   purpose: TokenPurpose
   email: string
-  subdomain: string | null
+  /** Null for the accounts of the address in all tenants. */
+  tenant: AskedTenant | null
   origin: Origin
 }
 
@@ -45,23 +51,27 @@ export interface RecoveryDeps {
   passwords: Passwords
   sessions: Sessions
   mailer: Mailer
+  tell: Tell
   jobs: Jobs
   throttle: Throttle
-  locate: Locate
   publicUrl: string
 }
 
 export interface Recovery {
   /** Takes the wish and answers the same, in the same time, whether there is such an account or not. */
-  requestLink(wish: Omit<Wish, 'subdomain'> & { subdomain: string | undefined }): Promise<void>
+  requestLink(wish: Omit<Wish, 'tenant'> & { tenant: AskedTenant | undefined }): Promise<void>
   /** Sends a verification link within the transaction that made the account. */
   sendVerification(tx: TenantTx, account: users.Account, origin: Origin): Promise<void>
-  /** @throws Problem 400 when the link is no longer good */
-  verifyEmail(text: string, origin: Origin): Promise<void>
+  /**
+   * Confirms the address. The page of the link gives the password as well, so that nobody confirms an
+   * account that a stranger prepared; a wrong one leaves the link good.
+   * @throws Problem 400 when the link is no longer good, 403 for a wrong password
+   */
+  verifyEmail(text: string, password: string | undefined, origin: Origin): Promise<void>
   /** Sets the password, ends all sessions. @throws Problem 400 when the link is no longer good */
   resetPassword(text: string, password: string, origin: Origin): Promise<void>
-  /** Voids what was sent to a user, as their password or address has changed. */
-  voidLinks(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void>
+  /** Ends the sessions of a user whose password was set, voids what was sent to them, and tells them. */
+  passwordSet(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void>
 }
 
 export function recoveryService(deps: RecoveryDeps): Recovery {
@@ -79,8 +89,11 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       expires_at: iso(LIFE[purpose]),
     })
     const [page, compose] = PAGES[purpose]
-    const url = `${deps.publicUrl}${page}?token=${encodeURIComponent(token.text)}`
-    const letter = compose(account.full_name, account.tenant_name, url)
+    // Behind the `#` it is sent to no server, and stands in no log (ASVS 14.2.1).
+    const url = `${deps.publicUrl}${page}#token=${encodeURIComponent(token.text)}`
+    // Anybody may have registered the address, under any name: none of their words is passed on.
+    const name = account.email_verified ? account.full_name : null
+    const letter = compose({ name, clinic: account.tenant_name, url })
     await mailer.send(tx, { to: account.email, ...letter })
     await append(
       tx,
@@ -94,12 +107,16 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     )
   }
 
-  jobs.work(LINK_JOB, async ({ purpose, email, subdomain, origin }) => {
-    const { account } = await deps.locate(email, subdomain ?? undefined)
-    if (!account?.tenant_is_active) return
-    if (purpose === 'verify_email' && account.email_verified) return
-    await db.inTenant(account.tenant_id, (tx) => send(tx, account, purpose, origin))
-  })
+  // One transaction for all accounts of the address: tried again, it sends nothing twice.
+  jobs.work(LINK_JOB, ({ purpose, email, tenant, origin }) =>
+    db.acrossTenants(async (tx) => {
+      const found = await users.findAccounts(tx, email, tenant ?? undefined, {
+        unconfirmed: purpose === 'verify_email',
+      })
+      for (const account of found)
+        if (account.tenant_is_active) await send(tx, account, purpose, origin)
+    }),
+  )
 
   /** Uses the link up and runs `work` for its user, or refuses. */
   async function redeem(
@@ -110,8 +127,10 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     const token: OpaqueToken | undefined = parseToken(text)
     if (!token) throw new Problem('link_expired')
     await db.inTenant(token.tenantId, async (tx) => {
-      const used = await store.consumeToken(tx, purpose, token.hash, iso())
-      const account = used && (await users.lockAccount(tx, used.user_id))
+      const owner = await store.findTokenOwner(tx, purpose, token.hash, iso())
+      // The user before the token, as whoever deletes the user takes them in this order.
+      const account = owner && (await users.lockAccount(tx, owner.user_id))
+      const used = account && (await store.consumeToken(tx, purpose, token.hash, iso()))
       // Sent to an address that the account no longer has: the link says nothing any more.
       if (!account?.tenant_is_active || account.email !== used?.email)
         throw new Problem('link_expired')
@@ -120,23 +139,44 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
   }
 
   /** @throws Problem 400 when the link is of no use by now; whether it still is, redeeming decides */
-  async function requireLink(text: string, purpose: TokenPurpose): Promise<void> {
+  async function requireLink(text: string, purpose: TokenPurpose): Promise<store.TokenOwner> {
     const token = parseToken(text)
-    const isKnown =
+    const owner =
       token &&
       (await db.inTenant(
         token.tenantId,
-        (tx) => store.hasToken(tx, purpose, token.hash, iso()),
+        (tx) => store.findTokenOwner(tx, purpose, token.hash, iso()),
         'read',
       ))
-    if (!isKnown) throw new Problem('link_expired')
+    if (!owner) throw new Problem('link_expired')
+    return owner
+  }
+
+  /** @throws Problem 403 unless it is the password of the account that the link is for */
+  async function requirePassword(text: string, password: string, party: string): Promise<void> {
+    const owner = await requireLink(text, 'verify_email')
+    await throttle.guess([{ rule: BY_OWNER, of: String(owner.user_id) }], async () => {
+      if (!(await deps.passwords.verify(owner.password_hash, password, party)))
+        throw new Problem('wrong_password', {
+          detail:
+            'This is not the password of the account. If you have not chosen one, do not confirm it',
+        })
+    })
+  }
+
+  async function passwordSet(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void> {
+    await store.voidTokens(tx, user)
+    const which = { tenantId: user.tenant_id, userId: user.id }
+    await deps.sessions.end(tx, which, 'password_changed')
+    await deps.tell(tx, user, { kind: 'password_changed' })
   }
 
   return {
-    async requestLink({ purpose, email, subdomain, origin }) {
+    async requestLink({ purpose, tenant, origin, ...wish }) {
+      const email = foldEmail(wish.email)
       await throttle.count({ rule: BY_ADDRESS, of: networkOf(origin.ip) })
       const isTooOften = await throttle
-        .count({ rule: BY_MAILBOX, of: mailboxOf(purpose, email, subdomain) })
+        .count({ rule: BY_MAILBOX, of: `${purpose}/${email}` })
         .then(() => false, refusedOrThrow)
       // The same answer: that somebody else has asked already is nobody's business.
       if (isTooOften) return
@@ -144,7 +184,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
         jobs.send(tx, LINK_JOB, {
           purpose,
           email,
-          subdomain: subdomain ?? null,
+          tenant: tenant ?? null,
           origin: { ...origin },
         }),
       )
@@ -152,9 +192,10 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
 
     sendVerification: (tx, account, origin) => send(tx, account, 'verify_email', origin),
 
-    verifyEmail: (text, origin) =>
-      redeem(text, 'verify_email', async (tx, account) => {
-        await users.markVerified(tx, account.id, iso())
+    async verifyEmail(text, password, origin) {
+      if (password !== undefined) await requirePassword(text, password, networkOf(origin.ip))
+      await redeem(text, 'verify_email', async (tx, account) => {
+        await markVerified(tx, account.id, iso())
         tx.stale(`user:${account.id}`)
         await append(
           tx,
@@ -166,22 +207,19 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
             resource_id: account.id,
           },
         )
-      }),
+      })
+    },
 
     async resetPassword(text, password, origin) {
-      const loc = ['body', 'new_password']
-      refuseWeakPassword(password, '', loc)
       // Looked at before the costly hash, so that made-up links keep no sign-in waiting.
       await requireLink(text, 'reset_password')
-      const hash = await deps.passwords.hash(password)
+      const hash = await deps.passwords.hash(password, networkOf(origin.ip))
       await redeem(text, 'reset_password', async (tx, account) => {
-        refuseWeakPassword(password, account.email, loc)
-        await users.setPassword(tx, account.id, hash)
+        refuseWeakPassword(password, account.email, ['body', 'new_password'])
+        await setPassword(tx, account.id, hash)
         // Whoever could read the mail has the address.
-        await users.markVerified(tx, account.id, iso())
-        await store.voidTokens(tx, account)
-        const which = { tenantId: account.tenant_id, userId: account.id }
-        await deps.sessions.end(tx, which, 'password_changed')
+        await markVerified(tx, account.id, iso())
+        await passwordSet(tx, account)
         await append(
           tx,
           { user_id: account.id, user_email: account.email, origin },
@@ -196,7 +234,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       })
     },
 
-    voidLinks: store.voidTokens,
+    passwordSet,
   }
 }
 
@@ -208,13 +246,4 @@ const PAGES = {
 function refusedOrThrow(error: unknown): true {
   if (error instanceof Problem && error.code === 'too_many_requests') return true
   throw error
-}
-
-/**
- * The mailbox that a wish is counted for: spelled as the account is looked up, and hashed, so that no
- * other spelling fills the count of somebody's mailbox.
- */
-function mailboxOf(purpose: TokenPurpose, email: string, subdomain: string | undefined): string {
-  const asked = JSON.stringify([purpose, email.toLowerCase(), subdomain?.toLowerCase() ?? null])
-  return createHash('sha256').update(asked).digest('hex')
 }

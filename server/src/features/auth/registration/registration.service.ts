@@ -1,17 +1,23 @@
 /** Making an account of one's own, as far as the tenant lets people (decisions §3). */
 import { networkOf } from '../../../lib/network.ts'
-import { Problem } from '../../../lib/problems.ts'
+import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
-import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
-import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import type { Passwords } from '../../../platform/crypto/index.ts'
+import type { Scopes } from '../../../platform/db/index.ts'
 import { append, changesBetween } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
-import { findOnlyTenant, findTenantBySubdomain, type KnownTenant } from '../../tenants/index.ts'
-import { insertUser, type Profile, requireDepartment } from '../../users/index.ts'
+import { type AskedTenant, findAskedTenant, type KnownTenant } from '../../tenants/index.ts'
+import {
+  departmentFault,
+  insertUser,
+  isEmailTaken,
+  type Profile,
+  requireDepartment,
+} from '../../users/index.ts'
 import type { Registration } from '../auth.schema.ts'
 import type { Recovery } from '../recovery/recovery.service.ts'
 import { lockAccount } from '../sign-in/accounts.store.ts'
-import { subdomainOf } from '../sign-in/locate.ts'
+import type { AskTenant } from '../sign-in/asked-tenant.ts'
 
 /** Registrations from one address: enough for a clinic's first day, too few to walk a list of names. */
 const BY_ADDRESS: ThrottleRule = { name: 'register', free: 30, first: 10, longest: 900 }
@@ -25,11 +31,12 @@ export interface RegistrationDeps {
   passwords: Passwords
   throttle: Throttle
   recovery: Recovery
-  publicHost: string
-  singleTenant: boolean
+  askTenant: AskTenant
 }
 
 export interface Registrations {
+  /** Refuses a department that the tenant does not have. */
+  checkReferences(input: Partial<Registration>, host: string, refuse: Refuse): Promise<void>
   /** @throws Problem 403 when the tenant takes none, 409 for a taken address, 429 after too many */
   register(registration: Registration, host: string, origin: Origin): Promise<Profile>
 }
@@ -37,16 +44,12 @@ export interface Registrations {
 export function registrationService(deps: RegistrationDeps): Registrations {
   const { db, throttle } = deps
 
-  function findTenant(
-    tx: TenantTx,
-    subdomain: string | undefined,
-  ): Promise<KnownTenant | undefined> {
-    if (subdomain) return findTenantBySubdomain(tx, subdomain.toLowerCase())
-    return deps.singleTenant ? findOnlyTenant(tx) : Promise.resolve(undefined)
+  async function findTenant(asked: AskedTenant | undefined): Promise<KnownTenant | undefined> {
+    return asked && (await db.acrossTenants((tx) => findAskedTenant(tx, asked), 'read'))
   }
 
-  async function requireTenant(subdomain: string | undefined): Promise<KnownTenant> {
-    const tenant = await db.acrossTenants((tx) => findTenant(tx, subdomain), 'read')
+  async function requireTenant(asked: AskedTenant | undefined): Promise<KnownTenant> {
+    const tenant = await findTenant(asked)
     if (!tenant) throw new Problem('not_found', { detail: 'There is no tenant of this subdomain' })
     if (!tenant.is_active) throw new Problem('tenant_inactive')
     if (modeOf(tenant) === 'closed') throw new Problem('registration_closed')
@@ -97,21 +100,31 @@ export function registrationService(deps: RegistrationDeps): Registrations {
   }
 
   return {
+    async checkReferences({ subdomain, department_id }, host, refuse) {
+      const tenant = await findTenant(deps.askTenant(subdomain, host))
+      // Of a tenant that takes no registrations nothing is said.
+      if (!tenant?.is_active || modeOf(tenant) === 'closed') return
+      const fault = await db.inTenant(
+        tenant.id,
+        (tx) => departmentFault(tx, tenant.id, department_id),
+        'read',
+      )
+      refuse(['body', 'department_id'], fault)
+    },
+
     async register(registration, host, origin) {
       if (!OFFERED_ROLES.some((role) => role === registration.role))
         throw new Problem('role_not_offered')
-      refuseWeakPassword(registration.password, registration.email, ['body', 'password'])
-      await throttle.count({ rule: BY_ADDRESS, of: networkOf(origin.ip) })
-      const tenant = await requireTenant(
-        registration.subdomain || subdomainOf(host, deps.publicHost),
-      )
-      return throttle.unlessTaken(
-        { rule: TAKEN_BY_ADDRESS, of: networkOf(origin.ip) },
-        async () => {
-          const hash = await deps.passwords.hash(registration.password)
-          return create(tenant, registration, hash, origin)
-        },
-      )
+      const network = networkOf(origin.ip)
+      await throttle.count({ rule: BY_ADDRESS, of: network })
+      const tenant = await requireTenant(deps.askTenant(registration.subdomain, host))
+      return throttle.unlessTaken({ rule: TAKEN_BY_ADDRESS, of: network }, async () => {
+        const { email } = registration
+        if (await db.inTenant(tenant.id, (tx) => isEmailTaken(tx, tenant.id, email), 'read'))
+          throw new Problem('email_taken')
+        const hash = await deps.passwords.hash(registration.password, network)
+        return create(tenant, registration, hash, origin)
+      })
     },
   }
 }

@@ -73,10 +73,10 @@ describe('a secret', () => {
 })
 
 describe('a recovery code', () => {
-  test('is twelve characters that nobody misreads, in groups, and never the same', () => {
+  test('is twenty-four characters that nobody misreads, in groups, and never the same', () => {
     const codes = Array.from({ length: 200 }, newRecoveryCode)
     for (const code of codes)
-      expect(code).toMatch(/^([a-hj-km-np-z2-9]{4}-){2}[a-hj-km-np-z2-9]{4}$/)
+      expect(code).toMatch(/^([a-hj-km-np-z2-9]{4}-){5}[a-hj-km-np-z2-9]{4}$/)
     expect(new Set(codes).size).toBe(200)
   })
 

@@ -9,7 +9,7 @@ const SECRET_BYTES = 20
 export const RECOVERY_CODES = 10
 /** Without the characters that are read wrong. */
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789'
-const RECOVERY_LENGTH = 12
+const RECOVERY_LENGTH = 24
 
 export function newSecret(): Buffer {
   return Buffer.from(new Secret({ size: SECRET_BYTES }).bytes)
@@ -43,7 +43,7 @@ export function stepOf(secret: Uint8Array, code: string, now: number): number | 
   return delta === null ? null : Math.floor(now / 1000 / PERIOD) + delta
 }
 
-/** A code for paper: `abcd-efgh-jkmn`, some 59 bits. */
+/** A code for paper: `abcd-efgh-jkmn-pqrs-tuvw-xyz2`, some 118 bits (ASVS 6.5.2 asks for 112). */
 export function newRecoveryCode(): string {
   const characters = Array.from(
     { length: RECOVERY_LENGTH },

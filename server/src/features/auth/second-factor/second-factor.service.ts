@@ -1,7 +1,7 @@
 /** The second factor: enrolling it, asking for it at sign-in, taking it away (RFC 6238, decisions §3). */
 import { renderSVG } from 'uqr'
-import type { Clock } from '../../../lib/clock.ts'
-import { Problem } from '../../../lib/problems.ts'
+import { type Clock, MINUTE } from '../../../lib/clock.ts'
+import { InvalidInput, Problem } from '../../../lib/problems.ts'
 import type { Admin, Caller } from '../../../platform/access/index.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
@@ -9,6 +9,8 @@ import { actorOf, append } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { CheckPassword, OnUser } from '../../users/index.ts'
 import type { TotpSetup } from '../auth.schema.ts'
+import type { Tell } from '../notices/notices.service.ts'
+import type { Sessions } from '../sessions/sessions.service.ts'
 import {
   describeSecret,
   hashRecoveryCode,
@@ -21,23 +23,34 @@ import * as store from './second-factor.store.ts'
 
 const BY_USER: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
 
+/** For this long after a sign-in that demands the enrolment, it goes on without the password. */
+const FRESH_FOR = 10 * MINUTE
+
 export interface SecondFactorDeps {
   db: Scopes
   clock: Clock
   keyRing: KeyRing
   throttle: Throttle
+  sessions: Sessions
+  tell: Tell
   checkPassword: CheckPassword
   onUser: OnUser
 }
 
 export interface SecondFactor {
-  /** Offers a secret to enrol. @throws Problem 409 when one is enrolled */
-  setUp(caller: Caller): Promise<TotpSetup>
-  /** Enrols the offered secret. Answers the recovery codes, which are never shown again. */
+  /**
+   * Offers a secret to enrol. Asks for the password, as whoever holds the session may have stolen it.
+   * @throws Problem 403 for a wrong password, 409 when one is enrolled
+   */
+  setUp(caller: Caller, password: string | undefined): Promise<TotpSetup>
+  /**
+   * Enrols the offered secret and ends the user's other sessions. Returns the recovery codes, which
+   * are never shown again.
+   */
   enable(caller: Caller, code: string): Promise<string[]>
-  /** @throws Problem 403 for a wrong password, 409 when the tenant demands the factor */
+  /** Ends all sessions too. @throws Problem 403 for a wrong password, 409 when the factor is demanded */
   disable(caller: Caller, password: string): Promise<void>
-  /** Takes another's factor away, as they have lost it. */
+  /** Takes another's factor away, as they have lost it, and ends their sessions. */
   removeFor(caller: Admin, userId: number): Promise<void>
   /** Takes a code or a recovery code of a user who signs in; each is good once. */
   take(tx: TenantTx, userId: number, code: string): Promise<boolean>
@@ -47,6 +60,17 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   const { db, clock, keyRing } = deps
   const iso = () => new Date(clock.now()).toISOString()
   const keys = (caller: Caller) => ({ user_id: caller.user_id, tenant_id: caller.tenant_id })
+
+  /** @throws InvalidInput without a password, unless the caller has just given it at sign-in */
+  async function prove(caller: Caller, password: string | undefined): Promise<void> {
+    if (password !== undefined) return void (await deps.checkPassword(caller, password))
+    const isFresh =
+      caller.restriction === 'enrolment' && (await deps.sessions.isStartedWithin(caller, FRESH_FOR))
+    if (!isFresh)
+      throw new InvalidInput([
+        { loc: ['body', 'password'], msg: 'Field required', type: 'missing' },
+      ])
+  }
 
   async function takeCode(tx: TenantTx, userId: number, factor: store.Factor, code: string) {
     const tenantId = tx.tenantId as number
@@ -70,9 +94,25 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     })
   }
 
+  /** Takes a user's factor away, and ends the sessions that it stood for. */
+  async function remove(
+    tx: TenantTx,
+    caller: Caller,
+    user: { id: number; tenant_id: number },
+  ): Promise<void> {
+    const removed = await store.remove(tx, { user_id: user.id, tenant_id: user.tenant_id })
+    if (!removed) return
+    if (removed === 'confirmed') {
+      await deps.sessions.end(tx, { tenantId: user.tenant_id, userId: user.id }, 'factor_removed')
+      await deps.tell(tx, user, { kind: 'factor_removed' })
+    }
+    await record(tx, caller, user, 'auth.totp_disabled')
+  }
+
   return {
-    setUp: (caller) =>
-      db.inTenant(caller.tenant_id, async (tx) => {
+    async setUp(caller, password) {
+      await prove(caller, password)
+      return db.inTenant(caller.tenant_id, async (tx) => {
         const secret = newSecret()
         const place = placeOf(caller.user_id)
         const sealed = await keyRing.seal(tx, caller.tenant_id, secret, place)
@@ -89,7 +129,8 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           otpauth_url: described.url,
           qr_svg: renderSVG(described.url),
         }
-      }),
+      })
+    },
 
     enable: (caller, code) =>
       deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], () =>
@@ -101,13 +142,12 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
           const hashes = codes.map((recovery) => hashRecoveryCode(caller.user_id, recovery))
           await store.confirm(tx, keys(caller), iso(), hashes)
-          await store.freeSessions(tx, caller.user_id)
-          await record(
-            tx,
-            caller,
-            { id: caller.user_id, tenant_id: caller.tenant_id },
-            'auth.totp_enabled',
-          )
+          // Whoever signed in by the password alone is out: they have shown no code.
+          const { user_id: userId, tenant_id: tenantId, session_id: except } = caller
+          await deps.sessions.end(tx, { tenantId, userId, except }, 'factor_enabled')
+          const user = { id: userId, tenant_id: tenantId }
+          await record(tx, caller, user, 'auth.totp_enabled')
+          await deps.tell(tx, user, { kind: 'factor_enabled' })
           return codes
         }),
       ),
@@ -116,13 +156,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
       await deps.checkPassword(caller, password)
       await db.inTenant(caller.tenant_id, async (tx) => {
         if (await store.isDemanded(tx, caller.user_id)) throw new Problem('totp_demanded')
-        if (!(await store.remove(tx, keys(caller)))) return
-        await record(
-          tx,
-          caller,
-          { id: caller.user_id, tenant_id: caller.tenant_id },
-          'auth.totp_disabled',
-        )
+        await remove(tx, caller, { id: caller.user_id, tenant_id: caller.tenant_id })
       })
     },
 
@@ -133,15 +167,19 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           throw new Problem('own_account', {
             detail: 'user_id: disable your own second factor with POST /api/auth/totp/disable',
           })
-        if (!(await store.remove(tx, { user_id: user.id, tenant_id: user.tenant_id }))) return
-        await record(tx, caller, user, 'auth.totp_disabled')
+        await remove(tx, caller, user)
       }),
 
     async take(tx, userId, code) {
       const factor = await store.lockFactor(tx, userId)
       if (!factor?.confirmed_at) return false
       if (await takeCode(tx, userId, factor, code)) return true
-      return store.takeRecoveryCode(tx, userId, hashRecoveryCode(userId, code), iso())
+      const hash = hashRecoveryCode(userId, code)
+      if (!(await store.takeRecoveryCode(tx, userId, hash, iso()))) return false
+      const codesLeft = await store.countRecoveryCodes(tx, userId)
+      const user = { id: userId, tenant_id: tx.tenantId as number }
+      await deps.tell(tx, user, { kind: 'recovery_code_used', codesLeft })
+      return true
     },
   }
 }

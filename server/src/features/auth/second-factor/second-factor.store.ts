@@ -76,11 +76,11 @@ export async function confirm(
     .execute()
 }
 
-/** Takes the factor away with its codes. Answers whether there was one, confirmed or only offered. */
+/** Takes the factor away with its codes. Returns what it was; undefined when there was none. */
 export async function remove(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },
-): Promise<boolean> {
+): Promise<'confirmed' | 'offered' | undefined> {
   const { user_id, tenant_id } = user
   // The user first, as sign-in does: of the two one waits, and neither for the other.
   await setEnabledAt(tx, user, null)
@@ -88,14 +88,14 @@ export async function remove(
     .deleteFrom('second_factors')
     .where('user_id', '=', user_id)
     .where('tenant_id', '=', tenant_id)
-    .returning('user_id')
+    .returning('confirmed_at')
     .executeTakeFirst()
   await tx.db
     .deleteFrom('recovery_codes')
     .where('user_id', '=', user_id)
     .where('tenant_id', '=', tenant_id)
     .execute()
-  return removed !== undefined
+  return removed && (removed.confirmed_at ? 'confirmed' : 'offered')
 }
 
 /** Uses a recovery code up: of any number at once exactly one gets true. */
@@ -116,6 +116,18 @@ export async function takeRecoveryCode(
   return result.numUpdatedRows === 1n
 }
 
+/** How many recovery codes the user has left. */
+export async function countRecoveryCodes(tx: TenantTx, userId: number): Promise<number> {
+  const { count } = await tx.db
+    .selectFrom('recovery_codes')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('tenant_id', '=', tx.tenantId)
+    .where('used_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
 /** Whether the user's tenant demands a second factor of their role (`settings.require_totp`). */
 export async function isDemanded(tx: TenantTx, userId: number): Promise<boolean> {
   const row = await tx.db
@@ -128,17 +140,6 @@ export async function isDemanded(tx: TenantTx, userId: number): Promise<boolean>
     .where('users.tenant_id', '=', tx.tenantId)
     .executeTakeFirst()
   return row?.demanded ?? false
-}
-
-/** The user's sessions that could only enrol become whole ones. */
-export async function freeSessions(tx: TenantTx, userId: number): Promise<void> {
-  await tx.db
-    .updateTable('sessions')
-    .set({ enrolment_only: false })
-    .where('user_id', '=', userId)
-    .where('tenant_id', '=', tx.tenantId)
-    .where('enrolment_only', '=', true)
-    .execute()
 }
 
 async function setEnabledAt(

@@ -38,7 +38,7 @@ export function sessionStates(db: Scopes, changes: Changes): SessionStates {
 
   function load(tenantId: number, sessionId: string): Promise<SessionState | undefined> {
     const started = loading.get(sessionId)
-    if (started) return started
+    if (started !== undefined) return started
     const work = db
       .inTenant(tenantId, (tx) => findSessionState(tx, sessionId), 'read')
       .then((state) => {

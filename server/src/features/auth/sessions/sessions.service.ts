@@ -1,20 +1,26 @@
 /** Sessions: one a sign-in, gone on with by refresh, ended at once on every node. */
 import { randomUUID } from 'node:crypto'
-import { type Clock, DAY, SECOND } from '../../../lib/clock.ts'
+import { type Clock, DAY, HOUR, SECOND } from '../../../lib/clock.ts'
+import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
-import type { Caller, Identity, Origin } from '../../../platform/access/index.ts'
+import type { Caller, Identity, Origin, Restriction } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Action, actorOf, append } from '../../../platform/journal/index.ts'
+import type { Profile } from '../../users/index.ts'
 import type { LogoutRequest, Session, TokenResponse } from '../auth.schema.ts'
 import { ACCESS_TOKEN_MS, type AccessClaims, type AccessTokens } from '../tokens/access-tokens.ts'
 import { newToken, type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
+import type { LastLogins } from './last-logins.ts'
 import type { SessionStates } from './session-states.ts'
 import * as store from './sessions.store.ts'
 
-const SLIDING_MS = 14 * DAY
-const ABSOLUTE_MS = 90 * DAY
+/** How long a session lives: while it is not used, and in all. Who operates the platform signs in daily. */
+const LIFE = { idle: 14 * DAY, longest: 90 * DAY }
+const OPERATORS_LIFE = { idle: 8 * HOUR, longest: 24 * HOUR }
+/** With one more the oldest ends. */
+const MOST_SESSIONS = 50
 /** A spent refresh token gets the same successor for this long: two tabs, a lost answer. */
 const GRACE_MS = 10 * SECOND
 
@@ -24,13 +30,14 @@ export interface Started {
   refresh: OpaqueToken
   user: { id: number; tenant_id: number; role: Role; full_name: string }
   isDemo: boolean
-  mustEnrol: boolean
+  restriction: Restriction | null
 }
 
 export interface SessionsDeps {
   db: Scopes
   clock: Clock
   states: SessionStates
+  logins: LastLogins
   access: AccessTokens
 }
 
@@ -38,7 +45,7 @@ export interface Sessions {
   /** Starts a session of the account within the transaction that admits it. */
   start(
     tx: TenantTx,
-    account: Started['user'] & { email: string; is_demo: boolean; must_enrol: boolean },
+    account: Started['user'] & { email: string; is_demo: boolean; restriction: Restriction | null },
     origin: Origin,
   ): Promise<Started>
   tokens(started: Started): Promise<TokenResponse>
@@ -47,18 +54,21 @@ export interface Sessions {
   /** The identity behind an access token. @throws Problem 401 */
   authenticate(token: string): Promise<Identity> | Identity
   /** What the caller sees of themselves. @throws Problem 401 when the session has just ended */
-  profile(caller: Caller): Promise<store.SessionState['profile']> | store.SessionState['profile']
+  profile(caller: Caller): Promise<Profile> | Profile
+  /** Whether the caller signed in within the last `ms`. */
+  isStartedWithin(caller: Caller, ms: number): Promise<boolean>
   list(caller: Caller): Promise<Session[]>
   /** Ends one of the caller's sessions. @throws Problem 404 */
   revoke(caller: Caller, sessionId: string): Promise<void>
   logout(caller: Caller, request: LogoutRequest): Promise<void>
-  /** Ends sessions for a reason outside: a block, a new role, a tenant gone. */
-  end(tx: TenantTx, which: { tenantId: number; userId?: number }, reason: string): Promise<void>
+  /** Ends sessions for a reason outside: a block, a new role, a second factor, a tenant gone. */
+  end(tx: TenantTx, which: Omit<store.Which, 'sessionId'>, reason: string): Promise<void>
 }
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
-export function sessionsService({ db, clock, states, access }: SessionsDeps): Sessions {
+export function sessionsService(deps: SessionsDeps): Sessions {
+  const { db, clock, states, logins, access } = deps
   const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
 
   async function tokens({
@@ -66,7 +76,7 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
     refresh,
     user,
     isDemo,
-    mustEnrol,
+    restriction,
   }: Started): Promise<TokenResponse> {
     const { id: userId, tenant_id: tenantId, role, full_name } = user
     return {
@@ -79,7 +89,8 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
       user_id: userId,
       full_name,
       demo_mode: isDemo,
-      enrolment_required: mustEnrol,
+      enrolment_required: restriction === 'enrolment',
+      password_change_required: restriction === 'password',
     }
   }
 
@@ -92,31 +103,44 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
       refresh,
       user: state.profile,
       isDemo: state.is_demo,
-      mustEnrol: state.enrolment_only,
+      restriction: state.restriction,
     })
   }
 
-  /** Shown again: within the grace the same successor, later the end of the session. */
+  /** A spent token that is shown again: within the grace the same successor, later a theft. */
   async function replayed(shown: OpaqueToken, origin: Origin): Promise<TokenResponse> {
-    const outcome = await db.inTenant(shown.tenantId, async (tx) => {
+    const repeated = await db.inTenant(shown.tenantId, async (tx) => {
       const known = await store.findRefreshToken(tx, shown.hash)
       if (!known?.spent_at || !known.successor_salt || known.ended_at) return undefined
       if (clock.now() - Date.parse(known.spent_at) <= GRACE_MS)
         return { sessionId: known.session_id, refresh: successorOf(shown, known.successor_salt) }
-      const which = { tenantId: shown.tenantId, userId: known.user_id, sessionId: known.session_id }
-      await store.endSessions(tx, which, iso(), 'refresh_reused')
-      tx.stale(`session:${known.session_id}`)
-      await append(
-        tx,
-        { user_id: known.user_id, user_email: null, origin },
-        {
-          ...entryOf('auth.refresh_reused', shown.tenantId, known.session_id),
-        },
-      )
+      await endStolen(tx, { tenantId: shown.tenantId, ...known }, origin)
       return undefined
     })
-    if (!outcome) throw new Problem('invalid_refresh_token')
-    return goOn(outcome.sessionId, outcome.refresh)
+    if (!repeated) throw new Problem('invalid_refresh_token')
+    return goOn(repeated.sessionId, repeated.refresh)
+  }
+
+  /** Either the thief or the owner has the successor by now: both are out. */
+  async function endStolen(
+    tx: TenantTx,
+    stolen: { tenantId: number; session_id: string; user_id: number },
+    origin: Origin,
+  ): Promise<void> {
+    const { tenantId, session_id: sessionId, user_id } = stolen
+    await store.endSessions(tx, { tenantId, userId: user_id, sessionId }, iso(), 'refresh_reused')
+    tx.stale(`session:${sessionId}`)
+    const actor = { user_id, user_email: null, origin }
+    await append(tx, actor, entryOf('auth.refresh_reused', tenantId, sessionId))
+  }
+
+  function profileOf(state: store.SessionState | undefined): Promise<Profile> | Profile {
+    if (!state) throw new Problem('invalid_token')
+    const { profile } = state
+    const last = logins.of(profile.tenant_id, profile.id)
+    return last instanceof Promise
+      ? last.then((last_login_at) => ({ ...profile, last_login_at }))
+      : { ...profile, last_login_at: last }
   }
 
   return {
@@ -125,31 +149,39 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
     async start(tx, account, origin) {
       const sessionId = randomUUID()
       const refresh = newToken(account.tenant_id)
+      const { idle, longest } = account.role === 'superadmin' ? OPERATORS_LIFE : LIFE
+      const which = { tenantId: account.tenant_id, userId: account.id, except: sessionId }
+      const ending = store.endOldest(tx, which, MOST_SESSIONS - 1, iso())
       store.insertSession(tx, {
         id: sessionId,
         tenant_id: account.tenant_id,
         user_id: account.id,
+        signed_in_from: networkOf(origin.ip),
         ip: origin.ip,
         user_agent: origin.user_agent,
         now: iso(),
-        expires_at: iso(SLIDING_MS),
-        absolute_expires_at: iso(ABSOLUTE_MS),
-        enrolment_only: account.must_enrol,
+        idle_seconds: idle / SECOND,
+        expires_at: iso(idle),
+        absolute_expires_at: iso(longest),
         token_hash: refresh.hash,
       })
+      tx.afterCommit(() => logins.forget(account.id))
       await append(
         tx,
         { user_id: account.id, user_email: account.email, origin },
-        {
-          ...entryOf('auth.login', account.tenant_id, sessionId),
-        },
+        entryOf('auth.login', account.tenant_id, sessionId),
       )
+      for (const ended of await ending) {
+        tx.stale(`session:${ended}`)
+        const actor = { user_id: account.id, user_email: account.email, origin }
+        await append(tx, actor, entryOf('auth.session_ended', account.tenant_id, ended))
+      }
       return {
         sessionId,
         refresh,
         user: account,
         isDemo: account.is_demo,
-        mustEnrol: account.must_enrol,
+        restriction: account.restriction,
       }
     },
 
@@ -164,7 +196,6 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
           salt,
           successorHash: successor.hash,
           now: iso(),
-          expires_at: iso(SLIDING_MS),
           ip: origin.ip,
           user_agent: origin.user_agent,
         })
@@ -172,9 +203,7 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
         await append(
           tx,
           { user_id: session.user_id, user_email: null, origin },
-          {
-            ...entryOf('auth.token_refreshed', shown.tenantId, session.session_id),
-          },
+          entryOf('auth.token_refreshed', shown.tenantId, session.session_id),
         )
         return session
       })
@@ -187,8 +216,8 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
         const state = states.get(known.tenantId, known.jti)
         // A promise is asked for once and always waited for: when it fails, its request does.
         return state instanceof Promise
-          ? state.then((found) => identityOf(known, found))
-          : identityOf(known, state)
+          ? state.then((found) => identityOf(known, found, clock.now()))
+          : identityOf(known, state, clock.now())
       }
       return claims instanceof Promise ? claims.then(check) : check(claims)
     },
@@ -197,6 +226,13 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
       const state = states.get(caller.tenant_id, caller.session_id)
       return state instanceof Promise ? state.then(profileOf) : profileOf(state)
     },
+
+    isStartedWithin: (caller, ms) =>
+      db.inTenant(
+        caller.tenant_id,
+        (tx) => store.isStartedAfter(tx, caller.session_id, iso(-ms)),
+        'read',
+      ),
 
     async list(caller) {
       const rows = await db.inTenant(
@@ -214,19 +250,25 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
 
     async revoke(caller, sessionId) {
       const which = { tenantId: caller.tenant_id, userId: caller.user_id, sessionId }
-      const ended = UUID.test(sessionId) && (await endOwn(which, caller, 'auth.session_revoked'))
+      const ended =
+        UUID.test(sessionId) &&
+        (await db.inTenant(caller.tenant_id, (tx) =>
+          endOwn(tx, which, caller, 'auth.session_revoked'),
+        ))
       if (!ended) throw new Problem('not_found', { detail: 'You have no such session' })
     },
 
-    async logout(caller, { refresh_token, all_devices }) {
-      const own = { tenantId: caller.tenant_id, userId: caller.user_id }
-      if (all_devices) return void (await endOwn(own, caller, 'auth.logout'))
-      await endOwn({ ...own, sessionId: caller.session_id }, caller, 'auth.logout')
-      // A client that keeps tokens of two sign-ins may hand in the other one's refresh token.
-      const other = refresh_token ? await sessionOf(caller, refresh_token) : undefined
-      if (other && other !== caller.session_id)
-        await endOwn({ ...own, sessionId: other }, caller, 'auth.logout')
-    },
+    logout: (caller, { refresh_token, all_devices }) =>
+      db.inTenant(caller.tenant_id, async (tx) => {
+        const own = { tenantId: caller.tenant_id, userId: caller.user_id }
+        if (all_devices) return void (await endOwn(tx, own, caller, 'auth.logout'))
+        // A client that keeps tokens of two sign-ins may hand in the other one's refresh token.
+        const other = refresh_token ? await sessionOf(tx, caller, refresh_token) : undefined
+        const ending = new Set([caller.session_id, other ?? caller.session_id])
+        // Always in the order of the ids: of two that sign out of the same sessions one waits.
+        for (const sessionId of [...ending].sort())
+          await endOwn(tx, { ...own, sessionId }, caller, 'auth.logout')
+      }),
 
     async end(tx, which, reason) {
       await store.endSessions(tx, which, iso(), reason)
@@ -236,47 +278,45 @@ export function sessionsService({ db, clock, states, access }: SessionsDeps): Se
 
   /** Ends the caller's own sessions and journals each; answers whether there were any. */
   async function endOwn(
+    tx: TenantTx,
     which: { tenantId: number; userId: number; sessionId?: string },
     caller: Caller,
     action: Action,
   ): Promise<boolean> {
-    return db.inTenant(which.tenantId, async (tx) => {
-      const ended = await store.endSessions(tx, which, iso(), action.slice('auth.'.length))
-      // All of them by one word: a notification holds no more than 8000 bytes.
-      if (which.sessionId) tx.stale(`session:${which.sessionId}`)
-      else tx.stale(`user:${which.userId}`)
-      if (ended.length > 0)
-        await append(tx, actorOf(caller), {
-          ...entryOf(action, which.tenantId, which.sessionId ?? null),
-          changes: { sessions: ended.length },
-        })
-      return ended.length > 0
-    })
+    const ended = await store.endSessions(tx, which, iso(), action.slice('auth.'.length))
+    // All of them by one word: a notification holds no more than 8000 bytes.
+    if (which.sessionId) tx.stale(`session:${which.sessionId}`)
+    else tx.stale(`user:${which.userId}`)
+    if (ended.length > 0)
+      await append(tx, actorOf(caller), {
+        ...entryOf(action, which.tenantId, which.sessionId ?? null),
+        changes: { sessions: ended.length },
+      })
+    return ended.length > 0
   }
 
-  async function sessionOf(caller: Caller, refreshToken: string): Promise<string | undefined> {
+  async function sessionOf(
+    tx: TenantTx,
+    caller: Caller,
+    refreshToken: string,
+  ): Promise<string | undefined> {
     const shown = parseToken(refreshToken)
     if (shown?.tenantId !== caller.tenant_id) return undefined
-    const known = await db.inTenant(
-      shown.tenantId,
-      (tx) => store.findRefreshToken(tx, shown.hash),
-      'read',
-    )
+    const known = await store.findRefreshToken(tx, shown.hash)
     return known?.user_id === caller.user_id ? known.session_id : undefined
   }
 }
 
-function profileOf(state: store.SessionState | undefined): store.SessionState['profile'] {
-  if (!state) throw new Problem('invalid_token')
-  return state.profile
-}
-
-function identityOf(claims: AccessClaims, state: store.SessionState | undefined): Identity {
-  if (state?.profile.id !== claims.userId)
+function identityOf(
+  claims: AccessClaims,
+  state: store.SessionState | undefined,
+  now: number,
+): Identity {
+  if (state?.profile.id !== claims.userId || state.ends_at <= now)
     throw new Problem('invalid_token', { detail: 'The session has ended; sign in again' })
   const { id, tenant_id, email, role } = state.profile
-  const { enrolment_only } = state
-  return { user_id: id, tenant_id, email, role, session_id: claims.jti, enrolment_only }
+  const { restriction } = state
+  return { user_id: id, tenant_id, email, role, session_id: claims.jti, restriction }
 }
 
 function entryOf(action: Action, tenantId: number, sessionId: string | null) {

@@ -1,16 +1,19 @@
 /** The sessions' SQL: their state, their life and their refresh tokens. */
 import { sql } from 'kysely'
 import type { Static } from 'typebox'
+import type { Restriction } from '../../../platform/access/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Profile } from '../../users/index.ts'
 import '../auth.table.ts'
+import { restrictionOf } from './restriction.ts'
 
-/** What is known of a live session: whose it is, and whether that user's tenant is a demo. */
+/** What is known of a live session: whose it is, whether that user's tenant is a demo, and what comes first. */
 export interface SessionState {
-  profile: Static<typeof Profile>
+  profile: Omit<Static<typeof Profile>, 'last_login_at'>
   is_demo: boolean
-  /** Whether the session may do nothing but enrol a second factor. */
-  enrolment_only: boolean
+  restriction: Restriction | null
+  /** Milliseconds since the epoch after which it is over, however it was used. */
+  ends_at: number
 }
 
 /** The state of a session; undefined when it has ended, or its user or tenant may not go on. */
@@ -32,11 +35,12 @@ export async function findSessionState(
       'users.department_id',
       'users.can_see_all_patients',
       'users.is_active',
+      'users.must_change_password',
       'users.created_at',
-      'users.last_login_at',
       'departments.name as department_name',
       'tenants.is_demo',
-      'sessions.enrolment_only',
+      'sessions.absolute_expires_at',
+      sql<unknown>`tenants.settings -> 'require_totp'`.as('demanded'),
       sql<boolean>`users.email_verified_at is not null`.as('email_verified'),
       sql<boolean>`users.totp_enabled_at is not null`.as('totp_enabled'),
     ])
@@ -48,20 +52,35 @@ export async function findSessionState(
     .where('tenants.deleted_at', 'is', null)
     .executeTakeFirst()
   if (!row) return undefined
-  const { is_demo, enrolment_only, ...profile } = row
-  return { profile, is_demo, enrolment_only }
+  const { is_demo, demanded, absolute_expires_at, ...profile } = row
+  const ends_at = Date.parse(absolute_expires_at)
+  return { profile, is_demo, restriction: restrictionOf(profile, demanded), ends_at }
+}
+
+/** When the user last signed in; null when they never have, or are gone. */
+export async function findLastLogin(tx: TenantTx, userId: number): Promise<string | null> {
+  const row = await tx.db
+    .selectFrom('users')
+    .select('last_login_at')
+    .where('id', '=', userId)
+    .where('tenant_id', '=', tx.tenantId)
+    .executeTakeFirst()
+  return row?.last_login_at ?? null
 }
 
 export interface NewSession {
   id: string
   tenant_id: number
   user_id: number
+  /** The network that the user signs in from, and is known by from now on. */
+  signed_in_from: string
   ip: string
   user_agent: string | null
   now: string
+  /** How long it lives while it is not used. */
+  idle_seconds: number
   expires_at: string
   absolute_expires_at: string
-  enrolment_only: boolean
   token_hash: Buffer
 }
 
@@ -91,8 +110,6 @@ export interface Rotation {
   salt: Buffer
   successorHash: Buffer
   now: string
-  /** The sliding end, unless the session's absolute end comes first. */
-  expires_at: string
   ip: string
   user_agent: string | null
 }
@@ -105,7 +122,7 @@ export async function rotateRefreshToken(
   tx: TenantTx,
   rotation: Rotation,
 ): Promise<{ session_id: string; user_id: number } | undefined> {
-  const { hash, salt, successorHash, now, expires_at, ip, user_agent } = rotation
+  const { hash, salt, successorHash, now, ip, user_agent } = rotation
   const { rows } = await sql<{ session_id: string; user_id: number }>`
     with spent as (
       update refresh_tokens t set spent_at = ${now}, successor_salt = ${salt}
@@ -114,7 +131,8 @@ export async function rotateRefreshToken(
       returning t.tenant_id, t.session_id
     ), used as (
       update sessions s set last_used_at = ${now}, ip = ${ip}, user_agent = ${user_agent},
-        expires_at = least(${expires_at}::timestamptz, s.absolute_expires_at)
+        expires_at = least(
+          ${now}::timestamptz + make_interval(secs => s.idle_seconds), s.absolute_expires_at)
       from spent
       where s.id = spent.session_id and s.tenant_id = spent.tenant_id
         and s.ended_at is null and s.expires_at > ${now}
@@ -144,10 +162,18 @@ export async function findRefreshToken(tx: TenantTx, hash: Buffer) {
     .executeTakeFirst()
 }
 
-/** Ends live sessions. Answers the ids of those that this ended. */
+/** Live sessions: of a tenant, of a user, one alone, or all but one. */
+export interface Which {
+  tenantId: number
+  userId?: number
+  sessionId?: string
+  except?: string
+}
+
+/** Ends live sessions. Returns the ids of those that this ended. */
 export async function endSessions(
   tx: TenantTx,
-  which: { tenantId: number; userId?: number; sessionId?: string },
+  which: Which,
   now: string,
   reason: string,
 ): Promise<string[]> {
@@ -158,11 +184,56 @@ export async function endSessions(
     .where('ended_at', 'is', null)
   if (which.userId !== undefined) ending = ending.where('user_id', '=', which.userId)
   if (which.sessionId !== undefined) ending = ending.where('id', '=', which.sessionId)
+  if (which.except !== undefined) ending = ending.where('id', '<>', which.except)
   const rows = await ending.returning('id').execute()
   return rows.map((row) => row.id)
 }
 
-/** A user's live sessions, latest first; more than a page of them nobody reads. */
+/**
+ * Ends a user's live sessions but for the latest `kept`, not counting `except`. Returns their ids. The
+ * sign-in that asks for it holds the user's row, so two at once count one after the other.
+ */
+export async function endOldest(
+  tx: TenantTx,
+  which: { tenantId: number; userId: number; except: string },
+  kept: number,
+  now: string,
+): Promise<string[]> {
+  const rows = await tx.db
+    .updateTable('sessions')
+    .set({ ended_at: now, end_reason: 'too_many' })
+    .where('tenant_id', '=', which.tenantId)
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom('sessions')
+        .select('id')
+        .where('tenant_id', '=', which.tenantId)
+        .where('user_id', '=', which.userId)
+        .where('ended_at', 'is', null)
+        .where('expires_at', '>', now)
+        .where('id', '<>', which.except)
+        .orderBy('created_at', 'desc')
+        .orderBy('id')
+        .offset(kept),
+    )
+    .returning('id')
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** Whether the session was started after `since`. */
+export async function isStartedAfter(tx: TenantTx, id: string, since: string): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('sessions')
+    .select('id')
+    .where('id', '=', id)
+    .where('tenant_id', '=', tx.tenantId)
+    .where('created_at', '>', since)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** A user's live sessions, latest first. */
 export function listSessions(tx: TenantTx, userId: number, now: string) {
   return tx.db
     .selectFrom('sessions')
@@ -172,6 +243,5 @@ export function listSessions(tx: TenantTx, userId: number, now: string) {
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
     .orderBy('created_at', 'desc')
-    .limit(200)
     .execute()
 }

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Role } from '../../../lib/roles.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { type AskedTenant, isAskedFor } from '../../tenants/index.ts'
 import '../auth.table.ts'
 
 /** An account as sign-in judges it. */
@@ -44,26 +45,66 @@ function accounts(tx: TenantTx) {
     .where('tenants.deleted_at', 'is', null)
 }
 
-function named(tx: TenantTx, email: string) {
-  return accounts(tx).where(sql<string>`lower(users.email)`, '=', sql<string>`lower(${email})`)
+/** Accounts that are tried where no tenant is named. */
+export const MAX_CANDIDATES = 3
+
+/** An account that a sign-in may mean. */
+export type Candidate = Account & {
+  /** Whether its user has lately used a session that they began from the caller's network. */
+  is_known: boolean
 }
 
-export function findAccount(
+/**
+ * The accounts of an address, in the order in which their passwords are tried: those that may sign in
+ * before those that may not, then confirmed ones, then those of real clinics, then the oldest. So
+ * nobody who makes an account of the same address later can take a place away from its owner.
+ * @param email folded (`lib/email.ts`)
+ * @param tenant the tenant that is asked for; all without
+ */
+function named(tx: TenantTx, email: string, tenant: AskedTenant | undefined) {
+  const all = accounts(tx)
+    .where(sql<string>`lower(users.email collate "C")`, '=', email)
+    .orderBy(sql`users.is_active and tenants.is_active`, 'desc')
+    .orderBy(sql`users.email_verified_at is not null`, 'desc')
+    .orderBy('tenants.is_demo')
+    .orderBy('users.id')
+    .limit(MAX_CANDIDATES)
+  return tenant ? all.where(isAskedFor(tenant)) : all
+}
+
+export function findAccounts(
   tx: TenantTx,
-  tenantId: number,
   email: string,
-): Promise<Account | undefined> {
-  return named(tx, email).where('users.tenant_id', '=', tenantId).executeTakeFirst()
+  tenant: AskedTenant | undefined,
+  { unconfirmed }: { unconfirmed: boolean },
+): Promise<Account[]> {
+  const found = named(tx, email, tenant)
+  return (unconfirmed ? found.where('users.email_verified_at', 'is', null) : found).execute()
 }
 
-/** The one active account of this address in all tenants; undefined when none or several have it. */
-export async function findOnlyAccount(tx: TenantTx, email: string): Promise<Account | undefined> {
-  const found = await named(tx, email)
-    .where('users.is_active', '=', true)
-    .where('tenants.is_active', '=', true)
-    .limit(2)
+/** As `findAccounts`, with whether a session that they began from `network` was used since `since`. */
+export function findCandidates(
+  tx: TenantTx,
+  email: string,
+  tenant: AskedTenant | undefined,
+  { network, since }: { network: string; since: string },
+): Promise<Candidate[]> {
+  return named(tx, email, tenant)
+    .select((eb) =>
+      eb
+        .exists(
+          eb
+            .selectFrom('sessions')
+            .select('sessions.id')
+            .whereRef('sessions.tenant_id', '=', 'users.tenant_id')
+            .whereRef('sessions.user_id', '=', 'users.id')
+            .where('sessions.signed_in_from', '=', network)
+            .where('sessions.last_used_at', '>', since),
+        )
+        .$castTo<boolean>()
+        .as('is_known'),
+    )
     .execute()
-  return found.length === 1 ? found[0] : undefined
 }
 
 /** The account of a user, held until the transaction ends. */
@@ -75,23 +116,14 @@ export function lockAccount(tx: TenantTx, userId: number): Promise<Account | und
     .executeTakeFirst()
 }
 
-/** Whether the account has signed in from this address since `since`; none has not. */
-export async function isKnownAddress(
-  tx: TenantTx,
-  account: Account | undefined,
-  ip: string,
-  since: string,
-): Promise<boolean> {
-  const row = await tx.db
-    .selectFrom('sessions')
-    .select('id')
-    .where('tenant_id', '=', account?.tenant_id ?? 0)
-    .where('user_id', '=', account?.id ?? 0)
-    .where('ip', '=', ip)
-    .where('created_at', '>', since)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+/** Lets the transaction's commit not wait for the disk: a crash may lose it, and its time tells nothing. */
+export async function commitUnwaited(tx: TenantTx): Promise<void> {
+  await sql`set local synchronous_commit to off`.execute(tx.db)
+}
+
+/** What may have changed since the account was found. */
+type Admitted = Pick<Account, 'role' | 'full_name' | 'totp_enabled'> & {
+  must_change_password: boolean
 }
 
 /**
@@ -104,8 +136,8 @@ export async function admit(
   account: Account,
   now: string,
   freshHash: string | null,
-): Promise<Pick<Account, 'role' | 'full_name' | 'totp_enabled'> | undefined> {
-  const { rows } = await sql<Pick<Account, 'role' | 'full_name' | 'totp_enabled'>>`
+): Promise<Admitted | undefined> {
+  const { rows } = await sql<Admitted>`
     with tenant as (
       select id from tenants where id = ${account.tenant_id} and is_active and deleted_at is null for share
     )
@@ -113,27 +145,7 @@ export async function admit(
     from tenant
     where users.id = ${account.id} and users.tenant_id = tenant.id
       and users.is_active and users.password_hash = ${account.password_hash}
-    returning users.role, users.full_name,
+    returning users.role, users.full_name, users.must_change_password,
       users.totp_enabled_at is not null as totp_enabled`.execute(tx.db)
   return rows[0]
-}
-
-/** Notes that the user's address is theirs; a first time counts. */
-export async function markVerified(tx: TenantTx, userId: number, now: string): Promise<void> {
-  await tx.db
-    .updateTable('users')
-    .set({ email_verified_at: now })
-    .where('id', '=', userId)
-    .where('tenant_id', '=', tx.tenantId)
-    .where('email_verified_at', 'is', null)
-    .execute()
-}
-
-export async function setPassword(tx: TenantTx, userId: number, hash: string): Promise<void> {
-  await tx.db
-    .updateTable('users')
-    .set({ password_hash: hash })
-    .where('id', '=', userId)
-    .where('tenant_id', '=', tx.tenantId)
-    .execute()
 }

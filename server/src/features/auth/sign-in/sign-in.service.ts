@@ -1,24 +1,23 @@
 /** Signing in: finds the account, checks the password and the second factor, starts a session. */
-import { type Clock, DAY } from '../../../lib/clock.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { foldEmail, isEmailShaped } from '../../../lib/email.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem, type ProblemCode } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Passwords } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append } from '../../../platform/journal/index.ts'
-import type { Count, Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import { type Pace, type Throttle, tooMany } from '../../../platform/throttle/index.ts'
+import { findAskedTenant } from '../../tenants/index.ts'
 import type { Credentials, TokenResponse } from '../auth.schema.ts'
 import type { SecondFactor } from '../second-factor/second-factor.service.ts'
+import { restrictionOf } from '../sessions/restriction.ts'
 import type { Sessions, Started } from '../sessions/sessions.service.ts'
 import * as store from './accounts.store.ts'
-import { type Locate, type Located, subdomainOf } from './locate.ts'
-
-/** Five wrong guesses are free, then each doubles the wait, a quarter of an hour at the most. */
-const BY_ACCOUNT: ThrottleRule = { name: 'sign-in', free: 5, first: 5, longest: 900 }
-/** A whole clinic may be behind one address: it is free for longer, and never waits for long. */
-const BY_ADDRESS: ThrottleRule = { name: 'sign-in from', free: 20, first: 2, longest: 60 }
-/** An address that the user has signed in from within this time is known. */
-const KNOWN_FOR = 30 * DAY
+import type { AskTenant } from './asked-tenant.ts'
+import { type Asked, type Guess, openGuesses } from './guesses.ts'
 
 export interface SignInDeps {
   db: Scopes
@@ -27,9 +26,10 @@ export interface SignInDeps {
   sessions: Sessions
   secondFactor: SecondFactor
   throttle: Throttle
-  locate: Locate
-  /** The host part of the public address: what stands before it in `Host` is a subdomain. */
-  publicHost: string
+  /** How often one network, and one address of a person from there, may try to sign in. */
+  pace: Pace
+  askTenant: AskTenant
+  log: Logger
   /** Whether an account must have confirmed its address to sign in. */
   needsVerifiedEmail: boolean
 }
@@ -43,52 +43,66 @@ export interface SignIn {
 interface Attempt {
   credentials: Credentials
   origin: Origin
-  located: Located
+  asked: Asked
+  guess: Guess
 }
 
 export function signInService(deps: SignInDeps): SignIn {
-  const { db, clock, passwords, sessions } = deps
-  const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
+  const { db, clock, passwords, sessions, log } = deps
+  const guesses = openGuesses(db, clock, deps.throttle, deps.pace)
+  const iso = () => new Date(clock.now()).toISOString()
 
-  /**
-   * What a failure counts against. An address that the user is known by counts for itself, so a
-   * stranger who guesses at the account elsewhere does not make its owner wait. Else it is only
-   * what was asked for that tells the counts apart: by what was found, a wait would tell that the
-   * account exists. The address that was typed comes last, so nobody can spell another's count.
-   */
-  async function countsOf({ credentials, origin, located }: Attempt): Promise<[Count, Count]> {
-    const { account, namedTenantId } = located
-    // Asked for an account that does not exist as well, so that it takes the same time.
-    const isKnown = await db.acrossTenants(
-      (tx) => store.isKnownAddress(tx, account, origin.ip, iso(-KNOWN_FOR)),
-      'read',
-    )
-    const from = isKnown ? origin.ip : 'anywhere'
-    return [
-      { rule: BY_ACCOUNT, of: `${namedTenantId ?? 'unnamed'}/${from}/${credentials.email}` },
-      { rule: BY_ADDRESS, of: networkOf(origin.ip) },
-    ]
+  /** Writes the journal's entry of a refusal. */
+  async function note(
+    tx: TenantTx,
+    code: ProblemCode,
+    { asked, credentials, origin }: Attempt,
+    account: store.Account | undefined,
+  ): Promise<void> {
+    const tenant = asked.tenant && (await findAskedTenant(tx, asked.tenant))
+    // What is typed there and is no address is often the password.
+    const typed = isEmailShaped(credentials.email) ? credentials.email : null
+    const actor = { user_id: account?.id ?? null, user_email: account?.email ?? typed, origin }
+    await append(tx, actor, {
+      action: 'auth.login_failed',
+      tenant_id: account?.tenant_id ?? tenant?.id ?? null,
+      resource_type: 'session',
+      changes: { reason: code },
+    })
   }
 
-  /** Refuses, and the journal says so: the same work whether the account exists or not. */
+  /**
+   * Counts a wrong guess of somebody who has to wait. It is an entry only where a password was checked,
+   * that of a known account; the time of the answer is not to tell which it was.
+   */
+  async function refuseWaiting(trying: Attempt): Promise<never> {
+    const { asked, guess } = trying
+    const checked = guess.places.find((place) => place !== undefined)
+    await db.acrossTenants(async (tx) => {
+      await Promise.all([
+        store.commitUnwaited(tx),
+        checked && note(tx, 'invalid_credentials', trying, checked),
+        guesses.fail(tx, asked, guess),
+      ])
+    })
+    throw tooMany(guess.wait)
+  }
+
+  /**
+   * Refuses, counts where the guess was wrong, and the journal says so: the same work whether the
+   * account exists or not.
+   */
   async function refuse(
     code: ProblemCode,
-    { located, credentials, origin }: Attempt,
+    trying: Attempt,
+    account: store.Account | undefined,
   ): Promise<never> {
-    const { account, tenantId } = located
-    const actor = {
-      user_id: account?.id ?? null,
-      user_email: account?.email ?? credentials.email,
-      origin,
-    }
-    await db.acrossTenants((tx) =>
-      append(tx, actor, {
-        action: 'auth.login_failed',
-        tenant_id: tenantId,
-        resource_type: 'session',
-        changes: { reason: code },
-      }),
-    )
+    const isWrong = code === 'invalid_credentials'
+    if (isWrong && trying.guess.wait > 0) return refuseWaiting(trying)
+    await db.acrossTenants(async (tx) => {
+      await note(tx, code, trying, account)
+      if (isWrong) await guesses.fail(tx, trying.asked, trying.guess)
+    })
     throw new Problem(code)
   }
 
@@ -110,47 +124,62 @@ export function signInService(deps: SignInDeps): SignIn {
     const admitted = await store.admit(tx, found, iso(), freshHash)
     if (!admitted) return undefined
     const account = { ...found, ...admitted }
-    // Other sessions of the user show when they last signed in.
-    tx.stale(`user:${account.id}`)
     const code = credentials.totp_code
     if (account.totp_enabled && !(code && (await deps.secondFactor.take(tx, account.id, code))))
       throw new Problem('invalid_credentials')
-    const mustEnrol = !account.totp_enabled && demandsFactor(account)
-    return sessions.start(tx, { ...account, must_enrol: mustEnrol }, origin)
+    const restriction = restrictionOf(account, account.settings.require_totp)
+    return sessions.start(tx, { ...account, restriction }, origin)
+  }
+
+  /**
+   * The first account whose password it is. Every place costs a hash, also after a match and where
+   * there is no account, so that the time tells nothing.
+   */
+  async function match({ guess, credentials }: Attempt) {
+    let matched: NonNullable<Guess['places'][number]> | undefined
+    for (const place of guess.places) {
+      const stored = place?.password_hash ?? null
+      const isRight = await passwords.verify(stored, credentials.password, guess.party)
+      if (isRight) matched ??= place
+    }
+    return matched
+  }
+
+  /** A hash at today's cost; without a turn for it the next sign-in makes it. */
+  async function rehash(account: store.Account, { credentials, guess }: Attempt) {
+    if (!passwords.isOutdated(account.password_hash)) return null
+    const work = passwords.hash(credentials.password, guess.party)
+    return (await canFail(work, 'hashing a password at the new cost', log)) ?? null
   }
 
   async function attempt(trying: Attempt): Promise<TokenResponse> {
-    const { credentials, located } = trying
-    const { account } = located
-    const isRight = await passwords.verify(account?.password_hash ?? null, credentials.password)
-    if (!account || !isRight) return refuse('invalid_credentials', trying)
+    const { credentials, asked, guess } = trying
+    const account = await match(trying)
+    if (!account) return refuse('invalid_credentials', trying, guess.places[0])
     const hindered = hindrance(account)
-    if (hindered) return refuse(hindered, trying)
-    if (account.totp_enabled && !credentials.totp_code) return refuse('totp_required', trying)
-    const freshHash = passwords.isOutdated(account.password_hash)
-      ? await passwords.hash(credentials.password)
-      : null
+    if (hindered) return refuse(hindered, trying, account)
+    if (account.totp_enabled && !credentials.totp_code)
+      return refuse('totp_required', trying, account)
+    const freshHash = await rehash(account, trying)
     const started = await db
       .inTenant(account.tenant_id, (tx) => enter(tx, account, freshHash, trying))
       .catch(wrongCode)
     // A wrong code; or blocked, or given another password, while this one was being checked.
-    return started ? sessions.tokens(started) : refuse('invalid_credentials', trying)
+    if (!started) return refuse('invalid_credentials', trying, account)
+    await guesses.clear(asked, account)
+    return sessions.tokens(started)
   }
 
   return {
     async login(credentials, host, origin) {
-      const subdomain = credentials.subdomain || subdomainOf(host, deps.publicHost)
-      const located = await deps.locate(credentials.email, subdomain)
-      const trying = { credentials, origin, located }
-      return deps.throttle.guess(await countsOf(trying), () => attempt(trying))
+      const asked = {
+        email: foldEmail(credentials.email),
+        network: networkOf(origin.ip),
+        tenant: deps.askTenant(credentials.subdomain, host),
+      }
+      return guesses.make(asked, (guess) => attempt({ credentials, origin, asked, guess }))
     },
   }
-}
-
-/** Whether the tenant's settings demand a second factor of the account's role. */
-function demandsFactor({ settings, role }: store.Account): boolean {
-  const demanded = settings.require_totp
-  return Array.isArray(demanded) && demanded.includes(role)
 }
 
 /** A wrong code has undone the transaction; it is journaled like any other refusal. */

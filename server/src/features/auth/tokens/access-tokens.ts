@@ -8,6 +8,12 @@ import { ALGORITHM, type SigningKeys } from './signing-keys.service.ts'
 
 export const ACCESS_TOKEN_MS = 15 * MINUTE
 const TYPE = 'at+jwt'
+/**
+ * The only spelling of a token: a signature has 64 bytes, so of its last character four bits say nothing,
+ * and are none. Other spellings would be checked, and held, each for itself.
+ */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/
+const LONGEST = 1024
 /** As `randomUUID` writes it, the only form that a session's id has. */
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -29,7 +35,7 @@ export interface AccessTokens {
   forget(): void
 }
 
-/** @param issuer the service's public address, the `iss` claim */
+/** @param issuer the service's public address, the claims `iss` and `aud` */
 export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): AccessTokens {
   // A client sends the same token many times: its signature is checked once.
   const verified = new LRUCache<string, AccessClaims>({ max: 20_000 })
@@ -44,18 +50,25 @@ export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): A
     async sign({ userId, tenantId, role, jti }) {
       const { kid, key } = keys.signer()
       const now = Math.floor(clock.now() / SECOND)
-      return new SignJWT({ tid: tenantId, role })
-        .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
-        .setIssuer(issuer)
-        .setSubject(String(userId))
-        .setJti(jti)
-        .setIssuedAt(now)
-        .setExpirationTime(now + ACCESS_TOKEN_MS / SECOND)
-        .sign(key)
+      return (
+        new SignJWT({ tid: tenantId, role })
+          .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
+          .setIssuer(issuer)
+          // Whoever issues them is the only one that they are for (RFC 9068 §2.2).
+          .setAudience(issuer)
+          .setSubject(String(userId))
+          .setJti(jti)
+          .setIssuedAt(now)
+          .setExpirationTime(now + ACCESS_TOKEN_MS / SECOND)
+          .sign(key)
+      )
     },
     verify(token) {
       const known = verified.get(token)
-      if (!known) return check(token)
+      if (!known) {
+        if (token.length > LONGEST || !TOKEN.test(token)) throw new Problem('invalid_token')
+        return check(token)
+      }
       if (known.expiresAt > clock.now()) return known
       verified.delete(token)
       throw new Problem('invalid_token')
@@ -82,6 +95,7 @@ async function readClaims(
         algorithms: [ALGORITHM],
         typ: TYPE,
         issuer,
+        audience: issuer,
         currentDate: new Date(clock.now()),
         requiredClaims: ['sub', 'tid', 'jti', 'exp'],
       },

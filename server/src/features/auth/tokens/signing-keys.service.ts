@@ -59,7 +59,24 @@ export async function openSigningKeys(
   let signing: { kid: string; key: CryptoKey } | undefined
   let readAt = Number.NEGATIVE_INFINITY
 
-  async function load(): Promise<void> {
+  let reading: Promise<void> = Promise.resolve()
+  let next: Promise<void> | undefined
+
+  /**
+   * Reads the keys anew, one read after the other: of two at once the older list could come last. Who
+   * asks while one waits for its turn gets that one, which sees all that was there when they asked.
+   */
+  function load(): Promise<void> {
+    const begin = () => {
+      next = undefined
+      reading = read()
+      return reading
+    }
+    next ??= reading.then(begin, begin)
+    return next
+  }
+
+  async function read(): Promise<void> {
     readAt = clock.now()
     const since = new Date(clock.now() - VERIFIES_FOR).toISOString()
     const rows = await db.acrossTenants((tx) => store.listKeys(tx, since), 'read')

@@ -17,7 +17,7 @@ export interface SigningKeyRow {
 export function listKeys(tx: TenantTx, since: string): Promise<SigningKeyRow[]> {
   return tx.db
     .selectFrom('signing_keys')
-    .selectAll()
+    .select(['kid', 'public_jwk', 'sealed_private_key', 'created_at', 'retired_at'])
     .where((eb) => eb.or([eb('retired_at', 'is', null), eb('retired_at', '>', since)]))
     .orderBy(sql`retired_at is null`, 'desc')
     .orderBy('retired_at', 'desc')

@@ -1,6 +1,6 @@
 /** Which tenant a host name stands for. */
 import { expect, test } from 'vitest'
-import { subdomainOf } from './locate.ts'
+import { subdomainOf } from './asked-tenant.ts'
 
 test.each([
   ['demo.clinic.example', 'demo'],

@@ -1,0 +1,147 @@
+/** Whose accounts an e-mail address means, with a tenant that is named and without, and in which order. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { scopesOf } from '../../../../test/sessions/scopes.ts'
+import { migratedDatabase, type TestDatabase } from '../../../../test/support/database.ts'
+import type { Scopes } from '../../../platform/db/index.ts'
+import type { AskedTenant } from '../../tenants/index.ts'
+import { findAccounts } from './accounts.store.ts'
+
+let database: TestDatabase
+let db: Scopes
+const tenants: Record<string, number> = {}
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  db = scopesOf(database)
+  for (const [name, fields] of Object.entries({
+    north: 'is_active = true',
+    south: 'is_active = true',
+    closed: 'is_active = false',
+    gone: 'deleted_at = now()',
+  })) {
+    const [row] = await database.sql<{ id: number }>(
+      'insert into tenants (name, subdomain) values ($1, $1) returning id',
+      [name],
+    )
+    tenants[name] = Number(row?.id)
+    await database.sql(`update tenants set ${fields} where subdomain = $1`, [name])
+  }
+  for (const [email, tenant, isActive] of [
+    ['Anna@clinic.test', 'north', true],
+    ['both@clinic.test', 'north', true],
+    ['both@clinic.test', 'south', true],
+    ['moved@clinic.test', 'north', false],
+    ['moved@clinic.test', 'south', true],
+    ['blocked@clinic.test', 'north', false],
+    ['shut@clinic.test', 'closed', true],
+    ['gone@clinic.test', 'gone', true],
+  ] as const)
+    await database.sql(
+      `insert into users (tenant_id, email, full_name, role, password_hash, is_active)
+       values ($1, $2, $2, 'nurse', 'none', $3)`,
+      [tenants[tenant], email, isActive],
+    )
+})
+
+/** The tenants whose accounts are found, in their order. */
+async function found(
+  email: string,
+  tenant?: AskedTenant,
+  unconfirmed = false,
+): Promise<(string | undefined)[]> {
+  const accounts = await db.acrossTenants(
+    (tx) => findAccounts(tx, email, tenant, { unconfirmed }),
+    'read',
+  )
+  return accounts.map(({ tenant_id }) =>
+    Object.keys(tenants).find((name) => tenants[name] === tenant_id),
+  )
+}
+
+test.each([
+  ['anna@clinic.test', 'north', ['north']],
+  ['both@clinic.test', 'south', ['south']],
+  ['anna@clinic.test', 'south', []],
+  ['anna@clinic.test', 'nowhere', []],
+  // Found, for sign-in to say after the right password why it may not be.
+  ['blocked@clinic.test', 'north', ['north']],
+  ['shut@clinic.test', 'closed', ['closed']],
+  ['gone@clinic.test', 'gone', []],
+  ['anna%', 'north', []],
+  ['', 'north', []],
+])('"%s" at %s is found at %j', async (email, subdomain, expected) => {
+  expect(await found(email, { subdomain })).toEqual(expected)
+})
+
+describe('without a tenant', () => {
+  test.each([
+    ['anna@clinic.test', ['north']],
+    ['both@clinic.test', ['north', 'south']],
+    // Those that may not sign in come last.
+    ['moved@clinic.test', ['south', 'north']],
+    ['blocked@clinic.test', ['north']],
+    ['shut@clinic.test', ['closed']],
+    ['gone@clinic.test', []],
+  ])('"%s" is found at %j', async (email, expected) => {
+    expect(await found(email)).toEqual(expected)
+  })
+
+  test('accounts that strangers make take no place away from an older confirmed one', async () => {
+    const email = 'owner@clinic.test'
+    for (let made = 0; made < 3; made += 1) await add(email, await newTenant(), 'now()')
+    const [owner] = await database.sql<{ id: number }>(
+      `update users set email_verified_at = now() where email = $1 and id =
+        (select min(id) from users where email = $1) returning tenant_id as id`,
+      [email],
+    )
+    const before = await found(email)
+    expect(before[0]).toBe(nameOf(Number(owner?.id)))
+    // In open tenants and in a demo, confirmed and not, before nobody and after everybody.
+    for (const confirmed of ['null', 'null', 'now()'])
+      await add(email, await newTenant(), confirmed)
+    await add(email, await newTenant('is_demo = true'), 'now()')
+    expect(await found(email)).toEqual(before)
+  })
+
+  test('an unconfirmed account and one of a demo come behind', async () => {
+    const email = 'late@clinic.test'
+    const [stranger, demo, owner] = [
+      await newTenant(),
+      await newTenant('is_demo = true'),
+      await newTenant(),
+    ]
+    await add(email, stranger, 'null')
+    await add(email, demo, 'now()')
+    await add(email, owner, 'now()')
+    expect(await found(email)).toEqual([owner, demo, stranger])
+    expect(await found(email, undefined, true)).toEqual([stranger])
+  })
+})
+
+test('where there is one tenant only, it need not be named', async () => {
+  expect(await found('anna@clinic.test', 'only')).toEqual([])
+  await database.sql(`update tenants set deleted_at = now() where subdomain <> 'north'`)
+  expect(await found('anna@clinic.test', 'only')).toEqual(['north'])
+  expect(await found('nobody@clinic.test', 'only')).toEqual([])
+})
+
+const nameOf = (id: number) => Object.keys(tenants).find((name) => tenants[name] === id)
+
+async function newTenant(fields = 'is_active = true'): Promise<string> {
+  const name = `tenant-${Object.keys(tenants).length}`
+  const [row] = await database.sql<{ id: number }>(
+    'insert into tenants (name, subdomain) values ($1, $1) returning id',
+    [name],
+  )
+  tenants[name] = Number(row?.id)
+  await database.sql(`update tenants set ${fields} where subdomain = $1`, [name])
+  return name
+}
+
+async function add(email: string, tenant: string, confirmed: string): Promise<void> {
+  await database.sql(
+    `insert into users (tenant_id, email, full_name, role, password_hash, email_verified_at)
+     values ($1, $2, $2, 'nurse', 'none', ${confirmed})`,
+    [tenants[tenant], email],
+  )
+}

@@ -1,0 +1,180 @@
+/**
+ * What a wrong password counts against, and whose waits hold whom.
+ *
+ * What a caller sees (401, or 429 with a wait) follows from what they asked for alone: from the counts
+ * of the address that was typed and of their network. An account that is known at their network goes by
+ * a count of its own, which they do not see: while they have to wait, its right password lets them in,
+ * and a wrong one gets the answer that everybody gets. So neither strangers elsewhere nor guests behind
+ * the same address keep an owner out, and nobody learns whether there is an account.
+ */
+import { type Clock, DAY } from '../../../lib/clock.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import {
+  type Count,
+  openTurns,
+  type Pace,
+  type Standing,
+  type Throttle,
+  type ThrottleRule,
+} from '../../../platform/throttle/index.ts'
+import type { AskedTenant } from '../../tenants/index.ts'
+import * as store from './accounts.store.ts'
+
+/**
+ * Five wrong guesses are free, then each doubles the wait, a quarter of an hour at the most. Counted for
+ * the address in all tenants together: naming another tenant, or none, buys no further guesses.
+ */
+const BY_EMAIL: ThrottleRule = {
+  name: 'sign-in',
+  free: 5,
+  first: 5,
+  longest: 900,
+  oneByOne: true,
+}
+/** A whole clinic may be behind one address: it is free for longer, and never waits for long. */
+const BY_NETWORK: ThrottleRule = { name: 'sign-in from', free: 20, first: 2, longest: 60 }
+/** An account at a network that it is known at. */
+const BY_KNOWN_PAIR: ThrottleRule = { name: 'sign-in known', free: 5, first: 5, longest: 900 }
+/** The same count, for guesses that are let be although everybody else has to wait. */
+const WHILE_OTHERS_WAIT: ThrottleRule = { ...BY_KNOWN_PAIR, free: 3 }
+/** A network is known for so long after the last use of a session that the user has begun from there. */
+const KNOWN_FOR = 30 * DAY
+/** Sign-ins of one network that are under way on a node; the others wait for their turn. */
+const AT_ONCE = 8
+
+/** What somebody signs in with, in the one spelling that counts. */
+export interface Asked {
+  email: string
+  network: string
+  tenant: AskedTenant | undefined
+}
+
+/** An account whose password is checked in one of the places; none where it is held, or there is none. */
+export type Place = (store.Candidate & { own: Standing }) | undefined
+
+export interface Guess {
+  /** Always as many for what was asked, so that all take the same time. */
+  places: readonly Place[]
+  /** Milliseconds that a wrong guess is told to wait. */
+  wait: number
+  /** Whose turns at hashing it takes. */
+  party: string
+}
+
+export interface Guesses {
+  /** Makes a guess in its turn; `work` throws when it is wrong, after it has counted it. */
+  make<T>(asked: Asked, work: (guess: Guess) => Promise<T>): Promise<T>
+  /** Counts a wrong guess within the transaction. */
+  fail(tx: TenantTx, asked: Asked, guess: Guess): Promise<void>
+  /** Forgets the failures of the account that was let in. */
+  clear(asked: Asked, place: NonNullable<Place>): Promise<void>
+}
+
+/** @param pace how often one network, and one address of a person from there, may try */
+export function openGuesses(db: Scopes, clock: Clock, throttle: Throttle, pace: Pace): Guesses {
+  const oneByOne = openTurns(1)
+  const fewAtOnce = openTurns(AT_ONCE)
+
+  const sharedCounts = ({ email, network }: Asked): [Count, Count] => [
+    { rule: BY_EMAIL, of: email },
+    { rule: BY_NETWORK, of: network },
+  ]
+  const placesOf = ({ tenant }: Asked) => (tenant ? 1 : store.MAX_CANDIDATES)
+
+  /** The count of a place; where no known account is, one that holds nobody, so that it costs the same. */
+  function ownCount(
+    asked: Asked,
+    candidate: store.Candidate | undefined,
+    index: number,
+    rule = BY_KNOWN_PAIR,
+  ): Count {
+    const whose = candidate?.is_known ? candidate.id : `nobody/${index}/${asked.email}`
+    return { rule, of: `${asked.network}/${whose}` }
+  }
+
+  function candidatesOf(tx: TenantTx, { email, tenant, network }: Asked) {
+    const since = new Date(clock.now() - KNOWN_FOR).toISOString()
+    return store.findCandidates(tx, email, tenant, { network, since })
+  }
+
+  async function isKnown(asked: Asked): Promise<boolean> {
+    const candidates = await db.acrossTenants((tx) => candidatesOf(tx, asked), 'read')
+    return candidates.some((candidate) => candidate.is_known)
+  }
+
+  /** All that a sign-in reads before the hash: one transaction, two round trips. */
+  function look(asked: Asked) {
+    return db.acrossTenants(async (tx) => {
+      const [standings, candidates] = await Promise.all([
+        throttle.standings(tx, sharedCounts(asked)),
+        candidatesOf(tx, asked),
+      ])
+      const counts = Array.from({ length: placesOf(asked) }, (_, index) =>
+        ownCount(asked, candidates[index], index),
+      )
+      const own = await throttle.standings(tx, counts)
+      const places = own.map((standing, index) => {
+        const candidate = candidates[index]
+        return candidate && { ...candidate, own: standing }
+      })
+      return { standings, places }
+    }, 'read')
+  }
+
+  /** @param late milliseconds until the network, and the address from there, may try again */
+  function admit<T>(
+    asked: Asked,
+    party: string,
+    late: { network: number; pair: number },
+    work: (guess: Guess) => Promise<T>,
+  ): Promise<T> {
+    return throttle.admit(
+      sharedCounts(asked),
+      () => look(asked),
+      ({ places }, held) => {
+        const wait = Math.max(held, late.network, late.pair)
+        const isLetBe = (place: Place) =>
+          wait === 0 || (late.pair === 0 && place?.is_known && place.own.wait === 0)
+        return work({
+          wait,
+          party,
+          places: places.map((place) => (isLetBe(place) ? place : undefined)),
+        })
+      },
+    )
+  }
+
+  return {
+    async make(asked, work) {
+      const { network } = asked
+      const pair = `${network}/${asked.email}`
+      const late = { network: await pace(network), pair: await pace(pair) }
+      let hasPassed = false
+      try {
+        // Guesses at one address from one network share the count of a known pair.
+        return await oneByOne(pair, async () => {
+          // Known ones have a line of their own where there is one: nobody else fills it.
+          hasPassed = (late.network > 0 || fewAtOnce.isFull(network)) && (await isKnown(asked))
+          const line = hasPassed ? `${network}/known` : network
+          return fewAtOnce(line, () => admit(asked, line, late, work))
+        })
+      } catch (error) {
+        // Whoever is refused is told so as late as the others in the line, and finds it as full.
+        if (hasPassed) await fewAtOnce(network, async () => undefined)
+        throw error
+      }
+    },
+
+    fail(tx, asked, { places, wait }) {
+      const rule = wait > 0 ? WHILE_OTHERS_WAIT : BY_KNOWN_PAIR
+      const own = places.map((place, index) => ownCount(asked, place, index, rule))
+      // Asking while one has to wait makes the wait no longer.
+      return throttle.fail(tx, wait > 0 ? own : [...sharedCounts(asked), ...own])
+    },
+
+    async clear(asked, place) {
+      if (!place.is_known || place.own.failures === 0) return
+      await db.acrossTenants((tx) => throttle.clear(tx, ownCount(asked, place, 0)))
+    },
+  }
+}
