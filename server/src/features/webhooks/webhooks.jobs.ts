@@ -78,13 +78,13 @@ export function hastenWebhooks({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
   return (tx: TenantTx, webhook: Hastened) => jobs.send(tx, HASTEN, webhook)
 }
 
-/** @param resume goes on with the replays that were given up */
-export function keepWebhooksTidy(deps: UpkeepDeps, resume: () => Promise<void>): void {
+/** @param tidyReplays goes on with the replays that were given up, and forgets old ones */
+export function keepWebhooksTidy(deps: UpkeepDeps, tidyReplays: () => Promise<void>): void {
   deps.jobs.schedule(UPKEEP, '41 2 * * *')
   deps.jobs.work(UPKEEP, async (_data, { signal }) => {
     await dropOldDays(deps, signal)
     await deleteExpiredSecrets(deps, signal)
-    await resume()
+    await tidyReplays()
   })
 }
 

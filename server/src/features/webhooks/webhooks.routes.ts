@@ -1,5 +1,6 @@
 /** `/api/webhooks*`: always those of the caller's own tenant. */
 import Type from 'typebox'
+import { startOf } from '../../lib/page.ts'
 import { admins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import type { Deliveries } from './deliveries/deliveries.service.ts'
@@ -12,11 +13,13 @@ import {
   DeliveryPage,
   DeliveryPath,
   DeliveryQuery,
+  deliveryList,
   EventDescription,
   NewWebhook,
   RegisteredWebhook,
   Replay,
   ReplayOrder,
+  ReplayPath,
   TestResult,
   Webhook,
   WebhookChange,
@@ -66,10 +69,11 @@ function registering({ registrations, trials }: WebhookServices): AnyOperation[]
       tag,
       access: admins,
       body: NewWebhook,
-      faultsOf: registrations.faultsOf,
+      refine: ({ body }, refuse) => registrations.refine(body, refuse),
       success: [201, RegisteredWebhook],
       refusals: [409],
-      handle: ({ caller, body }) => registrations.register(caller, body),
+      handle: ({ caller, body, refined }) =>
+        registrations.register(caller, { ...body, ...refined }),
     }),
     operation({
       method: 'PUT',
@@ -81,10 +85,11 @@ function registering({ registrations, trials }: WebhookServices): AnyOperation[]
       access: admins,
       params: WebhookPath,
       body: WebhookChange,
-      faultsOf: registrations.faultsOf,
+      refine: ({ body }, refuse) => registrations.refine(body, refuse),
       success: [200, Webhook],
       refusals: [404],
-      handle: ({ caller, path, body }) => registrations.update(caller, path.webhook_id, body),
+      handle: ({ caller, path, body, refined }) =>
+        registrations.update(caller, path.webhook_id, { ...body, ...refined }),
     }),
     operation({
       method: 'DELETE',
@@ -97,6 +102,18 @@ function registering({ registrations, trials }: WebhookServices): AnyOperation[]
       success: [204, null],
       refusals: [404],
       handle: ({ caller, path }) => registrations.delete(caller, path.webhook_id),
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/api/webhooks/{webhook_id}/secrets/previous',
+      id: 'withdrawWebhookSecrets',
+      summary: 'Has the secrets before the current one sign no more, from the next attempt on',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      success: [204, null],
+      refusals: [404],
+      handle: ({ caller, path }) => registrations.withdrawSecrets(caller, path.webhook_id),
     }),
     operation({
       method: 'POST',
@@ -124,9 +141,12 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       access: admins,
       params: WebhookPath,
       query: DeliveryQuery,
+      list: true,
+      refine: (given, refuse) => startOf(deliveryList(given.path.webhook_id), given, refuse),
       success: [200, DeliveryPage],
       refusals: [404],
-      handle: ({ caller, path, query }) => deliveries.list(caller, path.webhook_id, query),
+      handle: ({ caller, path, query, refined }) =>
+        deliveries.list(caller, path.webhook_id, query, refined),
     }),
     operation({
       method: 'POST',
@@ -149,9 +169,34 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       access: admins,
       params: WebhookPath,
       body: ReplayOrder,
+      refine: ({ body }, refuse) => replays.spanOf(body, refuse),
       success: [202, Replay],
+      refusals: [404, 409],
+      handle: ({ caller, path, refined }) => replays.replay(caller, path.webhook_id, refined),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/webhooks/{webhook_id}/replays/{replay_id}',
+      id: 'getWebhookReplay',
+      summary: 'How far a replay has come, and what has become of what it has queued',
+      tag,
+      access: admins,
+      params: ReplayPath,
+      success: [200, Replay],
       refusals: [404],
-      handle: ({ caller, path, body }) => replays.replay(caller, path.webhook_id, body),
+      handle: ({ caller, path }) => replays.find(caller, path.webhook_id, path.replay_id),
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/api/webhooks/{webhook_id}/replays/{replay_id}',
+      id: 'cancelWebhookReplay',
+      summary: 'Cancels a replay: nothing more is queued, and what still waits of it is not sent',
+      tag,
+      access: admins,
+      params: ReplayPath,
+      success: [204, null],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => replays.cancel(caller, path.webhook_id, path.replay_id),
     }),
   ]
 }

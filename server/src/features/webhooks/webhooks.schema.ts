@@ -1,6 +1,6 @@
 /** Webhooks and their deliveries on the wire. */
 import Type, { type Static } from 'typebox'
-import { pageOf, pageQuery } from '../../lib/page.ts'
+import { defineList, pageOf } from '../../lib/page.ts'
 import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import { SUBSCRIBABLE } from './events/subscription.ts'
 import { ATTEMPT_ERRORS } from './sending/attempt.ts'
@@ -138,12 +138,16 @@ export type Delivery = Static<typeof Delivery>
 
 export const DeliveryPage = pageOf(Delivery)
 
+/** The list of one webhook's deliveries: the cursors of another are none of its. */
+export const deliveryList = (webhookId?: number) =>
+  defineList(`deliveries/${webhookId}`, { id: 'integer' }, { sort_by: 'id', sort_order: 'desc' })
+
 export const DeliveryQuery = Type.Object({
   status: Type.Optional(OneOf(STATUSES)),
   message_id: Type.Optional(
     Type.String({ maxLength: 64, description: 'the `webhook-id` that a receiver was sent' }),
   ),
-  ...pageQuery(['id'], { sort_by: 'id', sort_order: 'desc' }),
+  ...deliveryList().query,
 })
 export type DeliveryQuery = Static<typeof DeliveryQuery>
 
@@ -164,7 +168,23 @@ export const ReplayOrder = Type.Object({
 export type ReplayOrder = Static<typeof ReplayOrder>
 
 export const Replay = Type.Object(
-  { webhook_id: Id, since: Timestamp, until: Timestamp },
+  {
+    id: Id,
+    webhook_id: Id,
+    since: Timestamp,
+    until: Timestamp,
+    state: OneOf(['running', 'completed', 'cancelled', 'failed'], {
+      description: 'running: its events are being queued; completed: all of them are',
+    }),
+    found: Type.Integer({ description: 'events so far that the webhook wants' }),
+    waiting: Type.Integer({ description: 'of those it has queued, not delivered yet' }),
+    delivered: Type.Integer(),
+    failed: Type.Integer({ description: 'given up' }),
+    created_at: Timestamp,
+    finished_at: Nullable(Timestamp),
+  },
   { $id: 'WebhookReplay' },
 )
 export type Replay = Static<typeof Replay>
+
+export const ReplayPath = Type.Object({ webhook_id: Id, replay_id: Id })

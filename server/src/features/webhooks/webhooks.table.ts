@@ -29,6 +29,7 @@ export interface WebhookLanesTable {
   leased_until: string | null
   epoch: Generated<number>
   failures: Generated<number>
+  failure_share: Generated<number>
   failing_since: string | null
   failed_at: string | null
   slots: Generated<number>
@@ -46,6 +47,7 @@ export interface WebhookDeliveriesTable {
   tries: Generated<number>
   due_at: string | null
   finished_at: string | null
+  replay_id: number | null
 }
 
 export interface WebhookAttemptsTable {
@@ -64,12 +66,17 @@ export interface WebhookAttemptsTable {
 }
 
 export interface WebhookReplaysTable {
-  id: string
+  id: Generated<number>
   tenant_id: number
   webhook_id: number
+  since: string
   until: string
+  state: Generated<'running' | 'completed' | 'cancelled' | 'failed'>
+  found: Generated<number>
   event_at: string
   entry_id: Generated<number>
+  created_at: Generated<string>
+  finished_at: string | null
 }
 
 declare module '../../platform/db/database.ts' {

@@ -52,7 +52,7 @@ export function openWebhooks(deps: WebhooksDeps): Webhooks {
     sweep: sweepWebhooks(deps),
     hasten,
   })
-  keepWebhooksTidy(deps, replays.resume)
+  keepWebhooksTidy(deps, replays.tidy)
   return {
     services: { registrations, trials, deliveries: deliveriesService(deps), replays },
     startDelivery: (more) => startDelivery({ ...deps, ...more, send }),

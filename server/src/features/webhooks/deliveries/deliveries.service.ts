@@ -1,20 +1,31 @@
 /** Deliveries as administrators see them: what became of each event, and queueing one again. */
 import type { Clock } from '../../../lib/clock.ts'
-import { type Page, toPage } from '../../../lib/page.ts'
+import type { Cursor } from '../../../lib/cursor.ts'
+import { NONE_FOUND, type Page, toPage } from '../../../lib/page.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
-import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { listMode, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import { makeDueAtOnce } from '../engine/lanes.store.ts'
 import { announceDue } from '../engine/topics.ts'
 import { entryOf, messageId } from '../events/message.ts'
 import { found } from '../registrations/registrations.service.ts'
 import { findWebhook } from '../registrations/registrations.store.ts'
-import type { Delivery, DeliveryQuery, Webhook } from '../webhooks.schema.ts'
+import {
+  type Delivery,
+  type DeliveryQuery,
+  deliveryList,
+  type Webhook,
+} from '../webhooks.schema.ts'
 import * as store from './deliveries.store.ts'
 
 export interface Deliveries {
-  list(caller: Admin, webhookId: number, query: DeliveryQuery): Promise<Page<Delivery>>
+  list(
+    caller: Admin,
+    webhookId: number,
+    query: DeliveryQuery,
+    from: Cursor | undefined,
+  ): Promise<Page<Delivery>>
   /**
    * Has a delivery tried again now, by a fresh schedule, whatever its state.
    * @throws Problem 409 while the webhook is inactive
@@ -24,18 +35,20 @@ export interface Deliveries {
 
 export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): Deliveries {
   return {
-    list: (caller, webhookId, query) =>
-      db.inTenant(
+    list(caller, webhookId, query, from) {
+      const asked = { list: deliveryList(webhookId), caller, query, from }
+      return db.inTenant(
         caller.tenant_id,
         async (tx) => {
           const webhook = await found(findWebhook(tx, webhookId))
           const filter = filterOf(webhook, query)
-          if (!filter) return toPage(query, { items: [], total: 0, estimated: false })
-          const page = await store.listDeliveries(tx, webhookId, filter, query)
-          return toPage(query, { ...page, items: await withAttempts(tx, webhook, page.items) })
+          if (!filter) return toPage(asked, NONE_FOUND)
+          const page = await store.listDeliveries(tx, webhookId, filter, asked)
+          return toPage(asked, { ...page, items: await withAttempts(tx, webhook, page.items) })
         },
-        'read',
-      ),
+        listMode(query),
+      )
+    },
 
     retry: (caller, webhookId, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {

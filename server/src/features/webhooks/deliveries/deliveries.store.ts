@@ -1,6 +1,7 @@
 /** The SQL of deliveries as administrators see them: listing, queueing again, keeping a test. */
 import { sql } from 'kysely'
-import { type Found, readPage, type TenantTx } from '../../../platform/db/index.ts'
+import type { Asked, Found } from '../../../lib/page.ts'
+import { readPage, type TenantTx } from '../../../platform/db/index.ts'
 import type { ShownAttempt } from '../webhooks.schema.ts'
 import '../webhooks.table.ts'
 
@@ -33,13 +34,6 @@ export interface DeliveryFilter {
   entry?: Pick<KeptDelivery, 'id' | 'created_at'>
 }
 
-interface PageOf {
-  page: number
-  limit: number
-  sort_by: string
-  sort_order: 'asc' | 'desc'
-}
-
 function ofWebhook(tx: TenantTx, webhookId: number) {
   return tx.db
     .selectFrom('webhook_deliveries')
@@ -52,13 +46,13 @@ export function listDeliveries(
   tx: TenantTx,
   webhookId: number,
   { status, entry }: DeliveryFilter,
-  query: PageOf,
+  asked: Asked,
 ): Promise<Found<KeptDelivery>> {
   let filtered = ofWebhook(tx, webhookId)
   if (status) filtered = filtered.where('status', '=', status)
   if (entry)
     filtered = filtered.where('entry_id', '=', entry.id).where('event_at', '=', entry.created_at)
-  return readPage(tx, filtered, query, { column: 'entry_id', ties: [] })
+  return readPage(tx, filtered, asked, { columns: { id: 'entry_id' } })
 }
 
 export function findDelivery(
@@ -112,7 +106,7 @@ export async function queueAgain(
 ): Promise<void> {
   await tx.db
     .updateTable('webhook_deliveries')
-    .set({ status: 'pending', tries: 0, due_at, finished_at: null })
+    .set({ status: 'pending', tries: 0, due_at, finished_at: null, replay_id: null })
     .where('tenant_id', '=', tx.tenantId)
     .where('webhook_id', '=', delivery.webhook_id)
     .where('entry_id', '=', delivery.id)

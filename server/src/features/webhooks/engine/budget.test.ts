@@ -23,6 +23,7 @@ const laneOf = (tenant_id: number, webhook_id = tenant_id) =>
       tenant_id,
       epoch: 1,
       failures: 0,
+      failure_share: 0,
       failing_since: null,
       failed_at: null,
       slots: 4,

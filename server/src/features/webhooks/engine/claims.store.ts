@@ -11,6 +11,7 @@ export interface ClaimedLane {
   tenant_id: number
   epoch: number
   failures: number
+  failure_share: number
   failing_since: string | null
   failed_at: string | null
   slots: number
@@ -26,7 +27,7 @@ const LOOKED_AT = 1000
 const FAREWELL_SECONDS = 60 * 60
 
 /**
- * Claims up to `limit` lanes with due deliveries: those first whose tenant has the fewest lanes at
+ * Claims up to `limit` lanes with due deliveries, of active webhooks of active tenants: those first whose tenant has the fewest lanes at
  * work already, then those that wait longest. A lane that another process is just claiming is
  * skipped, so any number of processes claim side by side.
  */
@@ -38,7 +39,7 @@ export async function claimLanes(
     with due as (
       select l.webhook_id, l.tenant_id, l.due_at
       from webhook_lanes l join webhooks w on w.id = l.webhook_id and w.is_active
-        join tenants t on t.id = l.tenant_id
+        join tenants t on t.id = l.tenant_id and t.is_active
           and coalesce(t.deleted_at > now() - make_interval(secs => ${FAREWELL_SECONDS}), true)
       where l.due_at <= ${claim.now}::timestamptz
         and (l.leased_until is null or l.leased_until < now())
@@ -62,8 +63,8 @@ export async function claimLanes(
       leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
     from chosen c, webhooks w
     where l.webhook_id = c.webhook_id and w.id = l.webhook_id
-    returning l.webhook_id, l.tenant_id, l.epoch, l.failures, l.failing_since, l.failed_at, l.slots,
-      l.paused_until, w.url`.execute(tx.db)
+    returning l.webhook_id, l.tenant_id, l.epoch, l.failures, l.failure_share, l.failing_since,
+      l.failed_at, l.slots, l.paused_until, w.url`.execute(tx.db)
   if (rows.length === 0) return []
   const secrets = await tx.db
     .selectFrom('webhook_secrets')
@@ -131,6 +132,7 @@ export interface LaneState {
   id: number
   epoch: number
   failures: number
+  failure_share: number
   failing_since: string | null
   failed_at: string | null
   slots: number
@@ -141,10 +143,11 @@ export interface LaneState {
 function given(lanes: readonly LaneState[]) {
   const column = <K extends keyof LaneState>(key: K) => lanes.map((lane) => lane[key])
   return sql`unnest(${column('id')}::bigint[], ${column('epoch')}::bigint[],
-    ${column('failures')}::integer[], ${column('failing_since')}::timestamptz[],
+    ${column('failures')}::integer[], ${column('failure_share')}::float8[],
+    ${column('failing_since')}::timestamptz[],
     ${column('failed_at')}::timestamptz[], ${column('slots')}::integer[],
     ${column('paused_until')}::timestamptz[])
-    as given(webhook_id, epoch, failures, failing_since, failed_at, slots, paused_until)`
+    as given(webhook_id, epoch, failures, failure_share, failing_since, failed_at, slots, paused_until)`
 }
 
 /**
@@ -161,7 +164,8 @@ async function lock(tx: TenantTx, lanes: readonly LaneState[]): Promise<LaneStat
 }
 
 /** How the receiver does, written into a lane that is still held. */
-const state = sql`failures = given.failures, failing_since = given.failing_since,
+const state = sql`failures = given.failures, failure_share = given.failure_share,
+  failing_since = given.failing_since,
   failed_at = given.failed_at, slots = given.slots, paused_until = given.paused_until`
 
 /** Writes down how the receivers of held lanes do; of those that are locked it is known at their release. */

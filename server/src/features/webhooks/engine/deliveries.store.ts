@@ -27,7 +27,9 @@ export async function findDue(
     from unnest(${wants.map(({ id }) => id)}::bigint[], ${wants.map(({ limit }) => limit)}::integer[])
       as want(webhook_id, most)
     cross join lateral (
-      select * from webhook_deliveries due
+      select due.webhook_id, due.tenant_id, due.entry_id, due.event_at, due.event, due.attempts,
+        due.tries, due.due_at
+      from webhook_deliveries due
       where due.webhook_id = want.webhook_id and due.status = 'pending'
         and due.due_at <= ${now}::timestamptz
       order by due.due_at limit want.most
@@ -47,32 +49,34 @@ export interface Outcome {
 }
 
 /**
- * Writes down how tries went. A delivery moves only when nobody else has tried it meanwhile: its
- * count of tries tells. The try itself is kept in any case, as it was made and once, unless the webhook
- * is gone.
+ * Writes down how tries went. The count of attempts tells whether somebody else has tried a delivery
+ * meanwhile, who has moved it already. The try itself is kept as it was made and once, unless its
+ * webhook or its delivery is gone: of a later one for the same event it would tell nothing.
  *
- * One that was queued again meanwhile has all its tries before it, whatever this one came to.
+ * One that was queued again meanwhile has all its tries before it, and one that was settled meanwhile
+ * (its replay was cancelled) stays as it was, unless this one has arrived: that is true in any case.
  *
- * That it is pending is asked for by its time: in the words of the partial index, a planner whose
- * statistics are from before a backlog would look each one up by going through all of it.
+ * `offset 0` has each delivery looked up by its key: a planner whose statistics are from before a
+ * backlog would join by going through all of it.
  */
 export function recordOutcomes(tx: TenantTx, outcomes: readonly Outcome[], now: string): void {
   const of = <T>(value: (outcome: Outcome) => T) => outcomes.map(value)
   const keys = sql`${of((o) => o.delivery.webhook_id)}::bigint[], ${of((o) => o.delivery.id)}::bigint[],
     ${of((o) => o.delivery.created_at)}::timestamptz[]`
   const attempts = of((o) => o.delivery.attempts)
+  const moves = sql`(d.due_at is not null and d.tries = o.tries) or o.status = 'delivered'`
   tx.send(
     sql`update webhook_deliveries d set attempts = d.attempts + 1,
-        tries = case when d.tries = o.tries then d.tries + 1 else d.tries end,
-        status = case when d.tries = o.tries or o.status = 'delivered' then o.status else d.status end,
-        due_at = case when d.tries = o.tries or o.status = 'delivered' then o.due_at else d.due_at end,
-        finished_at = case when (d.tries = o.tries and o.status = 'failed') or o.status = 'delivered'
-          then ${now}::timestamptz end
+        tries = case when ${moves} then d.tries + 1 else d.tries end,
+        status = case when ${moves} then o.status else d.status end,
+        due_at = case when ${moves} then o.due_at else d.due_at end,
+        finished_at = case when (${moves}) and o.status <> 'pending' then ${now}::timestamptz
+          else d.finished_at end
       from unnest(${keys}, ${attempts}::integer[], ${of((o) => o.delivery.tries)}::integer[],
           ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[])
         as o(webhook_id, entry_id, event_at, attempts, tries, status, due_at)
       where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
-        and d.attempts = o.attempts and d.due_at is not null`.compile(tx.db),
+        and d.attempts = o.attempts`.compile(tx.db),
   )
   tx.send(
     sql`insert into webhook_attempts (webhook_id, entry_id, event_at, tenant_id, number, started_at,
@@ -83,8 +87,10 @@ export function recordOutcomes(tx: TenantTx, outcomes: readonly Outcome[], now: 
         ${of((o) => o.attempt.duration_ms)}::integer[],
         ${of((o) => o.attempt.status_code)}::integer[], ${of((o) => o.attempt.error)}::text[],
         ${of((o) => o.attempt.detail)}::text[], ${of((o) => o.attempt.address)}::text[],
-        ${of((o) => o.attempt.response_body)}::text[]) as tried(webhook_id)
-      where exists (select from webhooks w where w.id = tried.webhook_id)
+        ${of((o) => o.attempt.response_body)}::text[]) as tried(webhook_id, entry_id, event_at)
+      where exists (select from webhooks w join webhook_deliveries d on d.webhook_id = w.id
+        where w.id = tried.webhook_id and d.entry_id = tried.entry_id
+          and d.event_at = tried.event_at offset 0)
       on conflict do nothing`.compile(tx.db),
   )
 }

@@ -1,5 +1,4 @@
 /** Sends what is queued in the lanes, as many at once as lanes and budget allow, and settles each try. */
-import { performance } from 'node:perf_hooks'
 import type { Clock } from '../../../lib/clock.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -9,7 +8,7 @@ import type { DueDelivery, Outcome } from './deliveries.store.ts'
 import type { Disable } from './disable.ts'
 import type { Holdings } from './holdings.ts'
 import { type Judged, judge } from './judge.ts'
-import { end, isHungry, isQuiet, type Lane, maySend } from './lane.ts'
+import { begin, cutOff, end, ended, isHungry, type Lane, maySend, settled } from './lane.ts'
 import type { Recorder } from './recorder.ts'
 import type { Random } from './schedule.ts'
 
@@ -50,7 +49,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     while (ready.size > 0 && budget.hasRoom()) {
       const lane = budget.next(ready)
       if (!lane) return
-      begin(lane)
+      sendNext(lane)
       ready.delete(lane)
       // Behind the others again.
       if (maySend(lane, now)) ready.add(lane)
@@ -60,23 +59,20 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   /** As `sendAll`, for one lane while there is room for everybody. */
   function sendFrom(lane: Lane): void {
     const now = clock.now()
-    while (!isStopping && budget.hasRoom() && maySend(lane, now)) begin(lane)
+    while (!isStopping && budget.hasRoom() && maySend(lane, now)) sendNext(lane)
   }
 
-  function begin(lane: Lane): void {
-    const delivery = lane.queue.shift()
+  function sendNext(lane: Lane): void {
+    const delivery = begin(lane)
     if (!delivery) return
     running += 1
-    lane.running += 1
-    lane.open.add(delivery.id)
-    const ended = budget.begin(lane)
+    const leave = budget.begin(lane)
     void trySending(lane, delivery).then((judged) => {
       const wasFull = !budget.hasRoom()
       running -= 1
-      lane.running -= 1
-      ended()
+      leave()
       if (judged) settle(lane, delivery, judged)
-      else lane.open.delete(delivery.id)
+      else cutOff(lane, delivery)
       if (isHungry(lane, clock.now())) deps.onHungry()
       if (wasFull) sendAll()
       else sendFrom(lane)
@@ -109,18 +105,14 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     const outcome = isLate ? { ...judged.outcome, due_at } : judged.outcome
     const wasFailing = isFailing(lane)
     const { attempt, status } = outcome
-    lane.health = health
-    // What is queued waits in the database for the end of a pause.
-    if (health.pausedUntil > clock.now()) lane.queue = []
+    ended(lane, health, clock.now())
     deps.onAttempt?.(status === 'pending' ? 'retried' : status, attempt.duration_ms / 1000)
     // What went well stands in the list of deliveries: of thousands a second the log need not tell.
     log[attempt.error === null ? 'debug' : 'info'](describe(outcome), 'webhook attempt')
     recorder.add(outcome, (isWritten) => {
-      lane.open.delete(delivery.id)
-      lane.closed.add(delivery.id)
+      settled(lane, delivery)
       if (!isWritten) holdings.fail(lane, 'what it was sent could not be written down')
       if (isHungry(lane, clock.now())) deps.onHungry()
-      if (isQuiet(lane) && lane.queue.length === 0) lane.idleSince ??= performance.now()
     })
     if (disable) {
       end(lane)

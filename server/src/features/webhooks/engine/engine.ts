@@ -13,7 +13,7 @@ import type { Disable } from './disable.ts'
 import { type DispatcherDeps, openDispatcher } from './dispatcher.ts'
 import { openFeeder } from './feeder.ts'
 import { openHoldings } from './holdings.ts'
-import { end } from './lane.ts'
+import { end, wantMore } from './lane.ts'
 import { openLoop } from './loop.ts'
 import { PACE, type Pace } from './pace.ts'
 import { openRecorder } from './recorder.ts'
@@ -103,11 +103,17 @@ export function startEngine(deps: EngineDeps): Engine {
   function hear(topic: string | null): void {
     const heard = readTopic(topic)
     if (!heard) return
+    if (heard.what === 'tenant') {
+      // It may be active again, or not any more.
+      holdings.changeTenant(heard.tenantId)
+      claimer.wake()
+      return
+    }
     const { what, webhookId } = heard
     if (what === 'changed') holdings.change(webhookId)
     const held = webhookId === null ? undefined : holdings.lanes.get(webhookId)
     for (const lane of webhookId === null ? holdings.lanes.values() : held ? [held] : [])
-      lane.wantsMore = true
+      wantMore(lane)
     feeder.wake()
     // One that is over may have been made free for a new claim.
     if (!held || held.isOver) claimer.wake()

@@ -57,7 +57,8 @@ export async function makeLanesDue(
 }
 
 /**
- * Adds the deliveries to these webhooks; those that are there already stay as they are. A webhook that
+ * Adds the deliveries to these webhooks; those that are there already stay as they are. One that a
+ * replay has queued before stays also when that is cancelled. A webhook that
  * has come to want an event only now is left out: its lane is not locked, and might not be looked at.
  */
 export function insertDeliveries(
@@ -67,9 +68,10 @@ export function insertDeliveries(
   iso: string,
 ): void {
   tx.send(
-    sql`insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
+    sql`insert into webhook_deliveries as d (tenant_id, webhook_id, entry_id, event_at, event, due_at)
       select w.tenant_id, w.id, e.id, e.created_at, e.action, ${iso}::timestamptz
       from ${wanted(events)} and w.id = any(${webhookIds}::bigint[])
-      on conflict do nothing`.compile(tx.db),
+      on conflict (webhook_id, entry_id, event_at) do update set replay_id = null
+        where d.replay_id is not null and d.status = 'pending'`.compile(tx.db),
   )
 }

@@ -1,11 +1,18 @@
 /** How much a receiver is sent, by how it has answered so far. */
 import { describe, expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
-import { afterFailure, afterSuccess, type Health } from './health.ts'
+import { afterFailure, afterSuccess, type Health, slotsNow } from './health.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12)
 const MIDDLE = () => 0.5
-const WELL: Health = { failures: 0, failing_since: null, failedAt: 0, slots: 4, pausedUntil: 0 }
+const WELL: Health = {
+  failures: 0,
+  share: 0,
+  failing_since: null,
+  failedAt: 0,
+  slots: 4,
+  pausedUntil: 0,
+}
 
 const answered = (status_code: number | null, retry_after: string | null = null) => ({
   status_code,
@@ -49,13 +56,14 @@ describe('a receiver that does well', () => {
 
   test('has its failures forgotten', () => {
     const sick = {
+      ...WELL,
       failures: 3,
       failing_since: new Date(NOW).toISOString(),
       failedAt: NOW,
       slots: 2,
       pausedUntil: 5,
     }
-    expect(afterSuccess(sick, NOW)).toEqual({ ...WELL, slots: 2.5 })
+    expect(afterSuccess(sick, NOW)).toEqual({ ...WELL, slots: 2.5, share: expect.any(Number) })
   })
 
   test('keeps a pause that it asked for while the message was under way', () => {
@@ -78,6 +86,13 @@ describe('a receiver that fails', () => {
 
   test('four times in a row is sent as much as before', () => {
     expect(failing(4).at(-1)?.health).toMatchObject({ failures: 4, slots: 4, pausedUntil: 0 })
+  })
+
+  test('is sent fewer at once from its third failure in a row on, until it does well', () => {
+    const sixteen = { ...WELL, slots: 16 }
+    const now = [0, 1, 2, 3, 4].map((failures) => slotsNow({ ...sixteen, failures }))
+    expect(now).toEqual([16, 16, 16, 8, 4])
+    expect(slotsNow({ ...WELL, slots: 1.9, failures: 4 })).toBe(1)
   })
 
   test('five times in a row is sent single probes, with pauses that double up to five minutes', () => {
@@ -105,16 +120,20 @@ describe('a receiver that fails', () => {
   })
 })
 
-describe.each([429, 502, 503, 504])('a receiver that answers %i', (status) => {
+describe('a receiver that answers 429', () => {
   test('is sent half as many at once, never less than one', () => {
-    const slots = failing(4, answered(status)).map(({ health }) => health.slots)
+    const slots = failing(4, answered(429)).map(({ health }) => health.slots)
     expect(slots).toEqual([2, 1, 1, 1])
   })
 
   test('is left alone for a second, and twice as long each time', () => {
-    const seconds = pauses(failing(4, answered(status))).map((ms) => ms / SECOND)
+    const seconds = pauses(failing(4, answered(429))).map((ms) => ms / SECOND)
     expect(seconds).toEqual([1, 2, 4, 8])
   })
+})
+
+test.each([502, 503, 504])('a single %i is a failure like any other', (status) => {
+  expect(failed(WELL, NOW, answered(status))).toEqual(failed(WELL))
 })
 
 describe('a receiver that asks for a pause', () => {

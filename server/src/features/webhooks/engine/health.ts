@@ -1,6 +1,7 @@
 /**
- * How a webhook's receiver does, and how much it is sent therefore: fewer at once when it asks for
- * patience, one probe at a time while it keeps failing, and nothing any more after five days of it.
+ * How a webhook's receiver does, and how much it is sent therefore. The share of its failures decides,
+ * not the last one: who fails now and then is sent a little less at once, who fails for good is left in
+ * peace but for single probes, and nothing is sent any more after five days of that.
  */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { Attempt } from '../sending/attempt.ts'
@@ -9,6 +10,8 @@ import { jittered, type Random, retryAfterOf } from './schedule.ts'
 export interface Health {
   /** Failures in a row, those of one burst counted up to its pause. */
   failures: number
+  /** The share of failures among its tries up to the last success, the recent ones counting more. */
+  share: number
   /** Since when every try has failed, ISO 8601; null when the last one went well. */
   failing_since: string | null
   /** When the last try failed, in milliseconds since the Unix epoch; 0 when it went well. */
@@ -23,8 +26,17 @@ export interface Health {
 export type Disabled = 'failing' | 'gone'
 
 const MOST_SLOTS = 16
-/** So many failures in a row open the breaker: from then on single probes. */
+/** Up to this share of failures a receiver is sent as much at once as one without. */
+const HARMLESS_SHARE = 0.25
+/** What each try counts in the share: about the last thirty decide. */
+const WEIGHT = 1 / 32
+/** So many failures in a row open the breaker for a receiver that has done well: then single probes. */
 const BREAKS_AFTER = 5
+/** Who fails now and then has to fail as often in a row as chance brings it once in so many times. */
+const CHANCE = 1 / 1_000_000
+/** Who fails more often than this is no better than one that always does. */
+const HOPELESS_SHARE = 0.8
+const MOST_IN_A_ROW = 20
 const FIRST_PAUSE = 5 * SECOND
 const FIRST_BREATH = SECOND
 const LONGEST_PAUSE = 5 * MINUTE
@@ -34,16 +46,24 @@ const GIVES_UP_AFTER = 5 * DAY
 /** No wait is as long: who has not been tried for this long has not been failing all the time. */
 const FORGOTTEN_AFTER = 2 * DAY
 
-/** Too many requests, or a gateway in front of a receiver that does not keep up. */
-const OVERLOADED: readonly (number | null)[] = [429, 502, 503, 504]
+const TOO_MANY = 429
 const GONE = 410
 
+/** How many messages may be under way now: fewer from the third failure in a row on. */
+export function slotsNow({ slots, failures }: Health): number {
+  return Math.max(1, Math.floor(slots / 2 ** Math.max(0, failures - 2)))
+}
+
 export function afterSuccess(health: Health, now: number): Health {
+  // What failed while the breaker was open says nothing about how it does between such times.
+  const counted = Math.min(health.failures, breaksAfter(health.share))
+  const share = withFailures(health.share, counted) * (1 - WEIGHT)
   return {
     failures: 0,
+    share,
     failing_since: null,
     failedAt: 0,
-    slots: Math.min(MOST_SLOTS, health.slots + 1 / Math.floor(health.slots)),
+    slots: Math.min(slotsFor(share), health.slots + 1 / Math.floor(health.slots)),
     // A pause that was asked for meanwhile holds, whatever was already under way.
     pausedUntil: health.pausedUntil > now ? health.pausedUntil : 0,
   }
@@ -66,25 +86,41 @@ export function afterFailure(
   if (health.pausedUntil > now)
     return { health: { ...health, failing_since, failedAt: now }, ...verdict }
   const failures = health.failures + 1
-  const isOverloaded = OVERLOADED.includes(attempt.status_code)
-  const isBroken = failures >= BREAKS_AFTER
+  const breaks = breaksAfter(health.share)
   const asked = Math.min(retryAfterOf(attempt.retry_after, now) ?? 0, LONGEST_ASKED)
+  // Both speak for the receiver as a whole, and not for the one message.
+  const isAsking = attempt.status_code === TOO_MANY || asked > 0
   const pause = Math.max(
-    isBroken ? doubling(FIRST_PAUSE, failures - BREAKS_AFTER) : 0,
-    isOverloaded ? doubling(FIRST_BREATH, failures - 1) : 0,
+    failures >= breaks ? doubling(FIRST_PAUSE, failures - breaks) : 0,
+    attempt.status_code === TOO_MANY ? doubling(FIRST_BREATH, failures - 1) : 0,
   )
   const pausedUntil = now + Math.max(jittered(pause, random), asked)
-  const slots = isBroken ? 1 : isOverloaded ? Math.max(1, health.slots / 2) : health.slots
+  const slots = failures >= breaks ? 1 : isAsking ? Math.max(1, health.slots / 2) : health.slots
   return {
     health: {
       failures,
+      share: health.share,
       failing_since,
       failedAt: now,
-      slots,
+      slots: Math.min(slots, slotsFor(withFailures(health.share, Math.min(failures, breaks)))),
       pausedUntil: pausedUntil > now ? pausedUntil : 0,
     },
     ...verdict,
   }
+}
+
+/** The share once so many more tries have failed. */
+const withFailures = (share: number, count: number) => 1 - (1 - share) * (1 - WEIGHT) ** count
+
+/** The most that a receiver is sent at once that fails so often. */
+const slotsFor = (share: number) =>
+  Math.max(1, MOST_SLOTS * Math.min(1, (1 - share) / (1 - HARMLESS_SHARE)))
+
+/** How many failures in a row mean that a receiver is down which otherwise fails so often. */
+function breaksAfter(share: number): number {
+  if (share <= 0 || share > HOPELESS_SHARE) return BREAKS_AFTER
+  const unlikely = Math.ceil(Math.log(CHANCE) / Math.log(share))
+  return Math.min(MOST_IN_A_ROW, Math.max(BREAKS_AFTER, unlikely))
 }
 
 const doubling = (first: number, times: number) =>

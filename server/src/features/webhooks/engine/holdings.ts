@@ -9,7 +9,17 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Budget } from './budget.ts'
 import * as store from './claims.store.ts'
-import { end, isQuiet, type Lane, openLane, stateOf, TRUSTED_MS } from './lane.ts'
+import {
+  end,
+  inherit,
+  isQuiet,
+  type Lane,
+  openLane,
+  outdate,
+  renewed,
+  rest,
+  stateOf,
+} from './lane.ts'
 import type { Pace } from './pace.ts'
 import { openTarget } from './targets.ts'
 
@@ -19,6 +29,8 @@ export interface Holdings {
   claim(): Promise<{ claimed: number; hasMore: boolean }>
   /** Ends what is held of a webhook that has changed, of all without one: it is read anew. */
   change(webhookId: number | null): void
+  /** As `change`, for all webhooks of a tenant. */
+  changeTenant(tenantId: number): void
   /** Renews the leases, and tidies up for everybody's claims. */
   renew(): Promise<void>
   /** Lets go of what has nothing to do. Answers of how many. */
@@ -43,6 +55,8 @@ export interface HoldingsDeps {
 }
 
 const FAULT_PAUSE = 5 * MINUTE
+/** How long changes are gathered while they keep coming. */
+const GATHERED_MS = 100
 /** Between tries to let go of what is locked. */
 const AGAIN_MS = 20
 const NOWHERE = { url: '', keys: [] }
@@ -52,10 +66,12 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
   const lanes = new Map<number, Lane>()
   /** What has changed since the claim began that is under way: it may have read it before. */
   const changed = new Set<number | null>()
+  const changedTenants = new Set<number>()
 
   /** What is to be written down, and the one transaction at a time that does. */
   const unsaved = new Set<Lane>()
   let saving: Promise<void> | undefined
+  let isLeaving = false
 
   async function saveAll(): Promise<void> {
     await turn()
@@ -64,6 +80,8 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
       unsaved.clear()
       const work = db.acrossTenants((tx) => store.saveLanes(tx, batch.map(stateOf)))
       await canFail(work, 'writing down how receivers do', log)
+      // One that fails now and then changes with every message.
+      if (unsaved.size > 0 && !isLeaving) await delay(GATHERED_MS)
     }
     saving = undefined
   }
@@ -78,8 +96,7 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
 
   function fail(lane: Lane, why: string, err?: unknown): void {
     log.error({ err, webhook_id: lane.id }, `nothing is sent to a webhook for a while: ${why}`)
-    lane.health = { ...lane.health, pausedUntil: clock.now() + FAULT_PAUSE }
-    end(lane)
+    rest(lane, clock.now() + FAULT_PAUSE)
   }
 
   const isOverdue = (lane: Lane) => performance.now() - lane.claimedAt > pace.turnMs && room() <= 0
@@ -101,7 +118,7 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
     const of = new Map(answers.map((answer) => [answer.id, answer]))
     for (const lane of held) {
       const { isRenewed = false, isLost = false } = of.get(lane.id) ?? {}
-      if (isRenewed) lane.heldUntil = askedAt + TRUSTED_MS
+      if (isRenewed) renewed(lane, askedAt)
       // However busy it is, an old secret signs along for its day and no longer.
       if (isLost || lane.staleAt <= clock.now()) end(lane)
     }
@@ -132,6 +149,7 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
       const askedAt = performance.now()
       const now = new Date(clock.now()).toISOString()
       changed.clear()
+      changedTenants.clear()
       const opened = await db.acrossTenants(async (tx) => {
         const claimed = await store.claimLanes(tx, { worker, limit, now })
         return Promise.all(
@@ -141,27 +159,24 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
       for (const { lane: claimed, target } of opened) {
         const lane = openLane(claimed, target ?? NOWHERE, askedAt)
         const lapsed = lanes.get(lane.id)
-        if (lapsed) {
-          end(lapsed)
-          // What is under way is not sent a second time, unless it went to another address.
-          if (!lapsed.isOutdated) {
-            lane.open = lapsed.open
-            lane.closed = lapsed.closed
-          }
-        }
+        // What is under way is not sent a second time.
+        if (lapsed) inherit(lane, lapsed)
         lanes.set(lane.id, lane)
-        if (changed.has(lane.id) || changed.has(null)) end(lane)
+        const isStale =
+          changed.has(lane.id) || changed.has(null) || changedTenants.has(lane.tenantId)
+        if (isStale) end(lane)
         else if (!target) fail(lane, 'its secret cannot be opened')
       }
       return { claimed: opened.length, hasMore: opened.length === limit }
     },
     change(webhookId) {
       changed.add(webhookId)
-      for (const lane of lanes.values()) {
-        if (webhookId !== null && lane.id !== webhookId) continue
-        lane.isOutdated = true
-        end(lane)
-      }
+      for (const lane of lanes.values())
+        if (webhookId === null || lane.id === webhookId) outdate(lane)
+    },
+    changeTenant(tenantId) {
+      changedTenants.add(tenantId)
+      for (const lane of lanes.values()) if (lane.tenantId === tenantId) end(lane)
     },
     async renew() {
       await renew()
@@ -171,6 +186,7 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
     },
     release: () => release(quiet().filter(isDone)),
     async releaseAll(patienceMs) {
+      isLeaving = true
       const until = performance.now() + patienceMs
       // It has the rows of its lanes locked, as a fan-out of another process may.
       await saving

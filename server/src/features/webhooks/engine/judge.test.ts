@@ -7,7 +7,14 @@ import type { Health } from './health.ts'
 import { judge } from './judge.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12)
-const WELL: Health = { failures: 0, failing_since: null, failedAt: 0, slots: 4, pausedUntil: 0 }
+const WELL: Health = {
+  failures: 0,
+  share: 0,
+  failing_since: null,
+  failedAt: 0,
+  slots: 4,
+  pausedUntil: 0,
+}
 
 function judged(fields: Partial<Attempt>, tries = 0, health = WELL) {
   const delivery = { id: 1, webhook_id: 2, attempts: tries, tries } as DueDelivery

@@ -21,7 +21,8 @@ const CLAIMED: ClaimedLane = {
   webhook_id: 7,
   tenant_id: 2,
   epoch: 3,
-  failures: 5,
+  failures: 2,
+  failure_share: 0.25,
   failing_since: '2026-11-19T00:00:00.000Z',
   failed_at: '2026-11-19T00:00:00.000Z',
   slots: 2,
@@ -47,6 +48,14 @@ describe('a lane may send', () => {
 
   test('as many at once as it has slots, of which a part is none', () => {
     lane.health = { ...lane.health, slots: 2.9 }
+    lane.running = 1
+    expect(maySend(lane, NOW)).toBe(true)
+    lane.running = 2
+    expect(maySend(lane, NOW)).toBe(false)
+  })
+
+  test('fewer while its receiver fails in a row', () => {
+    lane.health = { ...lane.health, slots: 4, failures: 3 }
     lane.running = 1
     expect(maySend(lane, NOW)).toBe(true)
     lane.running = 2
@@ -101,17 +110,18 @@ test('a lane is quiet once all that was begun has ended and is written down', ()
 
 test('what a lane knows of its receiver is kept as it was read, in whole slots', () => {
   lane.health = { ...lane.health, slots: 2.75 }
-  const { failures, failing_since, failed_at, paused_until } = CLAIMED
+  const { failures, failure_share, failing_since, failed_at, paused_until } = CLAIMED
   expect(stateOf(lane)).toEqual({
     id: 7,
     epoch: 3,
     failures,
+    failure_share,
     failing_since,
     failed_at,
     slots: 2,
     paused_until,
   })
-  lane.health = { failures: 0, failing_since: null, failedAt: 0, slots: 4, pausedUntil: 0 }
+  lane.health = { ...lane.health, failing_since: null, failedAt: 0, pausedUntil: 0 }
   expect(stateOf(lane)).toMatchObject({
     failing_since: null,
     failed_at: null,

@@ -1,9 +1,12 @@
-/** A lane as the process that holds it knows it: what waits to be sent, what is under way, how it does. */
+/**
+ * A lane as the process that holds it knows it: what waits to be sent, what is under way, how it does.
+ * Nothing else changes one.
+ */
 import { performance } from 'node:perf_hooks'
 import type { Target } from '../sending/attempt.ts'
 import { type ClaimedLane, type LaneState, LEASE_SECONDS } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
-import type { Health } from './health.ts'
+import { type Health, slotsNow } from './health.ts'
 
 export interface Lane {
   readonly id: number
@@ -37,6 +40,9 @@ export interface Lane {
 /** A lease is trusted for this long after it was asked for: less than it lasts, for the way there. */
 export const TRUSTED_MS = LEASE_SECONDS * 1000 - 2_000
 
+/** Fetched for each message that may be under way, so that sending does not wait for fetching. */
+const AHEAD = 12
+
 /** @param askedAt when the claim was sent, by `performance.now()` */
 export function openLane(claimed: ClaimedLane, target: Target, askedAt: number): Lane {
   return {
@@ -52,6 +58,7 @@ export function openLane(claimed: ClaimedLane, target: Target, askedAt: number):
     ),
     health: {
       failures: claimed.failures,
+      share: claimed.failure_share,
       failing_since: claimed.failing_since,
       failedAt: claimed.failed_at === null ? 0 : Date.parse(claimed.failed_at),
       slots: claimed.slots,
@@ -74,7 +81,7 @@ export function maySend(lane: Lane, now: number): boolean {
   return (
     !lane.isOver &&
     lane.queue.length > 0 &&
-    lane.running < Math.floor(lane.health.slots) &&
+    lane.running < slotsNow(lane.health) &&
     lane.health.pausedUntil <= now &&
     lane.heldUntil > performance.now()
   )
@@ -88,6 +95,92 @@ export function isHungry(lane: Lane, now: number): boolean {
     lane.health.pausedUntil <= now &&
     lane.queue.length < Math.floor(lane.health.slots)
   )
+}
+
+/** There may be due deliveries that it has not fetched. */
+export function wantMore(lane: Lane): void {
+  lane.wantsMore = true
+}
+
+/** Its next deliveries are about to be read. Returns how many there may be at most. */
+export function fetching(lane: Lane): number {
+  lane.wantsMore = false
+  lane.closed.clear()
+  return lane.open.size + lane.queue.length + Math.floor(lane.health.slots) * AHEAD
+}
+
+/**
+ * Queues what was read, without what is known already. Returns those deliveries that cannot be sent,
+ * as their events are gone.
+ * @param limit how many were asked for
+ */
+export function fetched(lane: Lane, found: readonly DueDelivery[], limit: number): DueDelivery[] {
+  // As many as were asked for: there may be more behind them.
+  if (found.length === limit) lane.wantsMore = true
+  const queued = new Set(lane.queue.map(({ id }) => id))
+  const isKnown = (id: number) => lane.open.has(id) || lane.closed.has(id) || queued.has(id)
+  const fresh = found.filter(({ id }) => !isKnown(id))
+  const [lost, whole] = [true, false].map((isLost) =>
+    fresh.filter(({ resource_type }) => (resource_type === null) === isLost),
+  ) as [DueDelivery[], DueDelivery[]]
+  if (!lane.isOver) lane.queue.push(...whole)
+  lane.idleSince = lane.queue.length > 0 ? undefined : (lane.idleSince ?? performance.now())
+  return lost
+}
+
+/** Takes the next delivery out of the queue, to be sent. */
+export function begin(lane: Lane): DueDelivery | undefined {
+  const delivery = lane.queue.shift()
+  if (!delivery) return undefined
+  lane.running += 1
+  lane.open.add(delivery.id)
+  return delivery
+}
+
+/** A try has ended and is not to be written down: its delivery may be fetched again. */
+export function cutOff(lane: Lane, { id }: DueDelivery): void {
+  lane.running -= 1
+  lane.open.delete(id)
+}
+
+/** A try has ended, and this is how the receiver does since. It stays open until it is written down. */
+export function ended(lane: Lane, health: Health, now: number): void {
+  lane.running -= 1
+  lane.health = health
+  // What is queued waits in the database for the end of a pause.
+  if (health.pausedUntil > now) lane.queue = []
+}
+
+/** How a try went is written down. */
+export function settled(lane: Lane, { id }: DueDelivery): void {
+  lane.open.delete(id)
+  lane.closed.add(id)
+  if (isQuiet(lane) && lane.queue.length === 0) lane.idleSince ??= performance.now()
+}
+
+/** Takes over what a lapsed lease of the same webhook has under way, unless that went to another address. */
+export function inherit(lane: Lane, lapsed: Lane): void {
+  end(lapsed)
+  if (lapsed.isOutdated) return
+  lane.open = lapsed.open
+  lane.closed = lapsed.closed
+}
+
+/** Its lease was renewed. @param askedAt when that was asked for, by `performance.now()` */
+export function renewed(lane: Lane, askedAt: number): void {
+  lane.heldUntil = askedAt + TRUSTED_MS
+}
+
+/** The webhook has changed: what it was when it was claimed is not gone by any more. */
+export function outdate(lane: Lane): void {
+  lane.isOutdated = true
+  end(lane)
+}
+
+/** Begins nothing more in the lane before `until`, in milliseconds since the Unix epoch. */
+export function rest(lane: Lane, until: number): void {
+  lane.health = { ...lane.health, pausedUntil: until }
+  end(lane)
 }
 
 /** Begins nothing more in the lane; it is let go of once quiet. */
@@ -106,6 +199,7 @@ export function stateOf({ id, epoch, health }: Lane): LaneState {
     id,
     epoch,
     failures: health.failures,
+    failure_share: health.share,
     failing_since: health.failing_since,
     failed_at: health.failedAt === 0 ? null : new Date(health.failedAt).toISOString(),
     slots: Math.floor(health.slots),

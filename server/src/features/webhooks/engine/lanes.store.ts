@@ -61,6 +61,7 @@ export async function startAfresh(
       ...(receiver === 'new' ? { leased_until: null } : {}),
       epoch: eb('epoch', '+', 1),
       failures: 0,
+      failure_share: 0,
       failing_since: null,
       failed_at: null,
       slots: 4,

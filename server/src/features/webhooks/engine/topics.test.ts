@@ -33,6 +33,10 @@ describe('a webhook is read anew', () => {
     expect(readTopic('webhook:12')).toEqual({ what: 'changed', webhookId: 12 })
   })
 
+  test('when its tenant has changed', () => {
+    expect(readTopic('tenant:3')).toEqual({ what: 'tenant', tenantId: 3 })
+  })
+
   test('as is every other when something may have been missed', () => {
     expect(readTopic(null)).toEqual({ what: 'changed', webhookId: null })
   })

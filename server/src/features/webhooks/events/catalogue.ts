@@ -33,7 +33,7 @@ const registered = {
   department_id: 12,
   is_active: true,
 }
-const nurse = { ...registered, can_see_all_patients: false }
+const nurse = { ...registered, can_see_all_patients: false, must_change_password: false }
 
 /** As the journal's entries of the action are; a test holds them against real ones. */
 const EXAMPLES: Record<PublicAction, Example> = {
@@ -66,6 +66,7 @@ const EXAMPLES: Record<PublicAction, Example> = {
   'auth.refresh_reused': session(),
   'auth.logout': session({ sessions: 1 }),
   'auth.session_revoked': session({ sessions: 1 }),
+  'auth.session_ended': session(null),
   'webhook.test': webhook(),
 }
 

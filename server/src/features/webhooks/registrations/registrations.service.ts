@@ -1,6 +1,6 @@
 /** The rules of webhooks' registrations. Each command is one transaction and one journal entry. */
 import type { Clock } from '../../../lib/clock.ts'
-import { type Fault, Problem } from '../../../lib/problems.ts'
+import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append, changesBetween } from '../../../platform/journal/index.ts'
@@ -9,7 +9,7 @@ import { insertLane, startAfresh } from '../engine/lanes.store.ts'
 import { announceDue } from '../engine/topics.ts'
 import { newSecret } from '../sending/signature.ts'
 import type { NewWebhook, RegisteredWebhook, Webhook, WebhookChange } from '../webhooks.schema.ts'
-import { inputFaults, keptUrl } from './input.ts'
+import { refineInput } from './input.ts'
 import * as store from './registrations.store.ts'
 import type { Secrets } from './secrets.ts'
 import { shownUrl } from './shown-url.ts'
@@ -29,13 +29,15 @@ export interface RegistrationsDeps {
 }
 
 export interface Registrations {
-  /** What is wrong with a body beyond its schema. */
-  faultsOf(body: unknown): readonly Fault[]
+  /** Refuses what no schema can; returns the URL as it is kept. */
+  refine(input: Partial<NewWebhook>, refuse: Refuse): { url?: string }
   list(caller: Admin): Promise<Webhook[]>
   /** Answers the secret as well when it had to be made. @throws Problem 409 over the limit */
   register(caller: Admin, webhook: NewWebhook): Promise<RegisteredWebhook>
   update(caller: Admin, id: number, change: WebhookChange): Promise<Webhook>
   delete(caller: Admin, id: number): Promise<void>
+  /** Has the secrets before the current one sign no more. @throws Problem 404 where there is none */
+  withdrawSecrets(caller: Admin, id: number): Promise<void>
 }
 
 const FIELDS = ['url', 'events', 'is_active', 'disabled_reason'] as const
@@ -44,7 +46,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
   const { db, clock, secrets, policy } = deps
 
   return {
-    faultsOf: (body) => inputFaults(body, policy),
+    refine: (input, refuse) => refineInput(input, policy, refuse),
 
     list: (caller) => db.inTenant(caller.tenant_id, store.listWebhooks, 'read'),
 
@@ -56,7 +58,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         if ((await store.countWebhooks(tx)) >= MOST_WEBHOOKS) throw new Problem('too_many_webhooks')
         const created = await store.insertWebhook(tx, {
           tenant_id,
-          url: keptUrl(url, policy),
+          url,
           events: distinct(events),
         })
         await insertLane(tx, { tenant_id, webhook_id: created.id })
@@ -109,13 +111,22 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
           changes: shownChanges(webhook, null),
         })
       }),
+
+    withdrawSecrets: (caller, id) =>
+      db.inTenant(caller.tenant_id, async (tx) => {
+        const webhook = await found(store.lockWebhook(tx, id))
+        if (!(await secrets.withdrawOld(tx, webhook)))
+          throw new Problem('not_found', { detail: 'No secret before the current one signs along' })
+        tx.stale(`webhook:${id}`)
+        await append(tx, actorOf(caller), entryOf('webhook.secrets_withdrawn', webhook))
+      }),
   }
 
   function changed(before: Webhook, change: WebhookChange): Webhook {
     const { url, events, is_active = before.is_active } = change
     return {
       ...before,
-      ...(url === undefined ? {} : { url: keptUrl(url, policy) }),
+      ...(url === undefined ? {} : { url }),
       ...(events === undefined ? {} : { events: distinct(events) }),
       is_active,
       disabled_reason: is_active ? null : before.is_active ? 'admin' : before.disabled_reason,
@@ -125,7 +136,10 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
 
 const distinct = (events: readonly string[]) => [...new Set(events)]
 
-function entryOf(action: `webhook.${'registered' | 'updated' | 'deleted'}`, webhook: Webhook) {
+function entryOf(
+  action: `webhook.${'registered' | 'updated' | 'deleted' | 'secrets_withdrawn'}`,
+  webhook: Webhook,
+) {
   return {
     action,
     tenant_id: webhook.tenant_id,

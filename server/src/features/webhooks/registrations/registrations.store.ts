@@ -4,7 +4,7 @@ import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 import '../webhooks.table.ts'
 
-const COLUMNS = [
+const OWN_COLUMNS = [
   'webhooks.id',
   'webhooks.tenant_id',
   'webhooks.url',
@@ -12,8 +12,8 @@ const COLUMNS = [
   'webhooks.is_active',
   'webhooks.created_at',
   'webhooks.disabled_reason',
-  'webhook_lanes.failing_since',
 ] as const
+const COLUMNS = [...OWN_COLUMNS, 'webhook_lanes.failing_since'] as const
 
 function visible(tx: TenantTx) {
   return tx.db
@@ -71,7 +71,7 @@ export async function insertWebhook(
   const created = await tx.db
     .insertInto('webhooks')
     .values({ ...webhook, disabled_reason: null })
-    .returningAll()
+    .returning(OWN_COLUMNS)
     .executeTakeFirstOrThrow()
   return { ...created, failing_since: null }
 }

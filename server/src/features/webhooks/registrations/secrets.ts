@@ -25,6 +25,8 @@ export interface Secrets {
    * changed anything. The caller holds the webhook's row, so that two do not at once.
    */
   replace(tx: TenantTx, webhook: Owner, secret: string): Promise<boolean>
+  /** Has the current secret sign alone from now on. Returns whether an older one did. */
+  withdrawOld(tx: TenantTx, webhook: Owner): Promise<boolean>
 }
 
 export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock }): Secrets {
@@ -66,6 +68,17 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
       const { tenant_id } = webhook
       const sealed = await keyRing.seal(tx, tenant_id, Buffer.from(secret), secretPlace(id))
       await store.insertSecret(tx, { id, tenant_id, webhook_id: webhook.id, sealed_secret: sealed })
+      return true
+    },
+
+    async withdrawOld(tx, webhook) {
+      const living = await store.livingSecrets(tx, webhook.id, iso())
+      const old = living.filter(({ expires_at }) => expires_at !== null)
+      if (old.length === 0) return false
+      await store.deleteSecrets(
+        tx,
+        old.map(({ id }) => id),
+      )
       return true
     },
   }

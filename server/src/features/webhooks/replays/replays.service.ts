@@ -1,8 +1,7 @@
-/** Replays: a webhook's events of a time are queued again, in batches by a job. */
-import { randomUUID } from 'node:crypto'
+/** Replays: a webhook's events of a time are queued again, in batches by a job, one replay at a time. */
 import { type Clock, DAY } from '../../../lib/clock.ts'
 import { instantOf, isBareDate } from '../../../lib/instant.ts'
-import { invalidValue } from '../../../lib/problems.ts'
+import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
@@ -11,7 +10,7 @@ import { makeDue } from '../engine/lanes.store.ts'
 import { announceDue } from '../engine/topics.ts'
 import { isWanted } from '../events/subscription.ts'
 import { found } from '../registrations/registrations.service.ts'
-import { findWebhook } from '../registrations/registrations.store.ts'
+import { findWebhook, keepWebhook, lockWebhook } from '../registrations/registrations.store.ts'
 import { ensureWebhookDays } from '../upkeep/days.ts'
 import type { Replay, ReplayOrder } from '../webhooks.schema.ts'
 import * as store from './replays.store.ts'
@@ -24,19 +23,34 @@ export interface ReplaysDeps {
   keepDays: number
 }
 
+/** ISO 8601 with milliseconds, both inclusive. */
+export interface ReplaySpan {
+  since: string
+  until: string
+}
+
 export interface Replays {
+  /** The time that is asked for. Refused when it begins too long ago or in the future, or ends before. */
+  spanOf(order: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan
+  /** Has the events of that time queued again. @throws Problem 409 while another one is under way */
+  replay(caller: Admin, webhookId: number, span: ReplaySpan): Promise<Replay>
+  find(caller: Admin, webhookId: number, id: number): Promise<Replay>
   /**
-   * Has the events of that time queued again.
-   * @throws InvalidInput when it begins too long ago or in the future, or ends before it begins
+   * Has nothing more queued, and what still waits taken back.
+   * @throws Problem 409 where nothing is left to cancel
    */
-  replay(caller: Admin, webhookId: number, order: ReplayOrder): Promise<Replay>
-  /** Goes on with replays whose job was given up. */
-  resume(): Promise<void>
+  cancel(caller: Admin, webhookId: number, id: number): Promise<void>
+  /** Goes on with what jobs have given up, and forgets what is over for long. */
+  tidy(): Promise<void>
 }
 
 interface ReplayJob {
-  id: string
+  id: number
   tenant_id: number
+}
+
+interface CancelJob extends ReplayJob {
+  webhook_id: number
 }
 
 /** It goes on where it stood, so a database that is away for a day only delays it. */
@@ -46,6 +60,7 @@ const REPLAY = jobKind<ReplayJob>('replay-webhook', {
   retryDelayMaxSeconds: 3600,
   expireInSeconds: 900,
 })
+const TAKE_BACK = jobKind<CancelJob>('cancel-replay', { retries: 30, retryDelayMaxSeconds: 3600 })
 const BATCH = 1000
 
 export function replaysService(deps: ReplaysDeps): Replays {
@@ -53,57 +68,109 @@ export function replaysService(deps: ReplaysDeps): Replays {
   const iso = (ms: number) => new Date(ms).toISOString()
 
   const send = (tx: TenantTx, { id, tenant_id }: ReplayJob) =>
-    jobs.send(tx, REPLAY, { id, tenant_id }, { singletonKey: id })
+    jobs.send(tx, REPLAY, { id, tenant_id }, { singletonKey: String(id) })
+
+  const sendCancel = (tx: TenantTx, { id, tenant_id, webhook_id }: CancelJob) =>
+    jobs.send(tx, TAKE_BACK, { id, tenant_id, webhook_id }, { singletonKey: String(id) })
 
   jobs.work(REPLAY, (job, { signal }) => runReplay(deps, job, signal), { atOnce: 3 })
+  jobs.work(TAKE_BACK, (job, { signal }) => takeBack(deps, job, signal), { atOnce: 3 })
 
-  function sinceOf({ since }: ReplayOrder, now: number): number {
-    const start = instantOf(since)
+  function spanOf({ since, until }: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan {
+    const now = clock.now()
     // Whole days are kept, so the oldest may be asked for by its date.
     const earliest = Math.floor((now - keepDays * DAY) / DAY) * DAY
-    const loc = ['body', 'since']
-    if (start > now) throw invalidValue(loc, 'since must not be in the future')
+    const start = since === undefined ? earliest : instantOf(since)
+    if (start > now) refuse(['body', 'since'], 'since must not be in the future')
     if (start < earliest)
-      throw invalidValue(
-        loc,
+      refuse(
+        ['body', 'since'],
         `since must not be before ${iso(earliest)}; older events are not kept`,
       )
-    return start
-  }
-
-  /** The last millisecond that counts. */
-  function untilOf({ until }: ReplayOrder, start: number, now: number): number {
-    if (until === undefined) return now
-    const end = instantOf(until) + (isBareDate(until) ? DAY - 1 : 0)
-    if (end < start) throw invalidValue(['body', 'until'], 'until must not be before since')
-    return Math.min(end, now)
+    // The last millisecond that counts.
+    const end = until === undefined ? now : instantOf(until) + (isBareDate(until) ? DAY - 1 : 0)
+    if (since !== undefined && until !== undefined && end < start)
+      refuse(['body', 'until'], 'until must not be before since')
+    return { since: iso(start), until: iso(Math.min(end, now)) }
   }
 
   return {
-    replay: (caller, webhookId, order) =>
+    spanOf,
+
+    replay: (caller, webhookId, { since, until }) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        const now = clock.now()
-        const start = sinceOf(order, now)
-        const [since, until] = [iso(start), iso(untilOf(order, start, now))]
-        const { tenant_id } = await found(findWebhook(tx, webhookId))
-        const id = randomUUID()
-        const replay = { id, tenant_id, webhook_id: webhookId, event_at: since, until }
-        await store.insertReplay(tx, replay)
-        await send(tx, replay)
+        // Of several at once, each sees the one before.
+        const { tenant_id } = await found(lockWebhook(tx, webhookId))
+        const running = await store.findRunning(tx, webhookId)
+        if (running)
+          throw new Problem('replay_running', {
+            detail: `replay ${running.id} of this webhook is under way; wait for its end or cancel it`,
+          })
+        const order = { tenant_id, webhook_id: webhookId, since, until }
+        const replay = await store.insertReplay(tx, order)
+        await send(tx, { id: replay.id, tenant_id })
         await append(tx, actorOf(caller), {
-          action: 'webhook.replayed',
-          tenant_id,
-          resource_type: 'webhook',
-          resource_id: webhookId,
-          changes: { since, until },
+          ...entryOf('webhook.replayed', order),
+          changes: { replay_id: replay.id, since, until },
         })
-        return { webhook_id: webhookId, since, until }
+        return { ...replay, waiting: 0, delivered: 0, failed: 0 }
       }),
 
-    resume: () =>
-      db.acrossTenants(async (tx) => {
-        for (const replay of await store.listReplays(tx)) await send(tx, replay)
+    find: (caller, webhookId, id) =>
+      db.inTenant(caller.tenant_id, (tx) => existing(tx, webhookId, id), 'read'),
+
+    cancel: (caller, webhookId, id) =>
+      db.inTenant(caller.tenant_id, async (tx) => {
+        const { tenant_id } = await found(findWebhook(tx, webhookId))
+        await store.lockReplay(tx, id)
+        const { state, waiting } = await existing(tx, webhookId, id)
+        const isOpen = state === 'running' || (state === 'completed' && waiting > 0)
+        if (!isOpen) throw new Problem('replay_over')
+        await store.advanceReplay(tx, id, { state: 'cancelled', finished_at: iso(clock.now()) })
+        await sendCancel(tx, { id, tenant_id, webhook_id: webhookId })
+        await append(tx, actorOf(caller), {
+          ...entryOf('webhook.replay_cancelled', { tenant_id, webhook_id: webhookId }),
+          changes: { replay_id: id },
+        })
       }),
+
+    tidy: () =>
+      db.acrossTenants(async (tx) => {
+        const now = clock.now()
+        await store.forgetReplays(tx, iso(now - keepDays * DAY), iso(now))
+        for (const replay of await store.listRunning(tx)) await send(tx, replay)
+        for (const replay of await store.listUnswept(tx)) await sendCancel(tx, replay)
+      }),
+  }
+}
+
+async function existing(tx: TenantTx, webhookId: number, id: number): Promise<Replay> {
+  const replay = await store.findReplay(tx, webhookId, id)
+  if (!replay) throw new Problem('not_found', { detail: 'There is no such replay' })
+  return replay
+}
+
+const entryOf = (
+  action: 'webhook.replayed' | 'webhook.replay_cancelled',
+  { tenant_id, webhook_id }: { tenant_id: number; webhook_id: number },
+) => ({ action, tenant_id, resource_type: 'webhook', resource_id: webhook_id })
+
+/** Exported for its test. Takes back batch after batch of what still waits of a cancelled replay. */
+export async function takeBack(
+  { db, clock }: Pick<ReplaysDeps, 'db' | 'clock'>,
+  { id, tenant_id, webhook_id }: CancelJob,
+  signal: AbortSignal,
+): Promise<void> {
+  let more = true
+  while (more) {
+    signal.throwIfAborted()
+    const now = new Date(clock.now()).toISOString()
+    more = await db.inTenant(tenant_id, async (tx) => {
+      const count = await store.takeBack(tx, { id, webhook_id }, now, BATCH)
+      // Whoever sends has read ahead: that is not sent either.
+      if (count > 0) tx.stale(`webhook:${webhook_id}`)
+      return count === BATCH
+    })
   }
 }
 
@@ -116,31 +183,44 @@ export async function runReplay(
   { id, tenant_id }: ReplayJob,
   signal: AbortSignal,
 ): Promise<void> {
-  const replay = await db.inTenant(tenant_id, (tx) => store.lockReplay(tx, id))
+  const replay = await db.inTenant(tenant_id, (tx) => store.lockRunning(tx, id))
   if (!replay) return
   // Of days before the first webhook, and of those whose deliveries were thrown away.
   await ensureWebhookDays(db, replay.event_at)
   let more = true
   while (more) {
     signal.throwIfAborted()
-    more = await db.inTenant(tenant_id, (tx) => queueBatch(tx, id, new Date(clock.now())))
+    more = await db.inTenant(tenant_id, (tx) => queueBatch(tx, replay, new Date(clock.now())))
   }
 }
 
 /** One batch, and how far it has come, in one transaction. Answers whether there may be more. */
-async function queueBatch(tx: TenantTx, id: string, now: Date): Promise<boolean> {
-  const replay = await store.lockReplay(tx, id)
+async function queueBatch(
+  tx: TenantTx,
+  { id, webhook_id }: { id: number; webhook_id: number },
+  at: Date,
+): Promise<boolean> {
+  const now = at.toISOString()
+  // A deletion locks the webhook, its lane and then its replays. A batch that held its replay and
+  // waited for the lane would deadlock with it, and keep everybody's fan-out waiting meanwhile.
+  if (!(await keepWebhook(tx, webhook_id))) return false
+  const replay = await store.lockRunning(tx, id)
   if (!replay) return false
   const entries = await store.readEntries(tx, replay, BATCH)
   const events = entries.filter(({ action }) => isWanted(replay.events, action))
   if (events.length > 0) {
-    // The lane first, as everyone does who needs both.
-    await makeDue(tx, replay.webhook_id, now.toISOString())
-    await store.queueEvents(tx, replay, events, now.toISOString())
+    // The lane before the deliveries, as everyone does who needs both.
+    await makeDue(tx, replay.webhook_id, now)
+    await store.queueEvents(tx, replay, events, now)
     announceDue(tx, [replay.webhook_id])
   }
-  const last = entries.at(-1)
-  if (last && entries.length === BATCH) await store.moveReplay(tx, id, last)
-  else await store.deleteReplay(tx, id)
-  return entries.length === BATCH
+  const last = entries.at(-1) ?? { created_at: replay.event_at, id: replay.entry_id }
+  const isLast = entries.length < BATCH
+  await store.advanceReplay(tx, id, {
+    event_at: last.created_at,
+    entry_id: last.id,
+    found: replay.found + events.length,
+    ...(isLast ? { state: 'completed', finished_at: now } : {}),
+  })
+  return !isLast
 }

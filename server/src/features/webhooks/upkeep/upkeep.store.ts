@@ -20,11 +20,12 @@ export async function daysBefore(tx: TenantTx, day: string): Promise<string[]> {
   return rows.map((row) => row.day)
 }
 
-/** Whether an active webhook still waits for a delivery of the day. */
+/** Whether an active webhook of an active tenant still waits for a delivery of the day. */
 export async function isWaitedFor(tx: TenantTx, day: string): Promise<boolean> {
   // By the webhook: those that are inactive may have millions waiting.
   const { rows } = await sql`
-    select from webhooks w where w.is_active and exists (
+    select from webhooks w join tenants t on t.id = w.tenant_id and t.is_active
+    where w.is_active and exists (
       select from webhook_deliveries d
       where d.webhook_id = w.id and d.status = 'pending'
         and d.event_at >= ${`${day}T00:00:00Z`}::timestamptz
