@@ -6,9 +6,10 @@ import type { Config } from './config.ts'
 import { auditOperations, auditService } from './features/audit/index.ts'
 import {
   accessTokens,
-  accountLocator,
   accountOperations,
   authOperations,
+  lastLogins,
+  noticesTo,
   openSigningKeys,
   purgeSignIn,
   recoveryService,
@@ -17,6 +18,7 @@ import {
   sessionStates,
   sessionsService,
   signInService,
+  tenantAsker,
 } from './features/auth/index.ts'
 import { departmentOperations, departmentsService } from './features/departments/index.ts'
 import { healthOperations, healthService } from './features/health/index.ts'
@@ -32,8 +34,13 @@ import {
   webhookOperations,
 } from './features/webhooks/index.ts'
 import { type Clock, DAY, HOUR, systemClock } from './lib/clock.ts'
-import { openKeyRing, openPasswords, openSealer } from './platform/crypto/index.ts'
-import { type DatabaseAddress, openScopes, watchChanges } from './platform/db/index.ts'
+import { hashesAtOnce, openKeyRing, openPasswords, openSealer } from './platform/crypto/index.ts'
+import {
+  type DatabaseAddress,
+  keepForgettingWrites,
+  openScopes,
+  watchChanges,
+} from './platform/db/index.ts'
 import {
   type AnyOperation,
   addDocs,
@@ -41,22 +48,28 @@ import {
   addPages,
   openApiDocument,
   openapiOperation,
+  openLimits,
   openServer,
-  rateLimit,
+  stopServing,
 } from './platform/http/index.ts'
 import { openJobs } from './platform/jobs/index.ts'
-import { actorOf, append, ensurePartitions, keepPartitionsAhead } from './platform/journal/index.ts'
+import {
+  ensurePartitions,
+  enterActions,
+  keepPartitionsAhead,
+  openRefusals,
+} from './platform/journal/index.ts'
 import { openMailer, outboxTransport, smtpTransport } from './platform/mail/index.ts'
 import { canFail } from './platform/observe/can-fail.ts'
 import type { Logger } from './platform/observe/log.ts'
 import { type Metrics, openMetrics } from './platform/observe/metrics.ts'
-import { openThrottle } from './platform/throttle/index.ts'
+import { openPace, openThrottle } from './platform/throttle/index.ts'
 
 export const VERSION = packageJson.version
 
-/** Password hashes that may wait for a turn before sign-ins are answered 503. */
-const WAITING_HASHES = 256
 const DELIVERY_POOL_SIZE = 4
+/** Connections of what signs people in, which has to go on whatever else is asked for. */
+const SIGN_IN_POOL_SIZE = 3
 /** For messages that are under way at a stop. */
 const DELIVERY_STOP_MS = 4_000
 
@@ -79,46 +92,58 @@ export type App = Awaited<ReturnType<typeof openApp>>
 
 type Services = Awaited<ReturnType<typeof openServices>>['services']
 
+/** Lets go of something; its failure is logged under the name, and keeps nothing else from its end. */
+type OnClose = (what: string, close: () => unknown) => void
+
 /** Puts the service together on a migrated database; it does not listen yet. */
 export async function openApp(deps: AppDeps) {
   const { config, log } = deps
+  // A start that fails lets go of all that it has taken so far, the last first, as the stop does.
+  await using undo = new AsyncDisposableStack()
+  const onClose: OnClose = (what, close) =>
+    undo.defer(async () => void (await canFail(Promise.try(close), `closing ${what}`, log)))
   const state = { isServing: true }
-  const opened = await openServices(deps, () => state.isServing)
-  const { services, db, changes } = opened
+  const opened = await openServices(deps, () => state.isServing, onClose)
+  const { services, db } = opened
+  const refusals = openRefusals(db, deps.clock ?? systemClock)
+  onClose('the refusals', refusals.writeAll)
+  // All that is at work ends side by side: a slow request must not keep a claimed job from others.
+  const working: (() => unknown)[] = [opened.jobs.stop, opened.webhooks.stopTests]
+  onClose('what runs', () =>
+    Promise.all(working.map((stop) => canFail(Promise.try(stop), 'a stop', log))),
+  )
   const metrics = openMetrics()
+  const limits = openLimits({
+    requests: config.RATE_LIMIT_PER_MINUTE,
+    guesses: config.AUTH_RATE_LIMIT_PER_MINUTE,
+    userWrites: config.WRITE_RATE_LIMIT_PER_MINUTE,
+    tenantWrites: config.TENANT_WRITE_RATE_LIMIT_PER_MINUTE,
+  })
   const server = await openServer({
     trustedProxies: config.TRUSTED_PROXIES,
     corsOrigins: config.CORS_ORIGINS,
+    limits,
     log,
     onAnswered: metrics.answered,
   })
+  working.push(() => stopServing(server))
   const operations = operationsOf(services)
   addOperations(server, operations, {
     authenticate: services.auth.sessions.authenticate,
-    refused: (caller, operation, problem) =>
-      db.inTenant(caller.tenant_id, (tx) =>
-        append(tx, actorOf(caller), {
-          action: 'access.refused',
-          tenant_id: caller.tenant_id,
-          resource_type: 'operation',
-          resource_id: operation.id,
-          changes: { code: problem.code },
-        }),
-      ),
-    limits: {
-      all: rateLimit('requests', config.RATE_LIMIT_PER_MINUTE),
-      guesses: rateLimit('sign-in', config.AUTH_RATE_LIMIT_PER_MINUTE),
-    },
+    refused: (caller, operation, { code }) => refusals.count(caller, operation.id, code),
+    limits,
     log,
   })
   await addPages(server)
   await addDocs(server, openApiDocument(operations, VERSION))
   await ensurePartitions(db)
+  await enterActions(db)
   await ensureWebhookDays(db)
-  const stopWork = startWork(opened, deps)
+  working.push(startWork(opened, deps), refusals.keepWritten(log))
   await opened.jobs.start()
-  const delivery = deps.role === 'api' ? undefined : startDelivery(opened, deps, metrics)
+  if (deps.role !== 'api') working.push(startDelivery(opened, deps, metrics))
 
+  const kept = undo.move()
   return {
     server,
     services,
@@ -135,34 +160,28 @@ export async function openApp(deps: AppDeps) {
       return (address: string) => announcement({ address, made, hasDemo: config.DEMO })
     },
     /** Stops accepting, finishes what runs, and lets go of the database. */
-    async close() {
+    close() {
       state.isServing = false
-      opened.webhooks.stopTests()
-      await server.close()
-      stopWork()
-      await Promise.all([opened.jobs.stop(), delivery?.stop()])
-      await opened.webhooks.close()
-      await changes.stop()
-      await db.close()
+      return kept.disposeAsync()
     },
   }
 }
 
-async function openServices(deps: AppDeps, isServing: () => boolean) {
+async function openServices(deps: AppDeps, isServing: () => boolean, onClose: OnClose) {
   const { config, address, log, clock = systemClock } = deps
   const changes = watchChanges(address, log)
-  const db = openScopes(address, {
-    size: config.DATABASE_POOL_SIZE,
-    changes,
-    onLost: (error) => log.warn({ err: error }, 'lost a database connection'),
-  })
+  const db = openScopes(address, { size: config.DATABASE_POOL_SIZE, changes, log })
+  onClose('the database', db.close)
+  const signInDb = openScopes(address, { size: SIGN_IN_POOL_SIZE, changes, log })
+  onClose('the database of sign-ins', signInDb.close)
+  // Before the database: what is heard may be read anew there.
+  onClose('the listener', changes.stop)
   const passwords = await openPasswords(
     { memoryCost: config.PASSWORD_MEMORY_KIB, timeCost: config.PASSWORD_PASSES, parallelism: 1 },
-    availableParallelism(),
-    WAITING_HASHES,
+    hashesAtOnce(availableParallelism(), config.UV_THREADPOOL_SIZE),
   )
   const sealer = openSealer(deps.rootKey)
-  const keys = await openSigningKeys(db, changes, sealer, clock, log)
+  const keys = await openSigningKeys(signInDb, changes, sealer, clock, log)
   const keyRing = await openKeyRing(db, sealer)
   const access = accessTokens(keys, clock, deps.publicUrl)
   changes.subscribe((topic) => {
@@ -172,24 +191,32 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     else if (tenantId) keyRing.forget(Number(tenantId))
   })
   const jobs = openJobs({ address, log, works: deps.role !== 'api' })
+  onClose('the jobs', jobs.close)
   const outbox = join(resolve(config.DATA_DIR), 'outbox')
   const transport = config.SMTP_URL ? smtpTransport(config.SMTP_URL) : outboxTransport(outbox)
-  const publicHost = new URL(deps.publicUrl).hostname
   const mailer = openMailer({ jobs, sealer, transport, from: config.MAIL_FROM, log, clock })
-  const throttle = openThrottle(db, clock)
+  const throttle = openThrottle(signInDb, clock)
   const multiTenant = config.TENANT_MODE === 'multi'
-  const locate = accountLocator(db, !multiTenant)
+  const askTenant = tenantAsker(new URL(deps.publicUrl).hostname, !multiTenant)
 
-  const sessions = sessionsService({ db, clock, states: sessionStates(db, changes), access })
+  const states = sessionStates(signInDb, changes)
+  const sessions = sessionsService({
+    db: signInDb,
+    clock,
+    states,
+    logins: lastLogins(signInDb),
+    access,
+  })
+  const tell = noticesTo({ mailer, clock })
   const recovery = recoveryService({
     db,
     clock,
     passwords,
     sessions,
     mailer,
+    tell,
     jobs,
     throttle,
-    locate,
     publicUrl: deps.publicUrl,
   })
   const users = usersService({
@@ -199,19 +226,29 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     throttle,
     endSessions: (tx, user, reason) =>
       sessions.end(tx, { tenantId: user.tenant_id, userId: user.id }, reason),
-    voidLinks: recovery.voidLinks,
+    passwordSet: recovery.passwordSet,
   })
   const { onUser, checkPassword } = users
-  const secondFactor = secondFactorService({ db, clock, keyRing, throttle, onUser, checkPassword })
-  const signIn = signInService({
+  const secondFactor = secondFactorService({
     db,
+    clock,
+    keyRing,
+    throttle,
+    sessions,
+    tell,
+    onUser,
+    checkPassword,
+  })
+  const signIn = signInService({
+    db: signInDb,
     clock,
     passwords,
     sessions,
     secondFactor,
     throttle,
-    locate,
-    publicHost,
+    pace: openPace(config.AUTH_RATE_LIMIT_PER_MINUTE),
+    askTenant,
+    log,
     needsVerifiedEmail: mailer.isConfigured && config.EMAIL_VERIFICATION === 'required',
   })
   const registrations = registrationService({
@@ -219,8 +256,7 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     passwords,
     throttle,
     recovery,
-    publicHost,
-    singleTenant: !multiTenant,
+    askTenant,
   })
   purgeSignIn({ db, clock, jobs })
   const webhooks = openWebhooks({
@@ -236,10 +272,11 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
     },
     keepDays: config.WEBHOOK_RETENTION_DAYS,
   })
+  onClose('the way out', webhooks.close)
   purgeDeletedTenants({ db, clock, jobs }, config.TENANT_PURGE_DAYS, [purgeWebhooks])
 
   const services = {
-    accounts: { registrations, recovery, secondFactor, publicHost },
+    accounts: { registrations, recovery, secondFactor, askTenant },
     audit: auditService(db),
     auth: {
       signIn,
@@ -258,7 +295,7 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
         demo_mode: config.DEMO,
       }),
     },
-    departments: departmentsService(db, isActiveDoctor),
+    departments: departmentsService({ db, clock, changes, mayHead: isActiveDoctor }),
     health: healthService({
       db,
       version: VERSION,
@@ -269,49 +306,46 @@ async function openServices(deps: AppDeps, isServing: () => boolean) {
       isServing,
     }),
     preferences: preferencesService(db),
-    tenants: tenantsService(db, (tx, tenantId, reason) => sessions.end(tx, { tenantId }, reason)),
+    tenants: tenantsService({
+      db,
+      clock,
+      changes,
+      endSessions: (tx, tenantId, reason) => sessions.end(tx, { tenantId }, reason),
+    }),
     users,
     webhooks: webhooks.services,
   }
   return { services, db, changes, passwords, keys, jobs, mailer, webhooks }
 }
 
-/** Starts to deliver webhooks, on connections of their own: requests do not wait for them. */
+/** Starts to deliver webhooks, on connections of their own. Answers how to stop. */
 function startDelivery(
   { changes, mailer, webhooks }: Awaited<ReturnType<typeof openServices>>,
   { address, log }: AppDeps,
   metrics: Metrics,
-): { stop(): Promise<void> } {
-  const onLost = (error: Error) => log.warn({ err: error }, 'lost a database connection')
-  const db = openScopes(address, { size: DELIVERY_POOL_SIZE, changes, onLost })
+): () => Promise<void> {
+  const db = openScopes(address, { size: DELIVERY_POOL_SIZE, changes, log })
   const delivery = webhooks.startDelivery({ db, changes, mailer, onAttempt: metrics.attempted })
-  return {
-    async stop() {
-      await delivery.stop(DELIVERY_STOP_MS)
-      await db.close()
-    },
-  }
+  return () => delivery.stop(DELIVERY_STOP_MS).finally(db.close)
 }
 
-/** Upkeep that every node does, each harmless when another has just done it. */
+/** Upkeep that every node does, each harmless when another has just done it. Answers how to stop. */
 function startWork(
   { db, keys }: Awaited<ReturnType<typeof openServices>>,
   { config, log }: AppDeps,
 ): () => void {
   const stopPartitions = keepPartitionsAhead(db, log)
   const stopDays = keepWebhookDaysAhead(db, log)
-  const rotate = () =>
-    void canFail(
-      keys.rotateWhenOlder(config.SIGNING_KEY_DAYS * DAY),
-      'rotating the signing key',
-      log,
-    )
+  const stopForgetting = keepForgettingWrites(db, log)
+  const maxAge = config.SIGNING_KEY_DAYS * DAY
+  const rotate = () => void canFail(keys.rotateWhenOlder(maxAge), 'rotating the signing key', log)
   rotate()
   const rotation = setInterval(rotate, HOUR)
   rotation.unref()
   return () => {
     stopPartitions()
     stopDays()
+    stopForgetting()
     clearInterval(rotation)
   }
 }

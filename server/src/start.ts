@@ -2,13 +2,16 @@
 import { resolve } from 'node:path'
 import { type Config, readConfig } from './config.ts'
 import { StartupFault } from './lib/faults.ts'
-import { ownKey, readKeyFile } from './platform/crypto/index.ts'
+import { within } from './lib/within.ts'
+import { ownKey, readKeyFile, refuseLooseModes } from './platform/crypto/index.ts'
 import type { DatabaseAddress } from './platform/db/index.ts'
 import { migrate } from './platform/db/migrate.ts'
+import { canFail } from './platform/observe/can-fail.ts'
 import { type Logger, openLog } from './platform/observe/log.ts'
 
-/** Requests still running after this are cut off, so that the whole stop stays within 10 s. */
+/** What still runs after this is cut off, so that the whole stop stays within 10 s. */
 const STOP_MS = 8_000
+const CUT_OFF_MS = 9_500
 
 /** The database that the configuration names, started if it is the embedded one. */
 export async function openDatabase(
@@ -35,11 +38,18 @@ export async function start(role: string): Promise<void> {
     throw new StartupFault('--role: must be api, worker or all.')
   const config = readConfig()
   const log = openLog(config.LOG_LEVEL)
+  const { DATA_DIR, ENCRYPTION_KEY_FILE } = config
+  const isProduction = config.NODE_ENV === 'production'
+  await refuseLooseModes({ DATA_DIR, ENCRYPTION_KEY_FILE }, isProduction, log)
   // The application's modules load while the database starts.
   const loading = import('./app.ts')
-  const database = await openDatabase(config, log)
-  const undo: (() => Promise<unknown>)[] = [database.stop]
   try {
+    // A start that fails lets go of all that it has taken so far.
+    await using undo = new AsyncDisposableStack()
+    const onStop = (what: string, stop: () => Promise<unknown>) =>
+      undo.defer(async () => void (await within(STOP_MS, canFail(stop(), `stopping ${what}`, log))))
+    const database = await openDatabase(config, log)
+    onStop('the database', database.stop)
     const rootKey = await rootKeyOf(config, log)
     await migrateOrExplain(database.address, config, log)
     const { openApp } = await loading
@@ -47,19 +57,19 @@ export async function start(role: string): Promise<void> {
     const publicUrl = config.PUBLIC_URL ?? local
     const { address } = database
     const app = await openApp({ config, address, publicUrl, rootKey, log, role })
-    undo.unshift(app.close)
+    onStop('the service', app.close)
     const announce = await app.setUp()
     if (config.METRICS_PORT !== undefined) {
-      const metrics = await app.metrics.serve(config.HOST, config.METRICS_PORT)
-      undo.unshift(async () => metrics.close())
+      const metrics = await app.metrics.serve(config.METRICS_HOST, config.METRICS_PORT)
+      onStop('the metrics', async () => metrics.close())
     }
-    stopOnSignal(undo, log)
-    if (role === 'worker') return void log.info({}, 'doing background work')
-    const listening = await app.server.listen({ host: config.HOST, port: config.PORT })
+    const { HOST: host, PORT: port } = config
+    const listening = role === 'worker' ? undefined : await app.server.listen({ host, port })
+    stopOnSignal(undo.move(), log)
+    if (listening === undefined) return void log.info({}, 'doing background work')
     process.stdout.write(`${announce(listening)}\n`)
     log.info({ address: listening }, 'listening')
   } catch (error) {
-    for (const step of undo) await step()
     throw listenFault(error, config)
   }
 }
@@ -84,41 +94,35 @@ export async function migrateOrExplain(
 }
 
 function listenFault(error: unknown, config: Config): unknown {
-  const { code, port } = error as NodeJS.ErrnoException & { port?: number }
+  const { code, port, address } = error as NodeJS.ErrnoException & {
+    port?: number
+    address?: string
+  }
+  const [PORT, HOST] =
+    port !== undefined && port === config.METRICS_PORT
+      ? ['METRICS_PORT', 'METRICS_HOST']
+      : ['PORT', 'HOST']
   if (code === 'EADDRINUSE')
     return new StartupFault(
-      `${port === config.METRICS_PORT ? 'METRICS_PORT' : 'PORT'}: ${port} is taken on ${config.HOST}; choose another or stop what listens there.`,
+      `${PORT}: ${port} is taken on ${address}; choose another or stop what listens there.`,
     )
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
-    return new StartupFault(`HOST, PORT: cannot listen on ${config.HOST}:${config.PORT} (${code}).`)
+    return new StartupFault(`${HOST}, ${PORT}: cannot listen on ${address}:${port ?? 0} (${code}).`)
   return error
 }
 
-function stopOnSignal(undo: (() => Promise<unknown>)[], log: Logger): void {
+function stopOnSignal(undo: AsyncDisposableStack, log: Logger): void {
   let stopping = false
   const stop = async (signal: string) => {
     if (stopping) return
     stopping = true
     log.info({ signal }, 'stopping')
-    const deadline = setTimeout(() => {
+    if (!(await within(CUT_OFF_MS, undo.disposeAsync()))) {
       log.error({}, 'the stop took too long; what still ran is cut off')
       process.exit(1)
-    }, STOP_MS + 1_500)
-    deadline.unref()
-    for (const step of undo) await withLimit(step(), STOP_MS)
+    }
     log.info({}, 'stopped')
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
-}
-
-async function withLimit(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  await Promise.race([
-    work,
-    new Promise((done) => {
-      timer = setTimeout(done, ms)
-    }),
-  ])
-  clearTimeout(timer)
 }

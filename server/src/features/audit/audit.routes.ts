@@ -1,8 +1,9 @@
 /** `/api/admin/audit`. */
+import { startOf } from '../../lib/page.ts'
 import { readers } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { AuditPage, AuditQuery } from './audit.schema.ts'
-import type { Audit } from './audit.service.ts'
+import { AuditPage, AuditQuery, auditList } from './audit.schema.ts'
+import { type Audit, spanOf } from './audit.service.ts'
 
 export function auditOperations(audit: Audit): AnyOperation[] {
   return [
@@ -14,8 +15,16 @@ export function auditOperations(audit: Audit): AnyOperation[] {
       tag: 'Audit',
       access: readers,
       query: AuditQuery,
+      list: true,
+      refine: (given, refuse) => {
+        const { from_date, to_date, resource_id, resource_type } = given.query
+        if (resource_id !== undefined && resource_type === undefined)
+          if (!given.faulty.has('query.resource_type'))
+            refuse(['query', 'resource_id'], 'resource_id is asked for together with resource_type')
+        return { span: spanOf(from_date, to_date, refuse), from: startOf(auditList, given, refuse) }
+      },
       success: [200, AuditPage],
-      handle: ({ caller, query }) => audit.list(caller, query),
+      handle: ({ caller, query, refined }) => audit.list(caller, query, refined),
     }),
   ]
 }

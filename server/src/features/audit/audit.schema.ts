@@ -1,6 +1,6 @@
 /** The audit log on the wire. */
 import Type, { type Static } from 'typebox'
-import { pageOf, pageQuery } from '../../lib/page.ts'
+import { defineList, pageOf } from '../../lib/page.ts'
 import { Id, Nullable, Timestamp } from '../../lib/shapes.ts'
 
 export const AuditEntry = Type.Object(
@@ -32,15 +32,22 @@ const DateOrTime = Type.String({
   description: 'A date, which means the whole UTC day, or a date and time; inclusive',
 })
 
+export const auditList = defineList(
+  'audit',
+  { created_at: 'time', id: 'integer' },
+  { sort_by: 'created_at', sort_order: 'desc' },
+)
+
 export const AuditQuery = Type.Object({
   tenant_id: Type.Optional(Id),
   action: Type.Optional(Type.String({ maxLength: 100 })),
   user_id: Type.Optional(Id),
+  resource_type: Type.Optional(Type.String({ maxLength: 100 })),
+  resource_id: Type.Optional(
+    Type.String({ maxLength: 200, description: 'The history of one record; with resource_type' }),
+  ),
   from_date: Type.Optional(DateOrTime),
   to_date: Type.Optional(DateOrTime),
-  ...pageQuery(['created_at', 'id', 'action', 'user_id'], {
-    sort_by: 'created_at',
-    sort_order: 'desc',
-  }),
+  ...auditList.query,
 })
 export type AuditQuery = Static<typeof AuditQuery>

@@ -1,38 +1,56 @@
 /** Reads the journal for those who audit. */
 import { DAY } from '../../lib/clock.ts'
+import type { Cursor } from '../../lib/cursor.ts'
 import { instantOf, isBareDate } from '../../lib/instant.ts'
 import { type Page, toPage } from '../../lib/page.ts'
-import { invalidValue } from '../../lib/problems.ts'
-import { ownTenant, type Reader } from '../../platform/access/index.ts'
-import { forCaller, type Scopes } from '../../platform/db/index.ts'
-import type { AuditEntry, AuditQuery } from './audit.schema.ts'
+import type { Refuse } from '../../lib/problems.ts'
+import { type Reader, requireOwnTenant } from '../../platform/access/index.ts'
+import { inScope, listMode, type Scopes, scopeOf } from '../../platform/db/index.ts'
+import { writeSeenRefusals } from '../../platform/journal/index.ts'
+import { type AuditEntry, type AuditQuery, auditList } from './audit.schema.ts'
 import * as store from './audit.store.ts'
 
+/** What a query means: the time that it spans, and where its page begins. */
+interface Looked {
+  span: store.Span
+  from: Cursor | undefined
+}
+
 export interface Audit {
-  list(caller: Reader, query: AuditQuery): Promise<Page<AuditEntry>>
+  list(caller: Reader, query: AuditQuery, looked: Looked): Promise<Page<AuditEntry>>
 }
 
 export function auditService(db: Scopes): Audit {
   return {
-    async list(caller, query) {
-      const span = spanOf(query.from_date, query.to_date)
-      ownTenant(caller, query.tenant_id)
-      const found = await forCaller(db, caller, (tx) => store.listEntries(tx, query, span), 'read')
-      return toPage(query, found)
+    async list(caller, query, { span, from }) {
+      requireOwnTenant(caller, query.tenant_id)
+      await writeSeenRefusals(db, caller)
+      const asked = { list: auditList, caller, query, from }
+      const found = await inScope(
+        db,
+        scopeOf(caller, query.tenant_id),
+        (tx) => store.listEntries(tx, asked, span),
+        // Of one tenant no index has the order by id: what is best depends on how many entries it has.
+        query.sort_by === 'id' ? 'filtered list' : listMode(query),
+      )
+      return toPage(asked, found)
     },
   }
 }
 
 /**
  * Both ends are inclusive: a bare date covers its whole UTC day, and a time its whole millisecond,
- * which is as fine as entries are dated.
- * @throws InvalidInput when `from` comes after `to`
+ * which is as fine as entries are dated. Refused when `from` comes after `to`.
  */
-export function spanOf(from?: string, to?: string): store.Span {
+export function spanOf(
+  from: string | undefined,
+  to: string | undefined,
+  refuse: Refuse,
+): store.Span {
   const start = from === undefined ? undefined : instantOf(from)
   const end = to === undefined ? undefined : instantOf(to) + (isBareDate(to) ? DAY : 1)
   if (start !== undefined && end !== undefined && start >= end)
-    throw invalidValue(['query', 'from_date'], 'from_date must not be after to_date')
+    refuse(['query', 'from_date'], 'from_date must not be after to_date')
   return {
     ...(start === undefined ? {} : { from: iso(start) }),
     ...(end === undefined ? {} : { until: iso(end) }),

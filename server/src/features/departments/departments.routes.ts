@@ -1,5 +1,6 @@
 /** `/api/admin/departments*` and the public list. */
 import Type from 'typebox'
+import { startOf } from '../../lib/page.ts'
 import { admins, anyone, readers } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import {
@@ -8,6 +9,7 @@ import {
   DepartmentPage,
   DepartmentPath,
   DepartmentQuery,
+  departmentList,
   NewDepartment,
   PublicDepartment,
   SubdomainQuery,
@@ -26,8 +28,10 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       tag,
       access: readers,
       query: DepartmentQuery,
+      list: true,
+      refine: (given, refuse) => startOf(departmentList, given, refuse),
       success: [200, DepartmentPage],
-      handle: ({ caller, query }) => departments.list(caller, query),
+      handle: ({ caller, query, refined }) => departments.list(caller, query, refined),
     }),
     operation({
       method: 'POST',
@@ -37,6 +41,10 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       tag,
       access: admins,
       body: NewDepartment,
+      checkReferences: ({ caller, body, faulty }, refuse) =>
+        faulty.has('body.tenant_id')
+          ? Promise.resolve()
+          : departments.checkReferences(caller, body, refuse),
       success: [201, Department],
       refusals: [404, 409],
       handle: ({ caller, body }) => departments.create(caller, body),
@@ -50,6 +58,8 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       access: admins,
       params: DepartmentPath,
       body: DepartmentChange,
+      checkReferences: ({ caller, path, body }, refuse) =>
+        departments.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, Department],
       refusals: [404, 409],
       handle: ({ caller, path, body }) => departments.update(caller, path.dept_id, body),

@@ -1,6 +1,6 @@
 /** Departments on the wire. */
 import Type, { type Static } from 'typebox'
-import { pageOf, pageQuery } from '../../lib/page.ts'
+import { defineList, pageOf } from '../../lib/page.ts'
 import { Id, Name, Nullable, Timestamp } from '../../lib/shapes.ts'
 
 export const Department = Type.Object(
@@ -17,10 +17,16 @@ export type Department = Static<typeof Department>
 
 export const DepartmentPage = pageOf(Department)
 
+export const departmentList = defineList(
+  'departments',
+  { id: 'integer', name: 'text', created_at: 'time' },
+  { sort_by: 'id', sort_order: 'asc' },
+)
+
 export const DepartmentQuery = Type.Object({
   tenant_id: Type.Optional(Id),
   search: Type.Optional(Type.String({ maxLength: 200, trim: true })),
-  ...pageQuery(['id', 'name', 'created_at'], { sort_by: 'id', sort_order: 'asc' }),
+  ...departmentList.query,
 })
 export type DepartmentQuery = Static<typeof DepartmentQuery>
 

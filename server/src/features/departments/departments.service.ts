@@ -1,24 +1,45 @@
 /** The rules of departments. Each command is one transaction and one journal entry. */
-import { type Page, toPage } from '../../lib/page.ts'
-import { invalidValue, Problem } from '../../lib/problems.ts'
-import { type Admin, ownTenant, type Reader } from '../../platform/access/index.ts'
-import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
-import { actorOf, append, changesBetween } from '../../platform/journal/index.ts'
-import { findTenant, findTenantBySubdomain } from '../tenants/index.ts'
-import type {
-  Department,
-  DepartmentChange,
-  DepartmentQuery,
-  NewDepartment,
-  PublicDepartment,
+import { type Clock, SECOND } from '../../lib/clock.ts'
+import type { Cursor } from '../../lib/cursor.ts'
+import { NONE_FOUND, type Page, toPage } from '../../lib/page.ts'
+import { invalidValue, Problem, type Refuse } from '../../lib/problems.ts'
+import { recent } from '../../lib/recent.ts'
+import { type Admin, type Reader, requireOwnTenant } from '../../platform/access/index.ts'
+import {
+  type Changes,
+  forCaller,
+  inScope,
+  listMode,
+  type Scopes,
+  scopeOf,
+  type TenantTx,
+} from '../../platform/db/index.ts'
+import { actorOf, append, changesBetween, differing } from '../../platform/journal/index.ts'
+import { findAskedTenant, findTenant } from '../tenants/index.ts'
+import {
+  type Department,
+  type DepartmentChange,
+  type DepartmentQuery,
+  departmentList,
+  type NewDepartment,
+  type PublicDepartment,
 } from './departments.schema.ts'
 import * as store from './departments.store.ts'
 
 /** Whether a user may head a department; handed in, as users know departments and not the reverse. */
 export type MayHead = (tx: TenantTx, tenantId: number, userId: number) => Promise<boolean>
 
+/** What a command on a department refers to, which may be yet to be made. */
+export interface DepartmentReferences {
+  dept_id?: number
+  tenant_id?: number
+  head_doctor_id?: number | null
+}
+
 export interface Departments {
-  list(caller: Reader, query: DepartmentQuery): Promise<Page<Department>>
+  /** Refuses a head who is no active doctor of the department's tenant. */
+  checkReferences(caller: Admin, input: DepartmentReferences, refuse: Refuse): Promise<void>
+  list(caller: Reader, query: DepartmentQuery, from: Cursor | undefined): Promise<Page<Department>>
   /** The departments of an active tenant, for the registration form. @throws Problem 404 */
   listPublic(subdomain: string): Promise<PublicDepartment[]>
   create(caller: Admin, department: NewDepartment): Promise<Department>
@@ -28,31 +49,80 @@ export interface Departments {
 
 const FIELDS = ['name', 'head_doctor_id'] as const
 
-export function departmentsService(db: Scopes, mayHead: MayHead): Departments {
+export interface DepartmentsDeps {
+  db: Scopes
+  clock: Clock
+  changes: Pick<Changes, 'subscribe'>
+  mayHead: MayHead
+}
+
+/** Anyone may ask for a public list, so the database is asked for it once in a while. */
+const PUBLIC_FOR = 5 * SECOND
+const MAX_PUBLIC = 1_000
+
+export function departmentsService({ db, clock, changes, mayHead }: DepartmentsDeps): Departments {
+  const publicLists = recent<PublicDepartment[] | undefined>(clock, PUBLIC_FOR, MAX_PUBLIC)
+  changes.subscribe((topic) => {
+    if (topic === null || /^(tenant|department):/.test(topic)) publicLists.forget()
+  })
+
+  /** Undefined where there is no tenant of the subdomain that is public. */
+  async function findPublic(subdomain: string): Promise<PublicDepartment[] | undefined> {
+    const tenant = await db.acrossTenants((tx) => findAskedTenant(tx, { subdomain }), 'read')
+    if (!tenant?.is_active || tenant.is_platform || tenant.settings.listed === false)
+      return undefined
+    return db.inTenant(tenant.id, store.listPublicDepartments, 'read')
+  }
+
+  const HEAD = ['body', 'head_doctor_id']
+
+  /** What is wrong with the head of a department; undefined when nothing is. */
+  async function headFault(tx: TenantTx, tenantId: number, id?: number | null) {
+    if (!id || (await mayHead(tx, tenantId, id))) return undefined
+    return 'this is no active doctor of the tenant'
+  }
+
   async function requireHead(tx: TenantTx, tenantId: number, id?: number | null): Promise<void> {
-    if (!id || (await mayHead(tx, tenantId, id))) return
-    throw invalidValue(['body', 'head_doctor_id'], 'this is no active doctor of the tenant')
+    const fault = await headFault(tx, tenantId, id)
+    if (fault) throw invalidValue(HEAD, fault)
   }
 
   return {
-    async list(caller, query) {
-      ownTenant(caller, query.tenant_id)
-      const found = await forCaller(db, caller, (tx) => store.listDepartments(tx, query), 'read')
-      return toPage(query, found)
+    checkReferences: (caller, { dept_id, tenant_id, head_doctor_id }, refuse) =>
+      // It writes nothing, but `mayHead` locks the doctor.
+      forCaller(db, caller, async (tx) => {
+        const tenantId =
+          dept_id === undefined
+            ? (tenant_id ?? caller.tenant_id)
+            : (await store.findDepartment(tx, dept_id))?.tenant_id
+        // Of a tenant that is not there, or not the caller's, nothing is said.
+        if (tenantId && (await findTenant(tx, tenantId)))
+          refuse(HEAD, await headFault(tx, tenantId, head_doctor_id))
+      }),
+
+    async list(caller, query, from) {
+      const { tenant_id } = query
+      requireOwnTenant(caller, tenant_id)
+      const asked = { list: departmentList, caller, query, from }
+      const find = async (tx: TenantTx) =>
+        // Of another tenant a superadmin asks, and it may have been deleted.
+        tenant_id && tenant_id !== caller.tenant_id && !(await findTenant(tx, tenant_id))
+          ? NONE_FOUND
+          : store.listDepartments(tx, asked)
+      return toPage(asked, await inScope(db, scopeOf(caller, tenant_id), find, listMode(query)))
     },
 
     async listPublic(subdomain) {
-      const tenant = await db.acrossTenants(
-        (tx) => findTenantBySubdomain(tx, subdomain.toLowerCase()),
-        'read',
-      )
-      if (!tenant?.is_active || tenant.is_platform || tenant.settings.listed === false)
+      const name = subdomain.toLowerCase()
+      const departments = await publicLists.get(name, () => findPublic(name))
+      if (!departments)
         throw new Problem('not_found', { detail: 'There is no tenant of this subdomain' })
-      return db.inTenant(tenant.id, store.listPublicDepartments, 'read')
+      return departments
     },
 
     create: (caller, department) => {
-      const tenantId = ownTenant(caller, department.tenant_id) ?? caller.tenant_id
+      requireOwnTenant(caller, department.tenant_id)
+      const tenantId = department.tenant_id ?? caller.tenant_id
       return forCaller(db, caller, async (tx) => {
         if (!(await findTenant(tx, tenantId)))
           throw new Problem('not_found', { detail: 'There is no such tenant' })
@@ -63,6 +133,7 @@ export function departmentsService(db: Scopes, mayHead: MayHead): Departments {
           name,
           head_doctor_id,
         })
+        tx.stale(`department:${created.id}`)
         await append(tx, actorOf(caller), {
           ...entryOf('department.created', created),
           changes: changesBetween<Department>(null, created, FIELDS),
@@ -75,7 +146,7 @@ export function departmentsService(db: Scopes, mayHead: MayHead): Departments {
       forCaller(db, caller, async (tx) => {
         const before = await found(store.lockDepartment(tx, id))
         await requireHead(tx, before.tenant_id, change.head_doctor_id)
-        if (Object.keys(change).length === 0) return before
+        if (differing(before, change).length === 0) return before
         const after = await store.updateDepartment(tx, id, change)
         tx.stale(`department:${id}`)
         await append(tx, actorOf(caller), {

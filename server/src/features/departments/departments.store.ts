@@ -1,12 +1,7 @@
 /** The departments' SQL. */
 import { sql } from 'kysely'
-import {
-  containing,
-  type Found,
-  ofScope,
-  readPage,
-  type TenantTx,
-} from '../../platform/db/index.ts'
+import type { Asked, Found } from '../../lib/page.ts'
+import { containing, ofScope, readPage, type TenantTx } from '../../platform/db/index.ts'
 import type {
   Department,
   DepartmentChange,
@@ -21,17 +16,28 @@ function visible(tx: TenantTx) {
   return tx.db.selectFrom('departments').where(ofScope(tx, 'tenant_id'))
 }
 
-export function listDepartments(tx: TenantTx, query: DepartmentQuery): Promise<Found<Department>> {
+export function listDepartments(
+  tx: TenantTx,
+  asked: Asked<DepartmentQuery>,
+): Promise<Found<Department>> {
+  const { query } = asked
   let filtered = visible(tx).select(COLUMNS)
-  if (query.tenant_id) filtered = filtered.where('tenant_id', '=', query.tenant_id)
   if (query.search)
     filtered = filtered.where(sql<string>`lower(name)`, 'like', containing(query.search))
-  return readPage(tx, filtered, query, { column: query.sort_by, ties: ['id'] })
+  return readPage(tx, filtered, asked, { countedIn: ['departments'] })
 }
+
+/** The public list is a bare array without pages, and ends here. */
+const MAX_LISTED = 1_000
 
 /** The departments of one tenant, for the public list. */
 export function listPublicDepartments(tx: TenantTx): Promise<PublicDepartment[]> {
-  return visible(tx).select(['id', 'name']).orderBy('name').orderBy('id').execute()
+  return visible(tx)
+    .select(['id', 'name'])
+    .orderBy('name')
+    .orderBy('id')
+    .limit(MAX_LISTED)
+    .execute()
 }
 
 export function findDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {

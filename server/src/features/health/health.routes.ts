@@ -32,7 +32,7 @@ export function healthOperations(health: Health): AnyOperation[] {
       method: 'GET',
       path: '/readyz',
       id: 'getReady',
-      summary: 'The service can answer: the database is there and migrated',
+      summary: 'The service can answer: it is not stopping, and the database is there',
       tag,
       access: anyone,
       success: [200, Ready],

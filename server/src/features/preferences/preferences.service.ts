@@ -1,8 +1,8 @@
 /** A user's own preferences. */
 
 import type { Caller } from '../../platform/access/index.ts'
-import type { Scopes } from '../../platform/db/index.ts'
-import { actorOf, append } from '../../platform/journal/index.ts'
+import type { Scopes, TenantTx } from '../../platform/db/index.ts'
+import { actorOf, append, differing } from '../../platform/journal/index.ts'
 import type { Preferences, PreferencesChange } from './preferences.schema.ts'
 import * as store from './preferences.store.ts'
 
@@ -14,22 +14,18 @@ export interface PreferencesService {
 }
 
 export function preferencesService(db: Scopes): PreferencesService {
-  const get = async (caller: Caller): Promise<Preferences> =>
-    (await db.inTenant(
-      caller.tenant_id,
-      (tx) => store.findPreferences(tx, caller.user_id),
-      'read',
-    )) ?? {
-      ...DEFAULTS,
-      updated_at: null,
-    }
+  const find = async (tx: TenantTx, { user_id }: Caller): Promise<Preferences> =>
+    (await store.findPreferences(tx, user_id)) ?? { ...DEFAULTS, updated_at: null }
 
   return {
-    get,
-    async update(caller, change) {
-      if (Object.keys(change).length === 0) return get(caller)
-      return db.inTenant(caller.tenant_id, async (tx) => {
+    get: (caller) => db.inTenant(caller.tenant_id, (tx) => find(tx, caller), 'read'),
+
+    update: (caller, change) =>
+      db.inTenant(caller.tenant_id, async (tx) => {
         const { user_id, tenant_id } = caller
+        const before = await find(tx, caller)
+        const fields = differing(before, change)
+        if (fields.length === 0) return before
         const saved = await store.savePreferences(tx, { user_id, tenant_id }, change, DEFAULTS)
         await append(tx, actorOf(caller), {
           action: 'preferences.updated',
@@ -37,10 +33,9 @@ export function preferencesService(db: Scopes): PreferencesService {
           resource_type: 'preferences',
           resource_id: user_id,
           // Which, not what: settings are the user's own, and free-form.
-          changes: { fields: Object.keys(change) },
+          changes: { fields },
         })
         return saved
-      })
-    },
+      }),
   }
 }

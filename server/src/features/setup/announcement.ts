@@ -14,7 +14,7 @@ export function announcement(started: {
       'The first superadmin, of tenant "platform":',
       `  ${made.email}`,
       made.password
-        ? `  password ${made.password}   (shown this once; change it)`
+        ? `  password ${made.password}   (shown this once; the first sign-in has to change it)`
         : '  password as configured',
       '',
     )

@@ -27,7 +27,7 @@ export async function bootstrap(
   if (await db.acrossTenants(findPlatformTenant, 'read')) return null
   const password = first.password ?? randomBytes(12).toString('base64url')
   refuseWeakBootstrap(password, first.email)
-  const password_hash = await passwords.hash(password)
+  const password_hash = await passwords.hash(password, 'setup')
   const made = await db.acrossTenants(async (tx) => {
     await lockSetup(tx)
     if (await findPlatformTenant(tx)) return false
@@ -44,6 +44,8 @@ export async function bootstrap(
       department_id: null,
       can_see_all_patients: false,
       password_hash,
+      // One that was printed is known to whoever reads the terminal or the log of the container.
+      must_change_password: first.password === undefined,
       email_verified_at: new Date().toISOString(),
     })
     const common = { tenant_id: tenant.id, changes: { bootstrap: true } }

@@ -5,7 +5,7 @@ import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import { insertDepartment } from '../departments/index.ts'
 import { insertPatients } from '../patients/index.ts'
-import { findTenantBySubdomain, insertTenant } from '../tenants/index.ts'
+import { findAskedTenant, insertTenant } from '../tenants/index.ts'
 import { insertUser } from '../users/index.ts'
 import { lockSetup } from './setup.store.ts'
 
@@ -39,12 +39,12 @@ export const DEMO_ACCOUNTS = PEOPLE.map(([local, , role]) => ({
 
 /** Makes the demo tenant where there is none. Answers whether this call made it. */
 export async function makeDemo(db: Scopes, passwords: Passwords): Promise<boolean> {
-  if (await db.acrossTenants((tx) => findTenantBySubdomain(tx, DEMO_SUBDOMAIN), 'read'))
+  if (await db.acrossTenants((tx) => findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN }), 'read'))
     return false
-  const hashes = await Promise.all(PEOPLE.map(() => passwords.hash(DEMO_PASSWORD)))
+  const hashes = await Promise.all(PEOPLE.map(() => passwords.hash(DEMO_PASSWORD, 'setup')))
   return db.acrossTenants(async (tx) => {
     await lockSetup(tx)
-    if (await findTenantBySubdomain(tx, DEMO_SUBDOMAIN)) return false
+    if (await findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN })) return false
     const tenant = await insertTenant(tx, {
       name: 'Demo clinic',
       subdomain: DEMO_SUBDOMAIN,

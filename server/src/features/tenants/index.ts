@@ -4,13 +4,14 @@ export { type PurgeRows, purgeDeletedTenants } from './tenants.jobs.ts'
 export { tenantOperations } from './tenants.routes.ts'
 export { type EndTenantSessions, type Tenants, tenantsService } from './tenants.service.ts'
 export {
+  type AskedTenant,
   countOperators,
   countTenants,
-  findOnlyTenant,
+  findAskedTenant,
   findPlatformTenant,
   findTenant,
-  findTenantBySubdomain,
   insertTenant,
+  isAskedFor,
   type KnownTenant,
   lockOperators,
 } from './tenants.store.ts'

@@ -16,6 +16,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       summary: 'The tenants: all for a superadmin, else the own one',
       tag,
       access: readers,
+      list: true,
       success: [200, Type.Array(Tenant)],
       handle: ({ caller }) => tenants.list(caller),
     }),

@@ -1,8 +1,10 @@
 /** The rules of tenants. Each command is one transaction and one journal entry. */
+import { type Clock, SECOND } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
+import { recent } from '../../lib/recent.ts'
 import type { Admin, Reader, Superadmin } from '../../platform/access/index.ts'
-import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
-import { actorOf, append, changesBetween, SYSTEM } from '../../platform/journal/index.ts'
+import { type Changes, forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
+import { actorOf, append, changesBetween, differing, SYSTEM } from '../../platform/journal/index.ts'
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
 import * as store from './tenants.store.ts'
 
@@ -22,17 +24,33 @@ export interface Tenants {
   restore(id: number): Promise<Tenant>
 }
 
-export function tenantsService(db: Scopes, endSessions: EndTenantSessions): Tenants {
+export interface TenantsDeps {
+  db: Scopes
+  clock: Clock
+  changes: Pick<Changes, 'subscribe'>
+  endSessions: EndTenantSessions
+}
+
+/** Anyone may ask for the public list, so the database is asked for it once in a while. */
+const PUBLIC_FOR = 5 * SECOND
+
+export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps): Tenants {
+  const publicList = recent<PublicTenant[]>(clock, PUBLIC_FOR, 1)
+  changes.subscribe((topic) => {
+    if (topic === null || topic.startsWith('tenant:')) publicList.forget()
+  })
+
   return {
     list: (caller) => forCaller(db, caller, store.listTenants, 'read'),
 
-    listPublic: () => db.acrossTenants(store.listPublicTenants, 'read'),
+    listPublic: () => publicList.get('', () => db.acrossTenants(store.listPublicTenants, 'read')),
 
     get: (caller, id) => forCaller(db, caller, (tx) => found(store.findTenant(tx, id)), 'read'),
 
     create: (caller, tenant) =>
       db.acrossTenants(async (tx) => {
         const created = await store.insertTenant(tx, tenant)
+        tx.stale(`tenant:${created.id}`)
         await append(tx, actorOf(caller), {
           ...entryOf('tenant.created', created.id),
           changes: changesBetween<Tenant>(null, created, FIELDS),
@@ -50,7 +68,7 @@ export function tenantsService(db: Scopes, endSessions: EndTenantSessions): Tena
             detail: 'Only a superadmin may activate or deactivate a tenant',
           })
         if (active === false) await refuseLosing(tx, caller, before)
-        if (Object.keys(change).length === 0) return before
+        if (differing(before, change).length === 0) return before
         const after = await store.updateTenant(tx, id, change)
         if (before.is_active && active === false) await endSessions(tx, id, 'tenant_deactivated')
         tx.stale(`tenant:${id}`)

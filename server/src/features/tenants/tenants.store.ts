@@ -14,8 +14,11 @@ function living(tx: TenantTx) {
   return tx.tenantId === null ? tenants : tenants.where('id', '=', tx.tenantId)
 }
 
+/** Lists that are bare arrays have no pages, and end here. */
+const MAX_LISTED = 1_000
+
 export function listTenants(tx: TenantTx): Promise<Tenant[]> {
-  return living(tx).select(COLUMNS).orderBy('id').execute()
+  return living(tx).select(COLUMNS).orderBy('id').limit(MAX_LISTED).execute()
 }
 
 /** The tenants that anyone may choose from at sign-in (decisions §2). */
@@ -27,6 +30,7 @@ export function listPublicTenants(tx: TenantTx): Promise<PublicTenant[]> {
     .where(sql<boolean>`coalesce(settings -> 'listed', 'true') <> 'false'`)
     .orderBy('name')
     .orderBy('id')
+    .limit(MAX_LISTED)
     .execute()
 }
 
@@ -46,24 +50,25 @@ export function lockTenant(tx: TenantTx, id: number): Promise<KnownTenant | unde
     .executeTakeFirst()
 }
 
-export function findTenantBySubdomain(
+/** Which tenant a request is about: that of a subdomain, or the only one beside the platform's. */
+export type AskedTenant = { subdomain: string } | 'only'
+
+/** The condition that a row of `tenants` is the tenant that is asked for. */
+export function isAskedFor(asked: AskedTenant) {
+  return asked === 'only'
+    ? sql<boolean>`not tenants.is_platform and not exists (select from tenants other
+        where other.id <> tenants.id and not other.is_platform and other.deleted_at is null)`
+    : sql<boolean>`tenants.subdomain = ${asked.subdomain}`
+}
+
+export function findAskedTenant(
   tx: TenantTx,
-  subdomain: string,
+  asked: AskedTenant,
 ): Promise<KnownTenant | undefined> {
   return living(tx)
     .select([...COLUMNS, 'is_platform', 'is_demo'])
-    .where('subdomain', '=', subdomain)
+    .where(isAskedFor(asked))
     .executeTakeFirst()
-}
-
-/** The only tenant besides the platform's; undefined when there are none or several. */
-export async function findOnlyTenant(tx: TenantTx): Promise<KnownTenant | undefined> {
-  const tenants = await living(tx)
-    .select([...COLUMNS, 'is_platform', 'is_demo'])
-    .where('is_platform', '=', false)
-    .limit(2)
-    .execute()
-  return tenants.length === 1 ? tenants[0] : undefined
 }
 
 export function insertTenant(

@@ -4,8 +4,17 @@ export { userOperations } from './users.routes.ts'
 export { Profile, UserPath } from './users.schema.ts'
 export {
   type CheckPassword,
+  departmentFault,
   type OnUser,
   requireDepartment,
   usersService,
 } from './users.service.ts'
-export { countUsers, insertUser, isActiveDoctor, listAdmins } from './users.store.ts'
+export {
+  countUsers,
+  insertUser,
+  isActiveDoctor,
+  isEmailTaken,
+  listAdmins,
+  markVerified,
+  setPassword,
+} from './users.store.ts'

@@ -1,5 +1,7 @@
 /** `/api/admin/users*` and the caller's own password. */
+import { startOf } from '../../lib/page.ts'
 import { admins, readers, signedIn } from '../../platform/access/index.ts'
+import { isSamePassword, weaknessOf } from '../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import {
   Done,
@@ -12,6 +14,7 @@ import {
   UserPage,
   UserPath,
   UserQuery,
+  userList,
 } from './users.schema.ts'
 import type { Users } from './users.service.ts'
 
@@ -28,8 +31,10 @@ export function userOperations(users: Users): AnyOperation[] {
       tag,
       access: readers,
       query: UserQuery,
+      list: true,
+      refine: (given, refuse) => startOf(userList, given, refuse),
       success: [200, UserPage],
-      handle: ({ caller, query }) => users.list(caller, query),
+      handle: ({ caller, query, refined }) => users.list(caller, query, refined),
     }),
     operation({
       method: 'POST',
@@ -39,6 +44,12 @@ export function userOperations(users: Users): AnyOperation[] {
       tag,
       access: admins,
       body: NewUser,
+      refine: ({ body }, refuse) =>
+        refuse(['body', 'password'], weaknessOf(body.password, body.email)),
+      checkReferences: ({ caller, body, faulty }, refuse) =>
+        faulty.has('body.tenant_id')
+          ? Promise.resolve()
+          : users.checkReferences(caller, body, refuse),
       success: [201, User],
       refusals: [404, 409],
       handle: ({ caller, body }) => users.create(caller, body),
@@ -60,6 +71,10 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'updateUser',
       summary: 'Changes a user; what is left out stays, null takes the department away',
       body: UserChange,
+      checkReferences: ({ caller, path, body, faulty }, refuse) =>
+        faulty.has('path.user_id')
+          ? Promise.resolve()
+          : users.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, User],
       refusals: [404, 409],
       handle: ({ caller, path, body }) => users.update(caller, path.user_id, body),
@@ -101,10 +116,15 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'resetUserPassword',
       summary: "Sets a user's password and ends their sessions",
       body: PasswordReset,
+      refine: ({ body }, refuse) => refuse(['body', 'password'], weaknessOf(body.password)),
+      checkReferences: ({ caller, path, body, faulty }, refuse) =>
+        faulty.has('path.user_id')
+          ? Promise.resolve()
+          : users.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, Done],
       refusals: [404, 409],
       handle: async ({ caller, path, body }) => {
-        await users.resetPassword(caller, path.user_id, body.password)
+        await users.resetPassword(caller, path.user_id, body)
         return { detail: "The password was changed and the user's sessions were ended" }
       },
     }),
@@ -126,8 +146,15 @@ export function userOperations(users: Users): AnyOperation[] {
       summary: "Changes the caller's password and ends all their sessions",
       tag: 'Profile',
       access: signedIn,
-      throttled: true,
+      whileRestricted: ['password'],
       body: OwnPasswordChange,
+      refine: ({ body, caller }, refuse) => {
+        const loc = ['body', 'new_password']
+        refuse(loc, weaknessOf(body.new_password, caller.email))
+        const { current_password: current, new_password: chosen } = body
+        if (current && chosen && isSamePassword(current, chosen))
+          refuse(loc, 'choose one that differs from the current password')
+      },
       success: [200, Done],
       refusals: [409],
       handle: async ({ caller, body }) => {

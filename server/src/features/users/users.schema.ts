@@ -1,6 +1,6 @@
 /** Users on the wire. */
 import Type, { type Static } from 'typebox'
-import { pageOf, pageQuery } from '../../lib/page.ts'
+import { defineList, pageOf } from '../../lib/page.ts'
 import { ROLES } from '../../lib/roles.ts'
 import {
   EmailAddress,
@@ -23,9 +23,16 @@ const fields = {
   is_active: Type.Boolean(),
   email_verified: Type.Boolean(),
   totp_enabled: Type.Boolean(),
+  must_change_password: Type.Boolean(),
   created_at: Timestamp,
   last_login_at: Nullable(Timestamp),
 }
+
+const MustChange = Type.Optional(
+  Type.Boolean({
+    description: 'true: until the user has chosen another password, they can do nothing else',
+  }),
+)
 
 /** The administration view. */
 export const User = Type.Object(fields, { $id: 'User' })
@@ -40,15 +47,18 @@ export type Profile = Static<typeof Profile>
 
 export const UserPage = pageOf(User)
 
+export const userList = defineList(
+  'users',
+  { id: 'integer', email: 'text', full_name: 'text', role: 'text', created_at: 'time' },
+  { sort_by: 'id', sort_order: 'asc' },
+)
+
 export const UserQuery = Type.Object({
   tenant_id: Type.Optional(Id),
   search: Type.Optional(Type.String({ maxLength: 200, trim: true })),
   role: Type.Optional(OneOf(ROLES)),
   is_active: Type.Optional(Type.Boolean()),
-  ...pageQuery(['id', 'email', 'full_name', 'role', 'created_at'], {
-    sort_by: 'id',
-    sort_order: 'asc',
-  }),
+  ...userList.query,
 })
 export type UserQuery = Static<typeof UserQuery>
 
@@ -60,6 +70,7 @@ export const NewUser = Type.Object({
   tenant_id: Type.Optional(Id),
   department_id: Type.Optional(Nullable(Id)),
   can_see_all_patients: Type.Optional(Type.Boolean()),
+  must_change_password: MustChange,
 })
 export type NewUser = Static<typeof NewUser>
 
@@ -71,7 +82,11 @@ export const UserChange = Type.Object({
 export type UserChange = Static<typeof UserChange>
 
 export const RoleChange = Type.Object({ role: OneOf(ROLES) })
-export const PasswordReset = Type.Object({ password: NewPassword })
+export const PasswordReset = Type.Object({
+  password: NewPassword,
+  must_change_password: MustChange,
+})
+export type PasswordReset = Static<typeof PasswordReset>
 export const OwnPasswordChange = Type.Object({
   current_password: Type.String({ maxLength: 1000 }),
   new_password: NewPassword,

@@ -1,17 +1,49 @@
 /** The rules of users. Each command is one transaction and one journal entry. */
 
 import type { Clock } from '../../lib/clock.ts'
-import { type Page, toPage } from '../../lib/page.ts'
-import { invalidValue, Problem } from '../../lib/problems.ts'
+import type { Cursor } from '../../lib/cursor.ts'
+import { NONE_FOUND, type Page, toPage } from '../../lib/page.ts'
+import { invalidValue, Problem, type Refuse } from '../../lib/problems.ts'
 import type { Role } from '../../lib/roles.ts'
-import { type Admin, type Caller, ownTenant, type Reader } from '../../platform/access/index.ts'
-import { type Passwords, refuseWeakPassword } from '../../platform/crypto/index.ts'
-import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
-import { type Action, actorOf, append, changesBetween } from '../../platform/journal/index.ts'
+import {
+  type Admin,
+  type Caller,
+  type Reader,
+  requireOwnTenant,
+} from '../../platform/access/index.ts'
+import {
+  type Passwords,
+  partyOf,
+  refuseWeakPassword,
+  weaknessOf,
+} from '../../platform/crypto/index.ts'
+import {
+  forCaller,
+  inScope,
+  listMode,
+  type Scopes,
+  scopeOf,
+  type TenantTx,
+} from '../../platform/db/index.ts'
+import {
+  type Action,
+  actorOf,
+  append,
+  changesBetween,
+  differing,
+} from '../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../platform/throttle/index.ts'
 import { type Department, findDepartment } from '../departments/index.ts'
 import { countOperators, findTenant, lockOperators } from '../tenants/index.ts'
-import type { NewUser, OwnPasswordChange, User, UserChange, UserQuery } from './users.schema.ts'
+import {
+  type NewUser,
+  type OwnPasswordChange,
+  type PasswordReset,
+  type User,
+  type UserChange,
+  type UserQuery,
+  userList,
+} from './users.schema.ts'
 import * as store from './users.store.ts'
 
 /** Ends a user's sessions within the transaction; handed in, as sessions know users. */
@@ -27,8 +59,8 @@ export interface UsersDeps {
   passwords: Passwords
   endSessions: EndUserSessions
   throttle: Throttle
-  /** Voids what was sent to a user by mail; handed in, as those links know users. */
-  voidLinks: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
+  /** Ends sessions and voids links of a user whose password was set; handed in, as those know users. */
+  passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
 }
 
 /**
@@ -44,10 +76,20 @@ export type OnUser = <T>(
 /** @throws Problem 403 when it is not the caller's password, 429 after too many */
 export type CheckPassword = (caller: Caller, password: string) => Promise<string>
 
+/** What a command on a user refers to, who may be yet to be made. */
+export interface UserReferences {
+  user_id?: number
+  tenant_id?: number
+  department_id?: number | null
+  password?: string
+}
+
 export interface Users {
   onUser: OnUser
+  /** Refuses a department that the user's tenant does not have, and a password too like their address. */
+  checkReferences(caller: Admin, input: UserReferences, refuse: Refuse): Promise<void>
   checkPassword: CheckPassword
-  list(caller: Reader, query: UserQuery): Promise<Page<User>>
+  list(caller: Reader, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
   get(caller: Admin, id: number): Promise<User>
   create(caller: Admin, user: NewUser): Promise<User>
   update(caller: Admin, id: number, change: UserChange): Promise<User>
@@ -56,7 +98,7 @@ export interface Users {
   unblock(caller: Admin, id: number): Promise<User>
   changeRole(caller: Admin, id: number, role: Role): Promise<User>
   /** Sets another's password and ends their sessions. */
-  resetPassword(caller: Admin, id: number, password: string): Promise<void>
+  resetPassword(caller: Admin, id: number, reset: PasswordReset): Promise<void>
   /** Sets one's own password, knowing the current one, and ends all one's sessions. */
   changeOwnPassword(caller: Caller, change: OwnPasswordChange): Promise<void>
 }
@@ -68,6 +110,7 @@ const FIELDS = [
   'department_id',
   'can_see_all_patients',
   'is_active',
+  'must_change_password',
 ] as const
 
 /** Guesses at one's own password, by whoever holds the session. */
@@ -85,12 +128,7 @@ export function usersService(deps: UsersDeps): Users {
       // Always in this order: of two superadmins who demote each other one waits, and then sees it.
       if (caller.role === 'superadmin') await lockOperators(tx)
       const superadmins = caller.role === 'superadmin' ? await countOperators(tx) : 0
-      const target = await store.lockUser(tx, id)
-      if (!target) throw new Problem('not_found', { detail: 'There is no such user' })
-      if (target.role === 'superadmin' && caller.role !== 'superadmin')
-        throw new Problem('superadmin_required', {
-          detail: 'Only a superadmin may act on a superadmin',
-        })
+      const target = await findTarget(tx, caller, id, store.lockUser)
       return work(tx, target, superadmins)
     })
   }
@@ -117,7 +155,7 @@ export function usersService(deps: UsersDeps): Users {
     deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], async () => {
       const { user_id: id, tenant_id } = caller
       const stored = await db.inTenant(tenant_id, (tx) => store.findPasswordHash(tx, id), 'read')
-      if (!stored || !(await passwords.verify(stored, password)))
+      if (!stored || !(await passwords.verify(stored, password, partyOf(caller))))
         throw new Problem('wrong_password')
       return stored
     })
@@ -126,10 +164,31 @@ export function usersService(deps: UsersDeps): Users {
     onUser,
     checkPassword,
 
-    async list(caller, query) {
-      ownTenant(caller, query.tenant_id)
-      const found = await forCaller(db, caller, (tx) => store.listUsers(tx, query), 'read')
-      return toPage(query, found)
+    checkReferences: (caller, { user_id, tenant_id, department_id, password }, refuse) =>
+      forCaller(
+        db,
+        caller,
+        async (tx) => {
+          const user = user_id === undefined ? undefined : await store.findUser(tx, user_id)
+          if (user) refuse(['body', 'password'], weaknessOf(password, user.email))
+          const tenantId = user_id === undefined ? (tenant_id ?? caller.tenant_id) : user?.tenant_id
+          // Of a tenant that is not there, or not the caller's, nothing is said.
+          if (tenantId && (await findTenant(tx, tenantId)))
+            refuse(['body', 'department_id'], await departmentFault(tx, tenantId, department_id))
+        },
+        'read',
+      ),
+
+    async list(caller, query, from) {
+      const { tenant_id } = query
+      requireOwnTenant(caller, tenant_id)
+      const asked = { list: userList, caller, query, from }
+      const find = async (tx: TenantTx) =>
+        // Of another tenant a superadmin asks, and it may have been deleted.
+        tenant_id && tenant_id !== caller.tenant_id && !(await findTenant(tx, tenant_id))
+          ? NONE_FOUND
+          : store.listUsers(tx, asked)
+      return toPage(asked, await inScope(db, scopeOf(caller, tenant_id), find, listMode(query)))
     },
 
     get: (caller, id) =>
@@ -146,14 +205,27 @@ export function usersService(deps: UsersDeps): Users {
 
     async create(caller, user) {
       const { password, tenant_id, ...fields } = user
-      const tenantId = ownTenant(caller, tenant_id) ?? caller.tenant_id
+      requireOwnTenant(caller, tenant_id)
+      const tenantId = tenant_id ?? caller.tenant_id
       requireSuperadminFor(caller, user.role)
-      refuseWeakPassword(password, user.email, ['body', 'password'])
-      const password_hash = await passwords.hash(password)
-      return forCaller(db, caller, async (tx) => {
+      const requirePlace = async (tx: TenantTx) => {
         if (!(await findTenant(tx, tenantId)))
           throw new Problem('not_found', { detail: 'There is no such tenant' })
         await requireDepartment(tx, tenantId, fields.department_id)
+      }
+      // What the database alone refuses costs no hash; who comes in between meets the constraint.
+      await forCaller(
+        db,
+        caller,
+        async (tx) => {
+          await requirePlace(tx)
+          if (await store.isEmailTaken(tx, tenantId, user.email)) throw new Problem('email_taken')
+        },
+        'read',
+      )
+      const password_hash = await passwords.hash(password, partyOf(caller))
+      return forCaller(db, caller, async (tx) => {
+        await requirePlace(tx)
         const created = await store.insertUser(tx, {
           department_id: null,
           can_see_all_patients: false,
@@ -171,7 +243,7 @@ export function usersService(deps: UsersDeps): Users {
     update: (caller, id, change) =>
       onUser(caller, id, async (tx, before) => {
         await requireDepartment(tx, before.tenant_id, change.department_id)
-        if (Object.keys(change).length === 0) return before
+        if (differing(before, change).length === 0) return before
         const after = await store.updateUser(tx, id, change)
         await record(tx, caller, 'user.updated', before, after)
         return after
@@ -187,9 +259,9 @@ export function usersService(deps: UsersDeps): Users {
     block: (caller, id) =>
       onUser(caller, id, async (tx, before, superadmins) => {
         refuseLosing(caller, before, superadmins)
+        await endSessions(tx, before, 'blocked')
         if (!before.is_active) return before
         const after = await store.updateUser(tx, id, { is_active: false })
-        await endSessions(tx, after, 'blocked')
         await record(tx, caller, 'user.blocked', before, after)
         return after
       }),
@@ -213,36 +285,32 @@ export function usersService(deps: UsersDeps): Users {
         return after
       }),
 
-    async resetPassword(caller, id, password) {
+    async resetPassword(caller, id, { password, must_change_password }) {
       if (id === caller.user_id)
         throw new Problem('own_account', {
           detail: 'user_id: change your own password with PUT /api/users/me/password',
         })
-      // Judged by the address as well, so the target is looked up first; 422 comes before 404 only
-      // for what the input alone shows.
-      refuseWeakPassword(password, '', ['body', 'password'])
-      const password_hash = await passwords.hash(password)
+      // Looked up before the costly hash, so that made-up ids keep no sign-in waiting.
+      await forCaller(db, caller, (tx) => findTarget(tx, caller, id, store.findUser), 'read')
+      const password_hash = await passwords.hash(password, partyOf(caller))
       await onUser(caller, id, async (tx, target) => {
         refuseWeakPassword(password, target.email, ['body', 'password'])
-        await store.setPasswordHash(tx, id, password_hash)
-        await endSessions(tx, target, 'password_changed')
-        await deps.voidLinks(tx, target)
-        await record(tx, caller, 'user.password_changed', target, target)
+        const after = await store.setPassword(tx, id, password_hash, must_change_password)
+        await deps.passwordSet(tx, after)
+        await record(tx, caller, 'user.password_changed', target, after)
       })
     },
 
     async changeOwnPassword(caller, change) {
-      refuseWeakPassword(change.new_password, caller.email, ['body', 'new_password'])
       const { user_id: id, tenant_id } = caller
       const current = await checkPassword(caller, change.current_password)
-      const fresh = await passwords.hash(change.new_password)
+      const fresh = await passwords.hash(change.new_password, partyOf(caller))
       await db.inTenant(tenant_id, async (tx) => {
-        const user = await store.findUser(tx, id)
-        if (!user || !(await store.replacePasswordHash(tx, id, current, fresh)))
-          throw new Problem('conflict')
-        await endSessions(tx, user, 'password_changed')
-        await deps.voidLinks(tx, user)
-        await record(tx, caller, 'user.password_changed', user, user)
+        const before = await store.findUser(tx, id)
+        const after = await store.replacePassword(tx, id, current, fresh)
+        if (!before || !after) throw new Problem('conflict')
+        await deps.passwordSet(tx, after)
+        await record(tx, caller, 'user.password_changed', before, after)
       })
     },
   }
@@ -251,6 +319,22 @@ export function usersService(deps: UsersDeps): Users {
 function requireSuperadminFor(caller: Caller, role: Role): void {
   if (role === 'superadmin' && caller.role !== 'superadmin')
     throw new Problem('superadmin_required', { detail: 'Only a superadmin may make a superadmin' })
+}
+
+/** @throws Problem 404, or 403 for an admin who acts on a superadmin */
+async function findTarget(
+  tx: TenantTx,
+  caller: Caller,
+  id: number,
+  find: (tx: TenantTx, id: number) => Promise<User | undefined>,
+): Promise<User> {
+  const target = await find(tx, id)
+  if (!target) throw new Problem('not_found', { detail: 'There is no such user' })
+  if (target.role === 'superadmin' && caller.role !== 'superadmin')
+    throw new Problem('superadmin_required', {
+      detail: 'Only a superadmin may act on a superadmin',
+    })
+  return target
 }
 
 /** Nobody takes away their own account, nor the last active superadmin (decisions §2). */
@@ -269,6 +353,18 @@ export async function requireDepartment(
   if (!id) return undefined
   const department = await findDepartment(tx, id)
   if (department?.tenant_id !== tenantId)
-    throw invalidValue(['body', 'department_id'], 'the tenant has no such department')
+    throw invalidValue(['body', 'department_id'], NO_DEPARTMENT)
   return department
+}
+
+const NO_DEPARTMENT = 'the tenant has no such department'
+
+/** What is wrong with the department that a user is to be in; undefined when nothing is. */
+export async function departmentFault(
+  tx: TenantTx,
+  tenantId: number,
+  id?: number | null,
+): Promise<string | undefined> {
+  if (!id) return undefined
+  return (await findDepartment(tx, id))?.tenant_id === tenantId ? undefined : NO_DEPARTMENT
 }

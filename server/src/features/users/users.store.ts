@@ -1,13 +1,9 @@
 /** The users' SQL. */
 import { sql } from 'kysely'
+import { foldEmail } from '../../lib/email.ts'
+import type { Asked, Found } from '../../lib/page.ts'
 import type { Role } from '../../lib/roles.ts'
-import {
-  containing,
-  type Found,
-  ofScope,
-  readPage,
-  type TenantTx,
-} from '../../platform/db/index.ts'
+import { containing, ofScope, readPage, type TenantTx } from '../../platform/db/index.ts'
 import type { User, UserChange, UserQuery } from './users.schema.ts'
 import './users.table.ts'
 
@@ -23,6 +19,7 @@ const COLUMNS = [
   'is_active',
   sql<boolean>`email_verified_at is not null`.as('email_verified'),
   sql<boolean>`totp_enabled_at is not null`.as('totp_enabled'),
+  'must_change_password',
   'created_at',
   'last_login_at',
 ] as const
@@ -35,13 +32,13 @@ function updating(tx: TenantTx, id: number) {
   return tx.db.updateTable('users').where('id', '=', id).where(ofScope(tx, 'tenant_id'))
 }
 
-export function listUsers(tx: TenantTx, query: UserQuery): Promise<Found<User>> {
+export function listUsers(tx: TenantTx, asked: Asked<UserQuery>): Promise<Found<User>> {
+  const { query } = asked
   let filtered = visible(tx).select(COLUMNS)
-  if (query.tenant_id) filtered = filtered.where('tenant_id', '=', query.tenant_id)
   if (query.role) filtered = filtered.where('role', '=', query.role)
   if (query.is_active !== undefined) filtered = filtered.where('is_active', '=', query.is_active)
   if (query.search) filtered = filtered.where('search', 'like', containing(query.search))
-  return readPage(tx, filtered, query, { column: query.sort_by, ties: ['id'] })
+  return readPage(tx, filtered, asked, { countedIn: ['users'] })
 }
 
 export function findUser(tx: TenantTx, id: number): Promise<User | undefined> {
@@ -53,6 +50,20 @@ export function lockUser(tx: TenantTx, id: number): Promise<User | undefined> {
   return visible(tx).select(COLUMNS).where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
+/** Whether the tenant has a user of this address, in whatever spelling. */
+export async function isEmailTaken(
+  tx: TenantTx,
+  tenantId: number,
+  email: string,
+): Promise<boolean> {
+  const row = await visible(tx)
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where(sql<string>`lower(email collate "C")`, '=', foldEmail(email))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export interface UserRow {
   tenant_id: number
   email: string
@@ -61,6 +72,7 @@ export interface UserRow {
   department_id: number | null
   can_see_all_patients: boolean
   password_hash: string
+  must_change_password?: boolean
   email_verified_at: string | null
   is_active?: boolean
 }
@@ -81,22 +93,39 @@ export async function deleteUser(tx: TenantTx, id: number): Promise<void> {
   await tx.db.deleteFrom('users').where('id', '=', id).where(ofScope(tx, 'tenant_id')).execute()
 }
 
-export async function setPasswordHash(tx: TenantTx, id: number, hash: string): Promise<void> {
-  await updating(tx, id).set({ password_hash: hash }).execute()
+/** Sets a user's password; `must_change_password` when it is somebody else's choice. */
+export function setPassword(
+  tx: TenantTx,
+  id: number,
+  password_hash: string,
+  must_change_password = false,
+): Promise<User> {
+  return updating(tx, id)
+    .set({ password_hash, must_change_password })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
 }
 
-/** Sets the hash only while it is still `expected`: of two changes at once one wins. */
-export async function replacePasswordHash(
+/** Notes that the user's address is theirs; a first time counts. */
+export async function markVerified(tx: TenantTx, id: number, now: string): Promise<void> {
+  await updating(tx, id)
+    .set({ email_verified_at: now })
+    .where('email_verified_at', 'is', null)
+    .execute()
+}
+
+/** Sets the user's own choice while the hash is still `expected`: of two changes at once one wins. */
+export function replacePassword(
   tx: TenantTx,
   id: number,
   expected: string,
-  hash: string,
-): Promise<boolean> {
-  const changed = await updating(tx, id)
-    .set({ password_hash: hash })
+  password_hash: string,
+): Promise<User | undefined> {
+  return updating(tx, id)
+    .set({ password_hash, must_change_password: false })
     .where('password_hash', '=', expected)
+    .returning(COLUMNS)
     .executeTakeFirst()
-  return changed.numUpdatedRows === 1n
 }
 
 export async function findPasswordHash(tx: TenantTx, id: number): Promise<string | undefined> {

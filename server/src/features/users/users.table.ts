@@ -11,6 +11,7 @@ export interface UsersTable {
   can_see_all_patients: Generated<boolean>
   is_active: Generated<boolean>
   password_hash: string
+  must_change_password: Generated<boolean>
   email_verified_at: string | null
   totp_enabled_at: string | null
   created_at: Generated<string>
