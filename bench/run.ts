@@ -2,6 +2,10 @@
 import { parseArgs } from 'node:util'
 import type { Line } from './measure/table.ts'
 import { tableOf } from './measure/table.ts'
+import { entries } from './scenarios/entries.ts'
+import { flakyReceiver } from './scenarios/flaky-receiver.ts'
+import { flood } from './scenarios/flood.ts'
+import { peers } from './scenarios/peers.ts'
 import { profile } from './scenarios/profile.ts'
 import { refreshes } from './scenarios/refreshes.ts'
 import type { Scenario } from './scenarios/scenario.ts'
@@ -21,14 +25,22 @@ const SCENARIOS: Record<string, Scenario> = {
   'audit-sizes': auditSizes,
   'sign-ins': signIns,
   refreshes,
+  entries,
   webhooks,
+  'flaky-receiver': flakyReceiver,
+  flood,
 }
+
+/** Run only when they are named: they install what is no part of the product. */
+const ON_DEMAND: Record<string, Scenario> = { peers }
+const ALL = { ...SCENARIOS, ...ON_DEMAND }
 
 const USAGE = `npm run bench -- [--quick] [--data <folder>] [scenario…]
 
   --quick          a twentieth of the data and short turns: to try it out
   --data <folder>  keep the seeded databases there, and use those that are
-  scenarios        ${Object.keys(SCENARIOS).join(', ')}; without any: all`
+  scenarios        ${Object.keys(SCENARIOS).join(', ')}; without any: all of these
+  on demand        ${Object.keys(ON_DEMAND).join(', ')}`
 
 async function run(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -40,7 +52,7 @@ async function run(): Promise<void> {
     },
   })
   const chosen = positionals.length > 0 ? positionals : Object.keys(SCENARIOS)
-  const unknown = chosen.filter((name) => !Object.hasOwn(SCENARIOS, name))
+  const unknown = chosen.filter((name) => !Object.hasOwn(ALL, name))
   if (values.help || unknown.length > 0) {
     if (unknown.length > 0) process.exitCode = 1
     return console.log(USAGE)
@@ -54,12 +66,13 @@ async function run(): Promise<void> {
   try {
     for (const name of chosen) {
       say(name)
-      lines.push(...((await SCENARIOS[name]?.(stage, pace, say)) ?? []))
+      lines.push(...((await ALL[name]?.(stage, pace, say)) ?? []))
     }
   } finally {
+    // Also of a run that breaks: what was measured before it did.
+    console.log(tableOf(lines))
     await stage.close()
   }
-  console.log(tableOf(lines))
 }
 
 await run()

@@ -12,8 +12,20 @@ const START_LIMIT_MS = 120_000
 
 export const SUPERADMIN = { email: 'operator@bench.example', password: 'bench: brass lantern 7' }
 
+/** Variables beside the usual ones, or in their place; undefined for the service's own default. */
+export type Settings = Record<string, string | undefined>
+
+/** With the limits that the service has where nobody sets any. */
+export const OWN_LIMITS: Settings = {
+  RATE_LIMIT_PER_MINUTE: undefined,
+  AUTH_RATE_LIMIT_PER_MINUTE: undefined,
+  WRITE_RATE_LIMIT_PER_MINUTE: undefined,
+  TENANT_WRITE_RATE_LIMIT_PER_MINUTE: undefined,
+}
+
 export interface Service {
   url: string
+  metricsUrl: string
   pid: number
   /** From the start of the process until it answered that it is ready. */
   readyMs: number
@@ -25,12 +37,8 @@ export function ownerOf(dataDir: string): ClientConfig {
   return { host: join(dataDir, 'run'), user: 'wardkeep_owner', database: 'wardkeep' }
 }
 
-/** @param settings variables beside the usual ones, or in their place */
-export async function startService(
-  dataDir: string,
-  settings: Record<string, string> = {},
-): Promise<Service> {
-  const port = await freePort()
+export async function startService(dataDir: string, settings: Settings = {}): Promise<Service> {
+  const [port, metricsPort] = [await freePort(), await freePort()]
   const errors = `${dataDir}.stderr`
   const stderr = openSync(errors, 'w')
   const startedAt = performance.now()
@@ -40,11 +48,14 @@ export async function startService(
       PATH: process.env.PATH,
       HOST: '127.0.0.1',
       PORT: String(port),
+      METRICS_PORT: String(metricsPort),
       DATA_DIR: dataDir,
       DEMO: 'false',
       LOG_LEVEL: 'info',
       RATE_LIMIT_PER_MINUTE: '0',
       AUTH_RATE_LIMIT_PER_MINUTE: '0',
+      WRITE_RATE_LIMIT_PER_MINUTE: '0',
+      TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
       BOOTSTRAP_ADMIN_EMAIL: SUPERADMIN.email,
       BOOTSTRAP_ADMIN_PASSWORD: SUPERADMIN.password,
       ...settings,
@@ -59,7 +70,8 @@ export async function startService(
     await delay(10)
   }
   const readyMs = performance.now() - startedAt
-  return { url, pid: pidOf(child), readyMs, stop: () => stop(child, gone) }
+  const metricsUrl = `http://127.0.0.1:${metricsPort}/metrics`
+  return { url, metricsUrl, pid: pidOf(child), readyMs, stop: () => stop(child, gone) }
 }
 
 async function isReady(url: string): Promise<boolean> {

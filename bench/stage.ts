@@ -1,11 +1,12 @@
-/** What scenarios play on: the service on a large and on a small database, seeded when first asked for. */
+/** What scenarios play on: services on databases of several sizes, seeded when first asked for. */
+import { createHash } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { ClientConfig } from 'pg'
 import { seed } from './seed/seed.ts'
 import type { Size } from './seed/sizes.ts'
-import { ownerOf, type Service, startService } from './service.ts'
+import { OWN_LIMITS, ownerOf, type Service, type Settings, startService } from './service.ts'
 
 /** A running service with its database. */
 export interface House {
@@ -14,13 +15,30 @@ export interface House {
   database: ClientConfig
 }
 
-export type Scale = 'large' | 'small'
+export type Scale = 'large' | 'small' | 'crowded'
+
+/** Floods meet the service's own limits; all else is measured without. */
+const SETTINGS: Record<Scale, Settings> = {
+  large: {},
+  small: {},
+  crowded: OWN_LIMITS,
+}
+
+const SEEDED_BY = ['../server/schema.sql', 'seed/people.ts', 'seed/journal.ts'].map(
+  (file) => new URL(file, import.meta.url),
+)
 
 export interface Stage {
   house(scale: Scale): Promise<House>
   /** A path in the stage's folder at which nothing is. */
   emptyFolder(): string
   close(): Promise<void>
+}
+
+async function fingerprint(files: readonly URL[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(await readFile(file))
+  return hash.digest('hex')
 }
 
 /** @param kept a folder to use and to leave behind; without one all is temporary */
@@ -40,7 +58,8 @@ export async function openStage(
     const dataDir = join(folder, scale)
     const size = sizes[scale]
     const record = `${dataDir}.json`
-    const wanted = JSON.stringify(size)
+    // What was seeded before the tables or the seed changed is of no use any more.
+    const wanted = JSON.stringify({ ...size, of: await fingerprint(SEEDED_BY) })
     const seeded = await readFile(record, 'utf8').catch(() => '')
     if (seeded !== wanted) {
       await rm(dataDir, { recursive: true, force: true })
@@ -54,7 +73,8 @@ export async function openStage(
       await writeFile(record, wanted)
       say(`seeded ${scale} in ${((performance.now() - start) / 1000).toFixed(0)} s`)
     }
-    return { size, service: await startService(dataDir), database: ownerOf(dataDir) }
+    const service = await startService(dataDir, SETTINGS[scale])
+    return { size, service, database: ownerOf(dataDir) }
   }
 
   return {

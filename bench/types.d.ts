@@ -8,6 +8,9 @@ declare module 'autocannon' {
     setupRequest?(request: Request): Request
     onResponse?(status: number, body: string): void
   }
+  export interface Client {
+    setHeaders(headers: Record<string, string> | undefined): void
+  }
   interface Options {
     url: string
     connections: number
@@ -15,12 +18,14 @@ declare module 'autocannon' {
     duration: number
     timeout: number
     headers?: Record<string, string>
+    setupClient?(client: Client): void
     requests?: Request[]
   }
   interface Result {
     '2xx': number
     non2xx: number
     errors: number
+    statusCodeStats?: Record<string, { count: number }>
     duration: number
   }
   export default function autocannon(options: Options): Promise<Result>

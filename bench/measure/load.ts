@@ -1,11 +1,13 @@
 /** Puts load on an HTTP server: so many connections, each sending when its last answer has come. */
-import autocannon, { type Request } from 'autocannon'
+import autocannon, { type Client, type Request } from 'autocannon'
 
 export interface Load {
   url: string
   connections: number
   seconds: number
   headers?: Record<string, string>
+  /** The headers of several callers, who share the connections evenly. */
+  callers?: Record<string, string>[]
   /** Makes each request anew; without it all are plain GETs of `url`. */
   request?: Request
 }
@@ -16,8 +18,14 @@ export async function drive({
   connections,
   seconds,
   headers,
+  callers,
   request,
 }: Load): Promise<number> {
+  let connection = 0
+  const setupClient = (client: Client) => {
+    client.setHeaders(callers?.[connection % callers.length])
+    connection += 1
+  }
   const result = await autocannon({
     url,
     connections,
@@ -25,11 +33,15 @@ export async function drive({
     duration: seconds,
     timeout: 30,
     ...(headers ? { headers } : {}),
+    ...(callers ? { setupClient } : {}),
     ...(request ? { requests: [request] } : {}),
   })
+  const statuses = Object.entries(result.statusCodeStats ?? {})
+    .map(([status, { count }]) => `${status}: ${count}`)
+    .join(', ')
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(
-      `${url}: ${result.non2xx} answers other than 2xx and ${result.errors} errors; nothing was measured`,
+      `${url}: ${result.errors} errors and answers other than 2xx (${statuses}); nothing was measured`,
     )
   return result['2xx'] / result.duration
 }

@@ -41,4 +41,12 @@ describe('the statistics of a measurement', () => {
     ]
     expect(outcomeOf(rounds)).toEqual({ ours: 60, peer: 100, ratio: 0.6 })
   })
+
+  it('holds nothing against a peer that got nothing done', () => {
+    const rounds = [
+      { ours: 60, peer: 100 },
+      { ours: 60, peer: 0 },
+    ]
+    expect(() => outcomeOf(rounds)).toThrow('nothing done')
+  })
 })

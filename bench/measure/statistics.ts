@@ -24,8 +24,13 @@ export interface Outcome {
   ratio: number
 }
 
-/** @param rounds the rates of both, measured right after each other */
+/**
+ * @param rounds the rates of both, measured right after each other
+ * @throws RangeError when the peer got nothing done in one: any ratio would flatter
+ */
 export function outcomeOf(rounds: readonly { ours: number; peer: number }[]): Outcome {
+  if (rounds.some(({ peer }) => peer === 0))
+    throw new RangeError('the peer got nothing done in one of the turns: make them longer')
   return {
     ours: median(rounds.map(({ ours }) => ours)),
     peer: median(rounds.map(({ peer }) => peer)),

@@ -8,9 +8,12 @@ export interface Peer {
   stop(): void
 }
 
-/** Starts a peer; its program answers questions with `answer` of `answer.ts`. */
-export function openPeer(program: URL): Peer {
-  const child: ChildProcess = fork(program)
+/**
+ * Starts a peer; its program answers questions with `answer` of `answer.ts`.
+ * @param settings variables beside those of this process
+ */
+export function openPeer(program: URL, settings: Record<string, string> = {}): Peer {
+  const child: ChildProcess = fork(program, { env: { ...process.env, ...settings } })
   return {
     pid: child.pid ?? Number.NaN,
     ask: <A>(question: unknown) =>

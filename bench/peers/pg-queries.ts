@@ -5,9 +5,10 @@ import { answer, keepBusy } from './answer.ts'
 interface Question {
   database: pg.ClientConfig
   poolSize: number
-  page: { text: string; values: unknown[] }
-  /** Asked in addition when the page's count is at its bound. */
-  estimate: { text: string; values: unknown[] }
+  /** With a name it is planned once for a connection. */
+  page: { name?: string; text: string; values: unknown[] }
+  /** Asked in addition when the page's count is at its bound; without it the count is all. */
+  estimate?: { text: string; values: unknown[] }
   bound: number
   atOnce: number
   seconds: number
@@ -20,6 +21,6 @@ answer(({ database, poolSize, page, estimate, bound, atOnce, seconds }: Question
   const connected = pool
   return keepBusy(atOnce, seconds, async () => {
     const { rows } = await connected.query(page)
-    if (Number(rows[0].wk_total) > bound) await connected.query(estimate)
+    if (estimate && Number(rows[0].wk_total) > bound) await connected.query(estimate)
   })
 })

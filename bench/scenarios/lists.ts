@@ -7,17 +7,68 @@ import { SUPERADMIN, signIn } from '../service.ts'
 import type { House } from '../stage.ts'
 import { CONNECTIONS } from './scenario.ts'
 
-export type As = 'admin' | 'superadmin'
+export type As = 'auditor' | 'superadmin'
 
-/** The tenant whose admin asks; every size of database has it. */
+/** The tenant whose auditors ask; every size of database has it. */
 export const TENANT = 3
+
+/** Pages of 100 that lie before a page behind them. */
+const PAGES_BEFORE = 40
+
+/** As many callers have two lists under way each: the service gives one caller few at once. */
+const CALLERS = CONNECTIONS / 2
 
 /** A contender that gets one page again and again. */
 export async function pageOf(house: House, as: As, path: string): Promise<Contender> {
+  return get(house.service.url, path, await callersOf(house, as))
+}
+
+/** As `pageOf`, of the page behind the first 4,000 of the list, by its key. */
+export async function pageBehind(house: House, as: As, path: string): Promise<Contender> {
   const { url } = house.service
-  const { access_token } = await (as === 'admin'
-    ? signIn(url, emailOf(TENANT, 0), PASSWORD, subdomainOf(TENANT))
-    : signIn(url, SUPERADMIN.email, SUPERADMIN.password, 'platform'))
-  const headers = { authorization: `Bearer ${access_token}` }
-  return (seconds) => drive({ url: `${url}${path}`, connections: CONNECTIONS, seconds, headers })
+  const callers = await callersOf(house, as)
+  const before = await fetch(`${url}${path}page=${PAGES_BEFORE}&limit=100`, {
+    headers: callers[0] ?? {},
+  })
+  const { next } = (await before.json()) as { next: string | null }
+  if (!next) throw new Error(`${path} ends before its page ${PAGES_BEFORE}: ${before.status}`)
+  return get(url, `${path}after=${encodeURIComponent(next)}`, callers)
+}
+
+type Headers = Record<string, string>
+
+async function callersOf({ service: { url } }: House, as: As): Promise<Headers[]> {
+  if (as === 'superadmin') await makeSuperadmins(url)
+  const callers: Headers[] = []
+  for (let place = 1; place <= CALLERS; place += 1) {
+    const { access_token } = await (as === 'auditor'
+      ? signIn(url, emailOf(TENANT, place), PASSWORD, subdomainOf(TENANT))
+      : signIn(url, superadminOf(place), PASSWORD, 'platform'))
+    callers.push({ authorization: `Bearer ${access_token}` })
+  }
+  return callers
+}
+
+const superadminOf = (place: number) => `operator${place}@bench.example`
+
+/** The service begins with one superadmin; those of an earlier run are there already. */
+async function makeSuperadmins(url: string): Promise<void> {
+  const { access_token } = await signIn(url, SUPERADMIN.email, SUPERADMIN.password, 'platform')
+  const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' }
+  const me = await (await fetch(`${url}/api/users/me`, { headers })).json()
+  const { tenant_id } = me as { tenant_id: number }
+  for (let place = 1; place <= CALLERS; place += 1) {
+    const email = superadminOf(place)
+    const body = { email, password: PASSWORD, full_name: 'Olga', role: 'superadmin', tenant_id }
+    const { status } = await fetch(`${url}/api/admin/users`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    if (status !== 201 && status !== 409) throw new Error(`${email} can't be made: ${status}`)
+  }
+}
+
+function get(url: string, path: string, callers: Headers[]): Contender {
+  return (seconds) => drive({ url: `${url}${path}`, connections: CONNECTIONS, seconds, callers })
 }

@@ -54,7 +54,7 @@ export const signIns: Scenario = async (stage, pace) => {
         ours: perSecond(outcome.ours),
         limit: perSecond(outcome.peer),
         ratio: outcome.ratio,
-        aim: { atLeast: 0.9 },
+        aim: { atLeast: 0.8 },
       },
     ]
   } finally {

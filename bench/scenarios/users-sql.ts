@@ -1,6 +1,6 @@
 /**
- * The statements of a page of users as the service sends them, taken down as text: searched, by
- * name, backwards. Roles, tenant settings and transactions around them are left out.
+ * Pages of users as text: one searched and by name, backwards, one the first of all. Roles, tenant
+ * settings and transactions around them are left out.
  */
 
 /** Totals are counted up to here; beyond it the planner is asked for an estimate. */
@@ -11,6 +11,7 @@ const COLUMNS = `"id", "email", "full_name", "role", "tenant_id", "department_id
   totp_enabled_at is not null as "totp_enabled", "created_at", "last_login_at"`
 
 interface Statement {
+  name?: string
   text: string
   values: unknown[]
 }
@@ -39,5 +40,20 @@ export function usersPageSql(
       values: [pattern],
     },
     estimate: { text: `explain (format json) ${counted}`, values: [pattern] },
+  }
+}
+
+/** The first page of a tenant's users with an exact total, planned once: no search misleads it. */
+export function firstPageSql(tenantId: number): Statement {
+  const filtered = (columns: string) => `select ${columns} from "users" where "tenant_id" = $1`
+  return {
+    name: 'first-page',
+    text: `
+      select c.wk_total, p.* from
+        (select count(*) as wk_total from (${filtered('1')} limit ${BOUND + 1}) m) c
+        left join lateral (select q.* from (
+          ${filtered(COLUMNS)} order by "id" limit 20
+        ) q) p on true`,
+    values: [tenantId],
   }
 }

@@ -18,16 +18,16 @@ import type { Scenario } from './scenario.ts'
 const TENANTS = 4
 /** Webhooks of each tenant; all want every event. */
 const EACH = 5
-const EVENT = 'department.updated'
+export const EVENT = 'department.updated'
 /** The most messages that the service has under way at one receiver; the peer has as many. */
-const AT_ONCE = 16
+export const AT_ONCE = 16
 /** What a turn delivers for each of its seconds: more than gets done in one. */
 const PER_SECOND = 20_000
 /** The second phase is as long as so many turns. */
 const LONGER = 5
 const LIMIT_MS = 25
 
-const SETTINGS = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
+export const SETTINGS = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
 
 export const webhooks: Scenario = async (stage, pace, say) => {
   const folder = stage.emptyFolder()

@@ -1,0 +1,69 @@
+/** A backlog of events for a receiver that fails now and then, against a loop that never pauses. */
+import { rm } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Contender, duel } from '../measure/duel.ts'
+import { perSecond } from '../measure/table.ts'
+import type { Question } from '../peers/flaky-receiver.ts'
+import { openPeer } from '../peers/peer.ts'
+import { ownerOf, startService } from '../service.ts'
+import { makeClinics } from './clinics.ts'
+import { openPublisher } from './publisher.ts'
+import type { Scenario } from './scenario.ts'
+import { AT_ONCE, EVENT, SETTINGS } from './webhooks.ts'
+
+/** The receiver takes so long for an answer: the pace decides, and not the processor. */
+const ANSWER_MS = 20
+/** A turn is longer than the wait before a second try. */
+const LONGER = 5
+const PER_SECOND = (AT_ONCE * 1000) / ANSWER_MS
+
+export const flakyReceiver: Scenario = async (stage, pace) => {
+  const folder = stage.emptyFolder()
+  const service = await startService(folder, SETTINGS)
+  const receiver = openPeer(new URL('../peers/flaky-receiver.ts', import.meta.url))
+  const loop = openPeer(new URL('../peers/undici-loop.ts', import.meta.url))
+  const ask = <A>(question: Question) => receiver.ask<A>(question)
+  const open = () => ask<string>({ what: 'open', answerMs: ANSWER_MS })
+  const takenBy = (url: string) => ask<number>({ what: 'taken', url })
+  try {
+    // A clinic and a receiver for each turn and the warm-up: none begins with what another left behind.
+    const urls: string[] = []
+    while (urls.length <= pace.rounds) urls.push(await open())
+    const tenants = await makeClinics(service.url, urls.length, urls, EVENT)
+    let turn = -1
+
+    const deliver: Contender = async (seconds) => {
+      turn += 1
+      const publisher = openPublisher(ownerOf(folder), tenants.slice(turn, turn + 1))
+      // As many as the loop could try at the best: there is always one more to send.
+      const [published] = await Promise.all([
+        publisher.atOnce(Math.ceil(seconds * PER_SECOND)),
+        delay(seconds * 1000),
+      ])
+      const taken = await takenBy(urls[turn] ?? '')
+      await publisher.close()
+      if (taken === 0) throw new Error(`of ${published.length} messages none has come`)
+      return taken / seconds
+    }
+    const post: Contender = async (seconds) => {
+      const url = await open()
+      await loop.ask({ url, atOnce: AT_ONCE, seconds })
+      return (await takenBy(url)) / seconds
+    }
+    const outcome = await duel(deliver, post, { ...pace, seconds: pace.seconds * LONGER })
+    return [
+      {
+        name: 'webhooks to a receiver that fails every third, against a loop without pauses',
+        ours: perSecond(outcome.ours),
+        limit: perSecond(outcome.peer),
+        ratio: outcome.ratio,
+        aim: { atLeast: 0.5 },
+      },
+    ]
+  } finally {
+    loop.stop()
+    receiver.stop()
+    await service.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
