@@ -74,6 +74,44 @@ test('signing in takes the same time for a wrong password and for no account', {
   expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
 })
 
+test('signing in without a tenant takes the same time for a wrong password and for no account', {
+  timeout: 240_000,
+}, async () => {
+  const guess = (email: string) =>
+    post(service, '/api/auth/login', { body: { email, password: 'a-wrong-Guess-1' } })
+  const comparison = await measure(guess, 401)
+  expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
+})
+
+test('while an address has to wait, a wrong password takes the same time for those known there', {
+  timeout: 240_000,
+}, async () => {
+  const { subdomain, id } = tenant
+  const from = '192.0.2.77'
+  await service.database.sql(
+    `insert into sessions (id, tenant_id, user_id, signed_in_from, created_at, last_used_at, idle_seconds,
+       expires_at, absolute_expires_at)
+     select gen_random_uuid(), tenant_id, id, $2, now(), now(), 86400, now() + '1 day', now() + '1 day'
+     from users where tenant_id = $1`,
+    [id, from],
+  )
+  const guess = (email: string) =>
+    post(service, '/api/auth/login', {
+      body: { email, password: 'a-wrong-Guess-2', subdomain },
+      from,
+    })
+  for (let made = 0; made < 20; made += 1) await guess(`made-up-${made}@timing.test`)
+  await service.database.sql(
+    `update throttles set free_at = now() + interval '1 hour' where failures >= 20`,
+  )
+  const comparison = await measure(guess, 429)
+  expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
+  const counted = await service.database.sql<{ count: number }>(
+    'select count(*)::int as count from throttles where failures = 1',
+  )
+  expect(counted[0]?.count).toBeGreaterThanOrEqual(2 * (CALLS + WARM_UP))
+})
+
 describe('the measure', () => {
   /** Durations as a busy machine has them: most alike, some far longer. */
   const busy = (mean: number) =>

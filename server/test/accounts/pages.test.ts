@@ -16,7 +16,7 @@ const namedIn = (text: string) =>
 
 describe.each(['/verify-email', '/reset-password'])('%s', (page) => {
   test('is HTML that may load from here and nowhere else', async () => {
-    const { statusCode, headers, body } = await get(`${page}?token=1.x`)
+    const { statusCode, headers, body } = await get(page)
     expect(statusCode).toBe(200)
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
     const policy = String(headers['content-security-policy'])
@@ -34,6 +34,16 @@ describe.each(['/verify-email', '/reset-password'])('%s', (page) => {
     const { body } = await get(`${page}?token=${encodeURIComponent('1.<script>secret')}`)
     expect(body).not.toContain('secret')
     expect(body).toBe((await get(page)).body)
+  })
+
+  test('hides the password that is typed, and helps whoever keeps passwords', async () => {
+    const { body } = await get(page)
+    const fields = [...body.matchAll(/<input\b[^>]*name="password"[^>]*>/g)].map(([field]) => field)
+    expect(fields.length).toBeGreaterThan(0)
+    for (const field of fields) {
+      expect(field).toContain('type="password"')
+      expect(field).toMatch(/autocomplete="(new|current)-password"/)
+    }
   })
 
   test('finds all that it names', async () => {

@@ -69,8 +69,9 @@ export const login = (
   password = PASSWORD,
 ): Promise<Answer> => post(service, '/api/auth/login', { body: { email, password, subdomain } })
 
-export const verifyEmail = (service: Service, token: string): Promise<Answer> =>
-  post(service, '/api/auth/verify-email', { query: { token } })
+/** Confirms an address: with a body as the page does, without one as the specification has it. */
+export const verifyEmail = (service: Service, token: string, body?: unknown): Promise<Answer> =>
+  post(service, '/api/auth/verify-email', { query: { token }, body })
 
 export const resetPassword = (
   service: Service,

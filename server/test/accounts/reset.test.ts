@@ -1,4 +1,5 @@
 /** Getting back in with a link by mail: once, within the hour, and everyone else is out. */
+import pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { atOnce, tally } from '../races/race.ts'
@@ -63,6 +64,33 @@ const asAdmin = (method: string, path: string, body?: object) =>
   service.call(method, path, { token: admin, body })
 
 describe('the link', () => {
+  test('is of no use, and in nobody’s way, while its user is being deleted', async () => {
+    const { person, token } = await forgetful()
+    const other = new pg.Client({ connectionString: service.database.url })
+    await other.connect()
+    try {
+      // Of two that wait for each other this one is told.
+      await other.query("set deadlock_timeout = '1ms'")
+      await other.query('begin')
+      // In the order of a deletion: the user first, then what hangs on them.
+      await other.query('select id from users where id = $1 for update', [person.id])
+      const answering = resetPassword(service, token, NEW)
+      await until('the link waits for the user', async () => {
+        const waiting = await service.database.sql(
+          `select pid from pg_stat_activity
+           where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return waiting.length > 0 ? true : undefined
+      })
+      await other.query('delete from account_tokens where user_id = $1', [person.id])
+      await other.query('delete from users where id = $1', [person.id])
+      await other.query('commit')
+      expect(await answering).toMatchObject({ status: 400, body: LINK_EXPIRED })
+    } finally {
+      await other.end()
+    }
+  })
+
   test('sets the password and ends every session at once, on every node', async () => {
     const { person, token } = await forgetful()
     // Mails are sent by the other one.

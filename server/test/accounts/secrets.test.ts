@@ -50,7 +50,7 @@ function waitingToken(page: string, seen = 0): Promise<string> {
     const tokens = mails
       .map((mail) => JSON.parse(mail) as { text: string; time: number })
       .sort((a, b) => a.time - b.time)
-      .flatMap(({ text }) => new RegExp(`/${page}\\?token=(\\S+)`).exec(text)?.[1] ?? [])
+      .flatMap(({ text }) => new RegExp(`/${page}#token=(\\S+)`).exec(text)?.[1] ?? [])
     return tokens.length > seen ? remember(decodeURIComponent(tokens.at(-1) ?? '')) : undefined
   })
 }
@@ -92,7 +92,9 @@ async function live(): Promise<void> {
   remember(access_token)
   remember(refresh_token)
   const own = (path: string, body?: object) => post(service, path, { token: access_token, body })
-  const factor = secret((await own('/api/auth/totp/setup')).body.secret)
+  const factor = secret(
+    (await own('/api/auth/totp/setup', { password: 'second-Horse-15' })).body.secret,
+  )
   await refused(own('/api/auth/totp/enable', { code: 'not-a-code-18' }))
   const enabled = await own('/api/auth/totp/enable', { code: codeOf(service, factor) })
   for (const code of enabled.body.recovery_codes) secret(code)

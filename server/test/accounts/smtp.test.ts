@@ -32,7 +32,7 @@ async function openMailing(extra: object = {}) {
 
 /** The token in the link of a mail, which must be the same in both of its readings. */
 function tokenIn({ mail }: Accepted, page: string): string {
-  const link = new RegExp(`http://wardkeep\\.test/${page}\\?token=([^\\s"<]+)`, 'g')
+  const link = new RegExp(`http://wardkeep\\.test/${page}#token=([^\\s"<]+)`, 'g')
   const tokens = [mail.text, mail.html].map((part = '') => [
     ...new Set([...part.matchAll(link)].map(([, token]) => token)),
   ])
@@ -48,8 +48,8 @@ test('a person registers, confirms their address and only then signs in', async 
   expect(letter.to).toEqual([email])
   expect(letter.from).toBe('no-reply@wardkeep.test')
   expect(letter.mail.subject).toBe('Confirm your e-mail address')
-  expect(letter.mail.text).toContain(`Hello ${full_name},`)
-  expect(letter.mail.html).toContain('Zoë &lt;b&gt;O’Brien&lt;/b&gt; &amp; &quot;Söhne&quot;')
+  // Whoever registered may not be who gets the mail: it has no word of theirs.
+  for (const part of [letter.mail.text, letter.mail.html]) expect(part).not.toContain('Zoë')
   expect(letter.mail.html).toContain(`Clinic ${subdomain}`)
 
   const early = await login(service, email, subdomain)

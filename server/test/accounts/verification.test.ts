@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { DAY, MINUTE } from '../../src/lib/clock.ts'
 import { atOnce, tally } from '../races/race.ts'
 import { mailedToken, mailsTo } from '../support/accounts.ts'
-import { superadmin } from '../support/clinics.ts'
+import { PASSWORD, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
 import {
@@ -150,6 +150,54 @@ describe('the link', () => {
       expect(await verifyEmail(service, wrong)).toMatchObject({ status: 400, body: LINK_EXPIRED })
     expect((await post(service, '/api/auth/verify-email')).status).toBe(422)
     expect((await verifyEmail(service, token)).status).toBe(200)
+  })
+})
+
+describe('the password that the page sends along', () => {
+  const THEIRS = 'theirs-Horse-31'
+  const wrong = { status: 403, body: { code: 'wrong_password' } }
+
+  test('confirms the address when it is right', async () => {
+    const { id, email } = await register(service, open.subdomain, { password: THEIRS })
+    const confirmed = await verifyEmail(service, await linkTo(email), { password: THEIRS })
+    expect([confirmed.status, confirmed.body.email_verified]).toEqual([200, true])
+    expect(await isVerified(id)).toBe(true)
+  })
+
+  test('keeps an account that a stranger prepared from being confirmed, and the link good', async () => {
+    const { id, email } = await register(service, open.subdomain)
+    const token = await linkTo(email)
+    expect(await verifyEmail(service, token, { password: THEIRS })).toMatchObject(wrong)
+    expect(await isVerified(id)).toBe(false)
+    expect(await actionsAbout(service, id)).not.toContain('user.email_verified')
+    expect((await verifyEmail(service, token, { password: PASSWORD })).status).toBe(200)
+  })
+
+  test('is guessed at a few times, by whoever has the link', async () => {
+    const { email } = await register(service, open.subdomain)
+    const token = await linkTo(email)
+    for (let guess = 0; guess < 5; guess += 1)
+      expect(await verifyEmail(service, token, { password: `guess-${guess}` })).toMatchObject(wrong)
+    const refused = await verifyEmail(service, token, { password: PASSWORD })
+    expect(refused.status).toBe(429)
+    await advance(Number(refused.headers['retry-after']) * 1000)
+    expect((await verifyEmail(service, token, { password: PASSWORD })).status).toBe(200)
+  })
+
+  test('tells nothing of accounts to those who have no link', async () => {
+    const { tenant_id } = await register(service, open.subdomain)
+    const invented = inventedToken(tenant_id)
+    for (const password of [PASSWORD, THEIRS])
+      expect(await verifyEmail(service, invented, { password })).toMatchObject({
+        status: 400,
+        body: LINK_EXPIRED,
+      })
+  })
+
+  test.each([undefined, null, {}, { password: null }])('may be left out: %j', async (body) => {
+    const { id, email } = await register(service, open.subdomain)
+    expect((await verifyEmail(service, await linkTo(email), body)).status).toBe(200)
+    expect(await isVerified(id)).toBe(true)
   })
 })
 

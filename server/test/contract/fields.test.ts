@@ -35,6 +35,7 @@ const USER: Fields = {
   is_active: 'boolean',
   email_verified: 'boolean',
   totp_enabled: 'boolean',
+  must_change_password: 'boolean',
   created_at: 'time',
   last_login_at: ['time', 'null'],
 }
@@ -58,6 +59,7 @@ const TOKENS: Fields = {
   full_name: 'string',
   demo_mode: 'boolean',
   enrolment_required: 'boolean',
+  password_change_required: 'boolean',
 }
 const TOTP_SETUP: Fields = { secret: 'string', otpauth_url: 'string', qr_svg: 'string' }
 const MESSAGE: Fields = { detail: 'string', email_verified: ['boolean', 'null'] }
@@ -129,12 +131,26 @@ const DELIVERY: Fields = {
   created_at: 'time',
   finished_at: ['time', 'null'],
 }
+const REPLAY: Fields = {
+  id: 'integer',
+  webhook_id: 'integer',
+  since: 'time',
+  until: 'time',
+  state: 'string',
+  found: 'integer',
+  waiting: 'integer',
+  delivered: 'integer',
+  failed: 'integer',
+  created_at: 'time',
+  finished_at: ['time', 'null'],
+}
 const LIST: Fields = {
   items: 'array',
   total: 'integer',
   page: 'integer',
   limit: 'integer',
   pages: 'integer',
+  next: ['string', 'null'],
 }
 
 const RECORDS: [name: string, fields: Fields][] = [
@@ -172,10 +188,8 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['PUT /api/webhooks/{webhook_id}', WEBHOOK],
   ['POST /api/webhooks/{webhook_id}/test', TEST_RESULT],
   ['POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', DELIVERY],
-  [
-    'POST /api/webhooks/{webhook_id}/replay',
-    { webhook_id: 'integer', since: 'time', until: 'time' },
-  ],
+  ['POST /api/webhooks/{webhook_id}/replay', REPLAY],
+  ['GET /api/webhooks/{webhook_id}/replays/{replay_id}', REPLAY],
 ]
 const ARRAYS: [name: string, fields: Fields][] = [
   ['GET /api/admin/tenants', TENANT],

@@ -98,6 +98,17 @@ describe('wrong input', () => {
   })
 })
 
+test('of a department nothing is said where it is not known whose it would be', async () => {
+  const answer = await service.call('PUT', '/api/admin/users/none', {
+    token: clinic.people.admin.token,
+    body: { department_id: UNKNOWN },
+  })
+  expect(answer.status).toBe(422)
+  expect(answer.body.detail.map((fault: { loc: string[] }) => fault.loc)).toEqual([
+    ['path', 'user_id'],
+  ])
+})
+
 describe('a record', () => {
   test('that is not there is told before a conflict that its input would make', async () => {
     const { admin } = clinic.people

@@ -20,10 +20,13 @@ interface Scene {
   ): Promise<Answer>
 }
 
-/** Walks, and answers each operation's answer. A refusal on the way is kept like a success. */
-export async function walk(service: Service): Promise<Step[]> {
+/**
+ * Walks through a new clinic, and answers each operation's answer. A refusal on the way is kept like
+ * a success.
+ */
+export async function walk(service: Service, subdomain = 'walked'): Promise<Step[]> {
   const root = await superadmin(service)
-  const clinic = await makeClinic(service, root, 'walked')
+  const clinic = await makeClinic(service, root, subdomain)
   const steps: Step[] = []
   const take: Scene['take'] = async (name, { path: values = {}, ...options } = {}) => {
     const [method = '', template = ''] = name.split(' ')
@@ -52,8 +55,12 @@ async function walkOpen({ clinic, take }: Scene): Promise<void> {
   await take('GET /api/auth/departments', { query: { subdomain: clinic.subdomain } })
 }
 
-async function walkPlatform({ root: { token }, take }: Scene): Promise<void> {
-  const body = { name: 'Brief', subdomain: 'brief', settings: { listed: false } }
+async function walkPlatform({ root: { token }, clinic, take }: Scene): Promise<void> {
+  const body = {
+    name: 'Brief',
+    subdomain: `${clinic.subdomain}-briefly`,
+    settings: { listed: false },
+  }
   const tenant = await take('POST /api/admin/tenants', { token, body })
   const path = { tenant_id: tenant.body.id }
   await take('GET /api/admin/tenants', { token })
@@ -78,7 +85,7 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   })
   await take('GET /api/admin/departments', { token })
   const user = {
-    email: 'passing@walked.test',
+    email: `passing@${clinic.subdomain}.test`,
     password: 'a-Fine-Secret-3',
     full_name: 'Passing',
     role: 'nurse',
@@ -119,7 +126,16 @@ async function walkWebhooks({ clinic, take }: Scene): Promise<void> {
     path: { ...path, delivery_id: tried.id },
   })
   const since = new Date().toISOString().slice(0, 10)
-  await take('POST /api/webhooks/{webhook_id}/replay', { token, path, body: { since } })
+  const replayed = await take('POST /api/webhooks/{webhook_id}/replay', {
+    token,
+    path,
+    body: { since },
+  })
+  const ofReplay = { ...path, replay_id: replayed.body.id }
+  const replay = '/api/webhooks/{webhook_id}/replays/{replay_id}'
+  await take(`GET ${replay}`, { token, path: ofReplay })
+  await take(`DELETE ${replay}`, { token, path: ofReplay })
+  await take('DELETE /api/webhooks/{webhook_id}/secrets/previous', { token, path })
   await take('DELETE /api/webhooks/{webhook_id}', { token, path })
 }
 
@@ -149,7 +165,7 @@ async function walkOwn({ clinic, take }: Scene): Promise<void> {
 
 async function walkAccount({ service, clinic, take }: Scene): Promise<void> {
   const { subdomain } = clinic
-  const email = 'newcomer@walked.test'
+  const email = `newcomer@${subdomain}.test`
   const whom = { email, subdomain }
   const registration = { ...whom, password: 'first-Secret-6', full_name: 'New', role: 'nurse' }
   const { body: made } = await take('POST /api/auth/register', { body: registration })
@@ -164,13 +180,15 @@ async function walkAccount({ service, clinic, take }: Scene): Promise<void> {
   const reset = { token: await mailedToken(service, email, 'reset-password') }
   await take('POST /api/auth/reset-password', { body: { ...reset, new_password: password } })
 
-  const { access_token: token } = await signIn(service, { ...whom, password })
-  const enrol = async (call: (name: string, body?: object) => Promise<Answer>) => {
-    const { secret } = (await call('POST /api/auth/totp/setup')).body
-    await call('POST /api/auth/totp/enable', { code: codeOf(service, secret) })
+  const enrol = async (call: (name: string, options: CallOptions) => Promise<Answer>) => {
+    const { access_token: token } = await signIn(service, { ...whom, password })
+    const setUp = await call('POST /api/auth/totp/setup', { token, body: { password } })
+    const body = { code: codeOf(service, setUp.body.secret) }
+    await call('POST /api/auth/totp/enable', { token, body })
+    return token
   }
-  await enrol((name, body) => take(name, { token, body }))
+  const token = await enrol(take)
   await take('POST /api/auth/totp/disable', { token, body: { password } })
-  await enrol((name, body) => service.call('POST', name.slice('POST '.length), { token, body }))
+  await enrol((name, options) => service.call('POST', name.slice('POST '.length), options))
   await take('DELETE /api/admin/users/{user_id}/totp', { ...admin, path: { user_id: made.id } })
 }

@@ -148,6 +148,79 @@ test('a new secret signs the next message, and the old one along with it', async
   expect(before.verifyWith(secret, before.received.slice(1))).toHaveLength(1)
 })
 
+test('a secret that is withdrawn signs no more, on whichever node', async () => {
+  const old = newSecret()
+  const webhook = await scene.webhook(tenant, before.url, { secrets: [old, SECRET] })
+  await startNode(scene, { pace: HELD })
+  await scene.event(tenant)
+  await arrivedAt(before)
+  expect(before.verifyWith(old)).toHaveLength(1)
+  await scene.db.inTenant(tenant, async (tx) => {
+    await openSecrets(scene).withdrawOld(tx, webhook)
+    tx.stale(`webhook:${webhook.id}`)
+  })
+  await scene.event(tenant)
+  await arrivedAt(before, 2)
+  expect(before.verifyWith(SECRET)).toHaveLength(2)
+  expect(() => before.verifyWith(old, before.received.slice(1))).toThrow('No matching signature')
+})
+
+describe('a webhook of a tenant that is not active', () => {
+  /** Changes the tenant as the platform's operator does. */
+  const setActive = (is_active: boolean) =>
+    scene.db.acrossTenants(async (tx) => {
+      await tx.db.updateTable('tenants').set({ is_active }).where('id', '=', tenant).execute()
+      tx.stale(`tenant:${tenant}`)
+    })
+
+  test('is sent nothing by the node that holds it, and all that has happened afterwards', async () => {
+    const webhook = await scene.webhook(tenant, before.url)
+    const stranger = await scene.tenant()
+    await scene.webhook(stranger, after.url)
+    await startNode(scene, { pace: HELD })
+    await scene.event(tenant)
+    await arrivedAt(before)
+    await setActive(false)
+    const events = [await scene.event(tenant), await scene.event(tenant)]
+    await until(
+      'they wait',
+      async () => (await scene.deliveries(webhook)).length === 3 || undefined,
+    )
+    // Another one's, which is sent by the same node.
+    await scene.event(stranger)
+    await arrivedAt(after)
+    expect(before.received).toHaveLength(1)
+    await setActive(true)
+    await arrivedAt(before, 3)
+    expect(messagesAt(before).slice(1).sort()).toEqual(events.map(({ message }) => message).sort())
+  })
+
+  test('gets what was read ahead for it later', async () => {
+    const { pass, open } = gate()
+    before.answerWith(async () => {
+      await pass
+      return { status: 200 }
+    })
+    const webhook = await scene.webhook(tenant, before.url)
+    for (let count = 0; count < 12; count += 1) await scene.event(tenant)
+    const node = await startNode(scene)
+    await arrivedAt(before, 4)
+    const heard = Promise.withResolvers<void>()
+    node.changes.subscribe((topic) => topic === `tenant:${tenant}` && heard.resolve())
+    await setActive(false)
+    await heard.promise
+    open()
+    await until('it is let go of', async () => {
+      const { leased_by } = await scene.lane(webhook)
+      return leased_by === null || undefined
+    })
+    expect(before.received).toHaveLength(4)
+    await setActive(true)
+    await scene.untilSettled(webhook, 12)
+    expect(before.received).toHaveLength(12)
+  })
+})
+
 describe('a webhook that is not active', () => {
   const INACTIVE = { is_active: false, disabled_reason: 'admin' }
 

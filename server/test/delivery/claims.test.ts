@@ -151,7 +151,8 @@ describe('a lease', () => {
     const [lane] = await claim('one')
     await scene.db.inTenant(webhook.tenant_id, (tx) => startAfresh(tx, webhook.id, iso(), 'same'))
     const old = { id: webhook.id, epoch: lane?.epoch ?? 0, failing_since: iso() }
-    const state = { ...old, failed_at: iso(), failures: 7, slots: 1, paused_until: iso(MINUTE) }
+    const was = { failed_at: iso(), failures: 7, failure_share: 0.5, slots: 1 }
+    const state = { ...old, ...was, paused_until: iso(MINUTE) }
     await scene.db.acrossTenants((tx) => saveLanes(tx, [state]))
     expect(await scene.db.acrossTenants((tx) => renewLeases(tx, [state]))).toEqual([
       { id: webhook.id, isRenewed: false, isLost: true },
@@ -161,6 +162,7 @@ describe('a lease', () => {
     await scene.db.acrossTenants((tx) => releaseLanes(tx, [state]))
     expect(await scene.lane(webhook)).toMatchObject({
       failures: 0,
+      failure_share: 0,
       failing_since: null,
       slots: 4,
       paused_until: null,
@@ -176,6 +178,7 @@ test('a lane that is let go of keeps its health, and is idle where nothing waits
   const [lane] = await claim('one')
   const state = {
     failures: 6,
+    failure_share: 0.3125,
     failing_since: iso(-MINUTE),
     failed_at: iso(),
     slots: 1,

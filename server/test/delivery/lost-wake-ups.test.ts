@@ -63,7 +63,14 @@ async function held(): Promise<LaneState> {
   const claim = { worker: 'one', limit: 1, now: iso() }
   const [lane] = await scene.db.acrossTenants((tx) => claimLanes(tx, claim))
   const { id } = webhook
-  const state = { failures: 0, failing_since: null, failed_at: null, slots: 4, paused_until: null }
+  const state = {
+    failures: 0,
+    failure_share: 0,
+    failing_since: null,
+    failed_at: null,
+    slots: 4,
+    paused_until: null,
+  }
   return { id, epoch: lane?.epoch ?? 0, ...state }
 }
 

@@ -36,6 +36,8 @@ export interface NodeOptions {
   pace?: Partial<Pace>
   /** Another way to the database. */
   address?: DatabaseAddress
+  /** Puts something in between the engine and the database. */
+  db?: (db: Scopes) => Scopes
   /** Puts something in between the engine and the keys. */
   keyRing?: (ring: KeyRing) => KeyRing
 }
@@ -49,7 +51,7 @@ export async function startNode(scene: Scene, options: NodeOptions = {}): Promis
   const address = options.address ?? database.address
   const { log, logged } = recordedLog()
   const changes = watchChanges(address, log)
-  const db = openScopes(address, { size: 4, changes, onLost: () => undefined })
+  const db = openScopes(address, { size: 4, changes, log })
   const ring = await openKeyRing(db, root)
   const mails: Mail[] = []
   const mailer: Mailer = {
@@ -59,7 +61,7 @@ export async function startNode(scene: Scene, options: NodeOptions = {}): Promis
   const policy = { allowHttp: true, allowedNetworks: parseNetworks('127.0.0.0/8') }
   const outbound = openOutbound({ policy })
   const delivery = startDelivery({
-    db,
+    db: options.db?.(db) ?? db,
     changes,
     clock,
     log,

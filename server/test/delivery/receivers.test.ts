@@ -15,13 +15,17 @@ beforeEach(async () => {
   tenant = await scene.tenant()
 })
 
-/** A receiver that thinks for a moment, and counts how many requests it has at once. */
+/**
+ * A receiver that thinks for a moment, and counts how many requests it has at once.
+ * It answers nobody before `enough` have come.
+ */
 async function openCounter(reply: () => Reply) {
-  const now = { running: 0, most: 0 }
+  const now = { running: 0, most: 0, enough: 1 }
   const receiver = await openReceiver({
     async answer() {
       now.running += 1
       now.most = Math.max(now.most, now.running)
+      await until('enough have come', async () => now.most >= now.enough || undefined)
       await delay(30)
       now.running -= 1
       return reply()
@@ -77,11 +81,13 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
     await startNode(scene)
     const sent: number[] = []
     const most: number[] = []
+    now.enough = 4
     for (let burst = 0; burst < 4; burst += 1) {
       const pause = await pausedAfter(burst)
       sent.push(receiver.received.length)
       most.push(now.most)
       now.most = 0
+      now.enough = Math.max(1, now.enough / 2)
       scene.clock.move(pause)
     }
     expect(sent).toEqual([4, 6, 7, 8])
@@ -95,6 +101,37 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
       })
       return paused(webhook)
     }
+  })
+})
+
+describe('a receiver that answers 503 to every third message', () => {
+  test('is sent all the others without a pause, and those again by their own schedule', async () => {
+    const firsts = new Set<string>()
+    const receiver = await openReceiver({
+      answer({ id }) {
+        const isFirst = !firsts.has(id)
+        firsts.add(id)
+        return { status: isFirst && firsts.size % 3 === 0 ? 503 : 200 }
+      },
+    })
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await events(240)
+    await startNode(scene)
+    const withTries = async (tries: number) =>
+      (await scene.deliveries(webhook)).filter(({ attempts }) => attempts >= tries)
+    await until('each has been tried', async () => (await withTries(1)).length === 240 || undefined)
+    // Those that failed first are due by now where this took long; no others came twice.
+    const ids = receiver.received.map(({ id }) => id)
+    const again = ids.filter((id, index) => ids.indexOf(id) < index)
+    expect(again.length).toBeLessThanOrEqual(80)
+    scene.clock.move(10 * SECOND)
+    await scene.untilSettled(webhook, 240)
+    expect(await withTries(2)).toHaveLength(80)
+    expect(receiver.received).toHaveLength(320)
+    await until('it is known to do well', async () => {
+      const { failures, paused_until, leased_by } = await scene.lane(webhook)
+      return (failures === 0 && paused_until === null && leased_by === null) || undefined
+    })
   })
 })
 

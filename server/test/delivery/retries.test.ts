@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { RETRY_WAITS } from '../../src/features/webhooks/engine/schedule.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { until } from '../support/embedded.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { openReceiver } from '../support/receiver.ts'
+import { refusedPort } from '../support/refused-port.ts'
 import { startNode } from './node.ts'
 import { openScene, type Scene, type TestWebhook } from './scene.ts'
 
@@ -157,17 +158,16 @@ test('a redirect is not followed, and counts as a failure', async () => {
 })
 
 test('a receiver that is not there is sent to once it is', async () => {
-  const gone: Receiver = await openReceiver()
-  const { url } = gone
-  await gone.close()
-  const webhook = await scene.webhook(tenant, url)
+  const { port, free } = await refusedPort()
+  const webhook = await scene.webhook(tenant, `http://127.0.0.1:${port}/hook`)
   await startNode(scene)
   await scene.event(tenant)
   const row = await tried(webhook, 1)
   expect(await scene.attempts(webhook)).toMatchObject([
     { status_code: null, error: 'connection_refused', address: '127.0.0.1', response_body: null },
   ])
-  const back = await openReceiver({ port: Number(new URL(url).port) })
+  await free()
+  const back = await openReceiver({ port })
   scene.clock.move(inMs(row))
   await scene.untilSettled(webhook)
   expect(back.received).toHaveLength(1)

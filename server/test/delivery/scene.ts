@@ -3,6 +3,7 @@ import { onTestFinished } from 'vitest'
 import { insertLane } from '../../src/features/webhooks/engine/lanes.store.ts'
 import { messageId } from '../../src/features/webhooks/events/message.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
+import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
 import type {
   WebhookAttemptsTable,
   WebhookDeliveriesTable,
@@ -20,7 +21,8 @@ import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 
-export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwQ2hhbmdl'
+/** Of this run alone: what others send to its receivers by mistake does not verify. */
+export const SECRET = newSecret()
 
 export interface TestClock extends Clock {
   move(ms: number): void
@@ -92,7 +94,7 @@ export async function openScene(): Promise<Scene> {
   const database = await migratedDatabase()
   const { sql } = database
   const changes = watchChanges(database.address, silentLog)
-  const db = openScopes(database.address, { size: 8, changes, onLost: () => undefined })
+  const db = openScopes(database.address, { size: 8, changes, log: silentLog })
   onTestFinished(async () => {
     await changes.stop()
     await db.close()

@@ -1,6 +1,7 @@
 /** Receivers that never answer take nothing from the others. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Pace } from '../../src/features/webhooks/engine/pace.ts'
+import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { startNode } from './node.ts'
@@ -62,14 +63,31 @@ describe('eight receivers of one tenant that stall', () => {
 
 test('a tenant with many webhooks does not make that of another wait', async () => {
   const [crowd, single] = [await scene.tenant(), await scene.tenant()]
-  const busy = await openReceiver({ answer: () => ({ status: 200, delayMs: 20 }) })
+  const { pass, open } = gate()
+  const busy = await openReceiver({
+    async answer(_, index) {
+      if (index >= 20) await pass
+      return { status: 200, delayMs: 20 }
+    },
+  })
   for (let count = 0; count < 40; count += 1) await scene.webhook(crowd, `${busy.url}/${count}`)
-  const webhook = await scene.webhook(single, healthy.url)
+  let before = 0
+  const late = await openReceiver({
+    answer() {
+      before = busy.received.length
+      return { status: 200 }
+    },
+  })
+  const webhook = await scene.webhook(single, late.url)
   for (let count = 0; count < 20; count += 1) await scene.event(crowd)
   // Fewer lanes than the one tenant has webhooks, and all of them busy for a while.
-  await startNode(scene, { pace: { quick: 8, lanes: 10, turnMs: 100, lingerMs: 100 } })
+  const pace = { quick: 8, lanes: 10, turnMs: 100, lingerMs: 100, slowAfterMs: 3_600_000 }
+  await startNode(scene, { pace })
   await until('the crowd is at work', () => busy.received.length > 20 || undefined)
   await scene.event(single)
+  const waits = async () => (await scene.deliveries(webhook)).length > 0 || undefined
+  await until('the other one waits', waits)
+  open()
   await scene.untilSettled(webhook)
-  expect(busy.received.length).toBeLessThan(40 * 20)
+  expect(before).toBeLessThan(40 * 20)
 })

@@ -10,6 +10,8 @@ import { blocksOf, textOf } from './documents.ts'
 
 let service: Service
 let root: Person
+/** The superadmin's password, which a runbook changes. */
+let password = SUPERADMIN.password
 
 beforeAll(async () => {
   service = await openService()
@@ -46,7 +48,7 @@ async function enrol(): Promise<void> {
   const { token } = root
   const step = (name: string, body?: object) =>
     service.call('POST', `/api/auth/totp/${name}`, { token, body })
-  const { secret } = (await step('setup')).body
+  const { secret } = (await step('setup', { password })).body
   expect((await step('enable', { code: codeOf(service, secret) })).status).toBe(200)
 }
 
@@ -73,7 +75,7 @@ describe('lost-second-factor.md', () => {
 
 describe('lost-superadmin-password.md', () => {
   test('sets the password, ends the sessions, tells the nodes and writes the journal', async () => {
-    const password = 'found-Again-Gate-42'
+    password = 'found-Again-Gate-42'
     await runByHand('lost-superadmin-password', await hash(password))
 
     await expect

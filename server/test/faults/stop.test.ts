@@ -1,8 +1,11 @@
 /** A signal stops the service: what runs is finished, nothing new is taken, and it ends in time. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { emptyDatabase } from '../support/database.ts'
+import { proxyTo } from '../support/database-proxy.ts'
 import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
 import {
+  ADMIN,
   command,
   type Ended,
   PLAIN,
@@ -10,6 +13,7 @@ import {
   startService,
   tokenOf,
 } from '../support/process.ts'
+import { openSmtp } from '../support/smtp.ts'
 
 // Processes on a busy machine take their time to start.
 vi.setConfig({ testTimeout: 90_000 })
@@ -98,6 +102,32 @@ test('a request that never ends does not keep the service from stopping in time'
   service.signal('SIGTERM')
   expect(await endsInTime(service)).toMatchObject({ signal: null })
   await nobodyLeft(dataDir)
+})
+
+test('a request that takes its time keeps no job from being given back', async () => {
+  const database = await emptyDatabase()
+  const smtp = await openSmtp({ fates: ['stall at the end'] })
+  const service = await startService({
+    ...PLAIN,
+    DATA_DIR: await scratch(),
+    DATABASE_URL: (await proxyTo(database)).url,
+    SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+    LOG_LEVEL: 'error',
+  })
+  await begunRequest(service, await tokenOf(service), 'Never')
+  const whom = { email: ADMIN.email, subdomain: 'platform' }
+  await service.call('POST', '/api/auth/request-reset', { body: whom })
+  const mailIs = (state: string) =>
+    until(`the mail is ${state}`, async () => {
+      const [mail] = await database.sql(
+        `select state::text from pgboss.job_common where name = 'mail.send'`,
+      )
+      return mail?.state === state || undefined
+    })
+  await mailIs('active')
+  service.signal('SIGTERM')
+  await mailIs('retry')
+  await endsInTime(service)
 })
 
 test('a second signal during the stop changes nothing', async () => {

@@ -31,7 +31,8 @@ const seen = new Map<string, Set<number>>()
 
 beforeAll(async () => {
   process.stdout.write(`fuzzing with FUZZ_SEED=${SEED} FUZZ_RUNS=${RUNS}\n`)
-  service = await openService()
+  // Without background work: a replay is still under way when it is cancelled.
+  service = await openService({ role: 'api' })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
   const [row] = await service.database.sql<{ password_hash: string }>(
@@ -105,14 +106,36 @@ async function newRecords(role: string): Promise<Known> {
   }
 }
 
-/** A webhook of the caller's tenant, in place of those before, and a delivery to it. */
+/** A webhook of the caller's tenant, in place of those before, with an old secret, a delivery and a replay. */
 async function newWebhook({ token, tenant_id }: Person): Promise<Known['named']> {
   await service.database.sql('delete from webhooks where tenant_id = $1', [tenant_id])
   const body = { url: 'http://127.0.0.1:9/', events: ['tenant.restored'] }
   const { id } = (await service.call('POST', '/api/webhooks/register', { token, body })).body
-  await service.call('POST', `/api/webhooks/${id}/test`, { token })
-  const list = await service.call('GET', `/api/webhooks/${id}/deliveries`, { token })
-  return { webhook_id: id, delivery_id: list.body.items[0].id }
+  const at = (method: string, path: string, sent?: object) =>
+    service.call(method, `/api/webhooks/${id}${path}`, { token, body: sent })
+  await at('PUT', '', { secret: 'another-secret-of-it' })
+  await at('POST', '/test')
+  const list = await at('GET', '/deliveries')
+  const replay_id = await newReplay(id)
+  return { webhook_id: id, delivery_id: list.body.items[0].id, replay_id }
+}
+
+/** A replay that no job can end first: all is queued, and some of it waits. */
+async function newReplay(webhookId: number): Promise<number> {
+  const [replay] = await service.database.sql<{ id: number }>(
+    `with replay as (
+       insert into webhook_replays (tenant_id, webhook_id, since, until, event_at, state, found, finished_at)
+       select tenant_id, webhook_id, event_at, event_at, event_at, 'completed', 1, now()
+       from webhook_deliveries where webhook_id = $1 returning id
+     ), waiting as (
+       insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at, replay_id)
+       select tenant_id, webhook_id, entry_id - 1, event_at, 'tenant.restored', '2099-01-01', replay.id
+       from webhook_deliveries, replay where webhook_id = $1
+     )
+     select id from replay`,
+    [webhookId],
+  )
+  return replay?.id ?? 0
 }
 
 async function ask(operation: Described, token: string | undefined, request: any): Promise<void> {

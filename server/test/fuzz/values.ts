@@ -135,7 +135,7 @@ function text(schema: Schema, { words }: Known): Arbitrary<string> {
         .date({ noInvalidDate: true, min: new Date('0001-01-01'), max: new Date('9999-12-31') })
         .map((date) => date.toISOString()),
     )
-  if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern))
+  if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern, 'u'))
   return fc.oneof(
     fc.constantFrom(...words),
     fc.string({ unit: 'grapheme', minLength, maxLength: Math.min(maxLength, 60) }),

@@ -1,5 +1,5 @@
 /** What the database's catalogue says of tables, policies and roles, for every table there is. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { listenerClient } from '../../src/platform/db/connection.ts'
 import { openService, type Service } from '../support/service.ts'
 import { tenantTables } from './scene.ts'
@@ -76,15 +76,21 @@ describe('row-level security', () => {
     expect(open).toEqual([])
   })
 
-  // Key-encryption keys are nobody's: they wrap the keys of all tenants, themselves wrapped.
-  test('covers every table that the application may read, but for the wrapped keys', async () => {
+  // Key-encryption keys are nobody's: they wrap the keys of all tenants, themselves wrapped; the names of
+  // actions are the releases' own.
+  test("covers every table that the application may read, but for what is no tenant's", async () => {
     const readable = await sql<{ name: string }>(
       `select relname as name from pg_class
        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm')
          and has_table_privilege('wardkeep_app', oid, 'select') order by 1`,
     )
     expect(readable.map((table) => table.name)).toEqual(
-      ['tenants', 'key_encryption_keys', ...(await tenantTables(service))].sort(),
+      [
+        'tenants',
+        'key_encryption_keys',
+        'journal_actions',
+        ...(await tenantTables(service)),
+      ].sort(),
     )
   })
 })
@@ -148,6 +154,8 @@ describe('the application role', () => {
     'delete from tenants',
     'select * from signing_keys',
     'select * from journal_readers',
+    "insert into journal_actions values ('x')",
+    'delete from journal_actions',
     'select * from throttles',
     "update key_encryption_keys set wrapped_key = 'x'",
     'delete from key_encryption_keys',
@@ -164,7 +172,63 @@ describe('the application role', () => {
   })
 })
 
+describe('a function with the rights of its owner', () => {
+  const definers = () =>
+    sql<{ name: string; path: string | null }>(
+      `select p.oid::regprocedure::text as name,
+         (select substr(setting, 13) from unnest(p.proconfig) setting
+          where setting like 'search_path=%') as path
+       from pg_proc p where p.prosecdef
+         and p.pronamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+       order by 1`,
+    )
+
+  // Without pg_temp at the end a temporary table would come before all others.
+  test("looks for its tables in its own schema, and in the caller's temporary one last", async () => {
+    const found = await definers()
+    expect(found.map(({ name }) => name)).toContain('ensure_journal_partitions(integer)')
+    expect(found.filter(({ path }) => path !== 'public, pg_temp')).toEqual([])
+  })
+
+  test('is not taken in by a temporary table of the name of its own', async () => {
+    const [last] = await sql<{ part: string }>(
+      `select inhrelid::regclass::text as part from pg_inherits
+       where inhparent = 'journal'::regclass order by 1 desc limit 1`,
+    )
+    await sql(`drop table ${last?.part}`)
+    const client = listenerClient(service.database.address)
+    await client.connect()
+    onTestFinished(() => client.end())
+    await client.query(
+      'set role wardkeep_platform; create temporary table journal (created_at date)',
+    )
+    const months = last?.part.slice(-7).split('_').map(Number) ?? []
+    const now = new Date()
+    const ahead =
+      ((months[0] ?? 0) - now.getUTCFullYear()) * 12 + (months[1] ?? 0) - now.getUTCMonth() - 1
+    const { rows } = await client.query('select ensure_journal_partitions($1) as made', [ahead])
+    expect(rows).toEqual([{ made: 1 }])
+    const [parent] = await sql<{ schema: string }>(
+      `select c.relnamespace::regnamespace::text as schema from pg_inherits i
+       join pg_class c on c.oid = i.inhparent where i.inhrelid = $1::regclass`,
+      [last?.part],
+    )
+    expect(parent).toEqual({ schema: 'public' })
+  })
+})
+
 describe('the journal', () => {
+  test('bears at most six indexes, its key among them, and so does each month', async () => {
+    const counted = await sql<{ name: string; indexes: number }>(
+      `select indrelid::regclass::text as name, count(*) as indexes from pg_index
+       where indrelid = 'journal'::regclass or indrelid in
+         (select inhrelid from pg_inherits where inhparent = 'journal'::regclass)
+       group by indrelid`,
+    )
+    expect(counted.map(({ name }) => name)).toContain('journal')
+    expect(counted.filter(({ indexes }) => indexes > 6)).toEqual([])
+  })
+
   test.each(["update journal set action = 'x'", 'delete from journal', 'truncate journal'])(
     'refuses its owner as well: %s',
     async (text) => {

@@ -31,6 +31,8 @@ export interface Target {
   webhookId: number
   /** Of a delivery to the webhook. */
   deliveryId: number
+  /** One of its replays, of which something waits. */
+  replayId: number
   /** A tenant that may be deleted. */
   spareTenantId: number
 }
@@ -144,10 +146,13 @@ async function furnish(service: Service, root: Person, clinic: Clinic): Promise<
 }
 
 /** Gives a person a second factor, which takes a data key of the tenant, and a link by mail. */
-export async function furnishAccount(service: Service, { id, token }: Person): Promise<void> {
+export async function furnishAccount(
+  service: Service,
+  { id, token, password }: Person,
+): Promise<void> {
   const enrol = (step: string, body?: object) =>
     service.call('POST', `/api/auth/totp/${step}`, { token, body })
-  const offered = await enrol('setup')
+  const offered = await enrol('setup', { password })
   const enabled = await enrol('enable', { code: codeOf(service, offered.body.secret) })
   if (enabled.status !== 200) throw new Error(`enrolling answered ${enabled.status}`)
   await service.database.sql(
@@ -162,14 +167,19 @@ export async function furnishAccount(service: Service, { id, token }: Person): P
 export async function furnishWebhook(
   service: Service,
   { id: tenantId, subdomain, people }: Clinic,
-): Promise<{ webhookId: number; deliveryId: number }> {
+): Promise<{ webhookId: number; deliveryId: number; replayId: number }> {
   const { email, password } = people.admin
   const { access_token: token } = await signIn(service, { email, password, subdomain })
   const { body } = await service.call('POST', '/api/webhooks/register', {
     token,
     body: { url: `http://127.0.0.1:9/${subdomain}`, events: ['webhook.test'] },
   })
-  const [{ id: deliveryId } = { id: 0 }] = await service.database.sql<{ id: number }>(
+  // Another secret, so that an old one signs along.
+  await service.call('PUT', `/api/webhooks/${body.id}`, {
+    token,
+    body: { secret: `another secret of ${subdomain}` },
+  })
+  const [made] = await service.database.sql<{ id: number; replay: number }>(
     `with delivery as (
        insert into webhook_deliveries
          (tenant_id, webhook_id, entry_id, event_at, event, status, attempts, finished_at)
@@ -181,13 +191,21 @@ export async function furnishWebhook(
          (tenant_id, webhook_id, entry_id, event_at, number, started_at, duration_ms)
        select tenant_id, webhook_id, entry_id, event_at, 1, now(), 1 from delivery
      ), replay as (
-       insert into webhook_replays (id, tenant_id, webhook_id, event_at, until)
-       select gen_random_uuid(), tenant_id, webhook_id, event_at, event_at from delivery
+       insert into webhook_replays
+         (tenant_id, webhook_id, event_at, since, until, state, finished_at)
+       select tenant_id, webhook_id, event_at, event_at - interval '1 day', event_at, 'completed',
+         now() from delivery
+       returning id
+     ), waiting as (
+       insert into webhook_deliveries
+         (tenant_id, webhook_id, entry_id, event_at, event, due_at, replay_id)
+       select d.tenant_id, d.webhook_id, d.entry_id - 1, d.event_at, d.event, now(), r.id
+       from delivery d, replay r
      )
-     select entry_id as id from delivery`,
+     select d.entry_id as id, r.id as replay from delivery d, replay r`,
     [tenantId, body.id],
   )
-  return { webhookId: body.id, deliveryId }
+  return { webhookId: body.id, deliveryId: made?.id ?? 0, replayId: made?.replay ?? 0 }
 }
 
 /** The tables whose rows belong to a tenant, partitions aside. */

@@ -18,6 +18,7 @@ beforeAll(async () => {
     token: scene.own.people.nurse.token,
     body: { theme: 'dark' },
   })
+  await service.call('GET', '/api/admin/users', { token: scene.own.people.nurse.token })
   await service.database.sql('insert into patients (tenant_id) values ($1)', [scene.own.id])
   await furnishAccount(service, scene.own.people.receptionist)
   await furnishWebhook(service, scene.own)

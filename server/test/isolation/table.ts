@@ -1,65 +1,27 @@
 /** Who gets what: every operation, for every role, on their own tenant and on another (decisions §2). */
-import type { CallOptions } from '../support/service.ts'
-import { CALLERS, type CallerKind, jtiOf, type Target } from './scene.ts'
-
-export interface Aimed extends CallOptions {
-  /** Values of the path's parameters. */
-  path?: Record<string, number | string>
-}
-
-export interface Line {
-  /** `METHOD path`, as the contract's rows have it. */
-  name: string
-  /** What is special about the call, where an operation has several lines. */
-  what?: string
-  /** Aims the call at records; `token` is the caller's. */
-  aim: (target: Target, token: string | undefined) => Aimed
-  own: Statuses
-  /** On the records of another tenant; left out where the operation is aimed at none. */
-  foreign?: Statuses
-}
-
-export type Statuses = Record<CallerKind, number>
-
-/** The statuses of the roles that may call; every other is answered 403, and nobody 401. */
-function only(statuses: Partial<Statuses>): Statuses {
-  const of = (kind: CallerKind) => statuses[kind] ?? (kind === 'nobody' ? 401 : 403)
-  return Object.fromEntries(CALLERS.map((kind) => [kind, of(kind)])) as Statuses
-}
-
-const everyone = (status: number): Statuses =>
-  Object.fromEntries(CALLERS.map((kind) => [kind, status])) as Statuses
-const signedIn = (status: number): Statuses => ({ ...everyone(status), nobody: 401 })
-const operators = (status: number) => only({ superadmin: status })
-const admins = (superadmin: number, admin = superadmin) => only({ superadmin, admin })
-/** Of a clinic's own admin alone: a superadmin's own tenant is the platform's. */
-const clinicAdmin = (admin: number) => admins(404, admin)
-const readers = (superadmin: number, others = superadmin) =>
-  only({ superadmin, admin: others, auditor: others })
-
-const nothing = () => ({})
-const ofTenant = ({ tenantId }: Target): Aimed => ({ query: { tenant_id: tenantId } })
-const atTenant = ({ tenantId }: Target) => ({ path: { tenant_id: tenantId } })
-const atUser = ({ userId }: Target) => ({ path: { user_id: userId } })
-const atWebhook = ({ webhookId }: Target) => ({ path: { webhook_id: webhookId } })
-const atDelivery = ({ webhookId, deliveryId }: Target) => ({
-  path: { webhook_id: webhookId, delivery_id: deliveryId },
-})
-const atDepartment = ({ departmentId }: Target) => ({ path: { dept_id: departmentId } })
-
-const newUser = (fields: object): Aimed => ({
-  body: {
-    email: `${crypto.randomUUID()}@new.test`,
-    password: 'correct-Horse-9',
-    full_name: 'New',
-    role: 'nurse',
-    ...fields,
-  },
-})
-/** An account that is not there, and that nobody has asked for before. */
-const unknownAccount = () => ({ email: `${crypto.randomUUID()}@own.test`, subdomain: 'own' })
-const registration = (fields: object): Aimed => newUser({ subdomain: 'own', ...fields })
-const named = (fields: object = {}) => ({ name: crypto.randomUUID(), ...fields })
+import { PASSWORD } from '../support/clinics.ts'
+import {
+  admins,
+  atDelivery,
+  atDepartment,
+  atReplay,
+  atTenant,
+  atUser,
+  atWebhook,
+  clinicAdmin,
+  everyone,
+  type Line,
+  named,
+  newUser,
+  nothing,
+  ofTenant,
+  operators,
+  readers,
+  registration,
+  signedIn,
+  unknownAccount,
+} from './lines.ts'
+import { jtiOf } from './scene.ts'
 
 export const TABLE: readonly Line[] = [
   { name: 'GET /healthz', aim: nothing, own: everyone(200) },
@@ -164,12 +126,18 @@ export const TABLE: readonly Line[] = [
     aim: () => ({ body: { current_password: 'wrong', new_password: 'correct-Horse-9' } }),
     own: signedIn(403),
   },
-  { name: 'POST /api/auth/totp/setup', aim: nothing, own: signedIn(200) },
+  {
+    name: 'POST /api/auth/totp/setup',
+    aim: () => ({ body: { password: PASSWORD } }),
+    // It is the password of everybody but the superadmin.
+    own: { ...signedIn(200), superadmin: 403 },
+  },
   {
     name: 'POST /api/auth/totp/enable',
     what: 'with a wrong code',
     aim: () => ({ body: { code: 'none' } }),
-    own: signedIn(403),
+    // Who set nothing up has nothing to enable.
+    own: { ...signedIn(403), superadmin: 409 },
   },
   {
     name: 'POST /api/auth/totp/disable',
@@ -385,6 +353,24 @@ export const TABLE: readonly Line[] = [
     name: 'POST /api/webhooks/{webhook_id}/replay',
     aim: (target) => ({ ...atWebhook(target), body: { since: new Date().toISOString() } }),
     own: clinicAdmin(202),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'GET /api/webhooks/{webhook_id}/replays/{replay_id}',
+    aim: atReplay,
+    own: clinicAdmin(200),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'DELETE /api/webhooks/{webhook_id}/replays/{replay_id}',
+    aim: atReplay,
+    own: clinicAdmin(204),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'DELETE /api/webhooks/{webhook_id}/secrets/previous',
+    aim: atWebhook,
+    own: clinicAdmin(204),
     foreign: clinicAdmin(404),
   },
 ]

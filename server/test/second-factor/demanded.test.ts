@@ -1,10 +1,20 @@
 /** A tenant that demands a second factor of some roles: who lacks it can do nothing but set it up. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { eventually, newColleague, refresh } from '../sessions/users.ts'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { eventually, jtiOf, newColleague, refresh } from '../sessions/users.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
-import { alignClock, enable, enrol, login, offered, STEP } from './enrol.ts'
+import {
+  alignClock,
+  enable,
+  enrol,
+  login,
+  offered,
+  PASSWORD_MISSING,
+  STEP,
+  setUp,
+} from './enrol.ts'
 
 let service: Service
 let node: Service
@@ -21,12 +31,30 @@ beforeAll(async () => {
   node.clock.advance(service.clock.now() - node.clock.now())
 })
 
+// Their session ends with the clock that tests advance.
+beforeEach(async () => {
+  clinic.people.admin.token = (await login(service, clinic.people.admin)).body.access_token
+})
+
 async function demand(require_totp: string[], by: Person): Promise<void> {
   const answer = await service.call('PUT', `/api/admin/tenants/${clinic.id}`, {
     token: by.token,
     body: { settings: { require_totp } },
   })
   if (answer.status !== 200) throw new Error(`the settings were refused: ${answer.status}`)
+}
+
+/** Moves the clocks of both nodes. */
+function advance(ms: number): void {
+  for (const { clock } of [service, node]) clock.advance(ms)
+}
+
+/** Why the session of a token ended. */
+async function endOf(token: string): Promise<unknown> {
+  const [row] = await service.database.sql('select end_reason from sessions where id = $1', [
+    jtiOf(token),
+  ])
+  return row?.end_reason
 }
 
 const me = (token: string, at = service) => at.call('GET', '/api/users/me', { token })
@@ -109,11 +137,81 @@ describe('a sign-in without the factor', () => {
     expect(next.body.enrolment_required).toBe(false)
   })
 
-  test('makes the other sessions of the user whole too', async () => {
-    const other = await login(service, person)
+  test('is the only one that lives on: who came by the password alone is out everywhere', async () => {
+    const { body: thief } = await login(service, person)
+    expect(await statusOf(me(thief.access_token, node))).toBe(200)
     await enrol(service, tokens.access_token)
-    const token = other.body.access_token
-    expect(await statusOf(service.call('GET', '/api/preferences', { token }))).toBe(200)
+    expect(await statusOf(me(thief.access_token))).toBe(401)
+    await eventually(
+      () => statusOf(me(thief.access_token, node)),
+      (status) => status === 401,
+    )
+    expect(await statusOf(refresh(node, thief.refresh_token))).toBe(401)
+    expect(await endOf(thief.access_token)).toBe('factor_enabled')
+    expect(await statusOf(me(tokens.access_token, node))).toBe(200)
+  })
+
+  test('sets it up without the password for ten minutes, and with it later', async () => {
+    expect(await statusOf(setUp(service, tokens.access_token, null))).toBe(200)
+    const wrong = await setUp(service, tokens.access_token, { password: 'wrong-Horse-9' })
+    expect(wrong).toMatchObject({ status: 403, body: { code: 'wrong_password' } })
+    advance(10 * MINUTE)
+    for (const none of [null, {}, { password: null }]) {
+      const late = await setUp(service, tokens.access_token, none)
+      expect([late.status, late.body.detail]).toEqual([422, [PASSWORD_MISSING]])
+    }
+    expect(await statusOf(setUp(service, tokens.access_token))).toBe(200)
+  })
+})
+
+describe('a demand that comes while people are signed in', () => {
+  const preferences = (token: string, at = service) => at.call('GET', '/api/preferences', { token })
+
+  async function bothSee(token: string, wanted: object): Promise<void> {
+    expect(await preferences(token)).toMatchObject(wanted)
+    const { status } = wanted as Answer
+    const seen = await eventually(
+      () => preferences(token, node),
+      (answer) => answer.status === status,
+    )
+    expect(seen).toMatchObject(wanted)
+  }
+
+  test('holds the sessions of those without a factor to it, on every node', async () => {
+    const nurse = await newColleague(service, clinic, 'nurse')
+    const ready = await newColleague(service, clinic, 'nurse')
+    await enrol(service, ready.token)
+    const receptionist = await newColleague(service, clinic, 'receptionist')
+    await bothSee(nurse.token, { status: 200 })
+    await demand(['doctor', 'auditor', 'nurse'], clinic.people.admin)
+    await bothSee(nurse.token, { status: 403, body: { code: 'enrolment_required' } })
+    const next = await refresh(node, nurse.refresh)
+    expect(next).toMatchObject({ status: 200, body: { enrolment_required: true } })
+    for (const { token } of [ready, receptionist]) await bothSee(token, { status: 200 })
+    // They gave the password long ago, so it is asked for.
+    advance(10 * MINUTE)
+    expect(await statusOf(setUp(service, nurse.token, null))).toBe(422)
+    await enrol(service, nurse.token)
+    await bothSee(nurse.token, { status: 200 })
+  })
+
+  test('that is taken back lets them go on', async () => {
+    const nurse = await newColleague(service, clinic, 'nurse')
+    await demand(['nurse', 'doctor', 'auditor'], clinic.people.admin)
+    await bothSee(nurse.token, { status: 403 })
+    await demand(['doctor', 'auditor'], clinic.people.admin)
+    await bothSee(nurse.token, { status: 200 })
+  })
+
+  test('with a new role meets the user at the next sign-in', async () => {
+    const nurse = await newColleague(service, clinic, 'nurse')
+    const changed = await service.call('PUT', `/api/admin/users/${nurse.id}/role`, {
+      token: clinic.people.admin.token,
+      body: { role: 'doctor' },
+    })
+    expect(changed.status).toBe(200)
+    expect(await statusOf(me(nurse.token))).toBe(401)
+    expect((await login(service, nurse)).body.enrolment_required).toBe(true)
   })
 })
 

@@ -6,6 +6,12 @@ import type { Answer, Service } from '../support/service.ts'
 /** One time step of a code. */
 export const STEP = 30_000
 
+export const PASSWORD_MISSING = {
+  loc: ['body', 'password'],
+  msg: 'Field required',
+  type: 'missing',
+}
+
 export interface Enrolled {
   secret: string
   recovery: string[]
@@ -16,9 +22,18 @@ export function alignClock(service: Service): void {
   service.clock.advance(STEP - (service.clock.now() % STEP) + 1_000)
 }
 
+/** Asks for a secret, with the password unless told otherwise. */
+export function setUp(
+  service: Service,
+  token: string,
+  body: object | null = { password: PASSWORD },
+): Promise<Answer> {
+  return service.call('POST', '/api/auth/totp/setup', { token, ...(body ? { body } : {}) })
+}
+
 /** Answers the secret that is offered. @throws Error when none is */
 export async function offered(service: Service, token: string): Promise<string> {
-  const answer = await service.call('POST', '/api/auth/totp/setup', { token })
+  const answer = await setUp(service, token)
   if (answer.status !== 200) throw new Error(`setup answered ${answer.status}`)
   return answer.body.secret
 }

@@ -5,7 +5,16 @@ import { newColleague } from '../sessions/users.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
-import { alignClock, enable, enrol, login, offered, STEP } from './enrol.ts'
+import {
+  alignClock,
+  enable,
+  enrol,
+  login,
+  offered,
+  PASSWORD_MISSING,
+  STEP,
+  setUp,
+} from './enrol.ts'
 
 let service: Service
 let clinic: Clinic
@@ -21,13 +30,12 @@ beforeEach(async () => {
   alignClock(service)
 })
 
-const setUp = () => service.call('POST', '/api/auth/totp/setup', { token: person.token })
 const profile = async () =>
   (await service.call('GET', '/api/users/me', { token: person.token })).body
 
 describe('what is offered', () => {
   test('is a secret of 160 bits in base32, and a URL that holds all that an app needs', async () => {
-    const { status, body } = await setUp()
+    const { status, body } = await setUp(service, person.token)
     expect(status).toBe(200)
     expect(body.secret).toMatch(/^[A-Z2-7]{32}$/)
     const app = URI.parse(body.otpauth_url)
@@ -42,14 +50,27 @@ describe('what is offered', () => {
   })
 
   test('comes as an image too: one SVG element, closed, without anything that runs', async () => {
-    const { qr_svg: svg } = (await setUp()).body
+    const { qr_svg: svg } = (await setUp(service, person.token)).body
     expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"[^<>]*>.*<\/svg>$/s)
     expect(svg).not.toMatch(/<script|\bon\w+=|href/i)
     expect(elementsLeftOpen(svg)).toEqual([])
   })
 
+  test('is for who knows the password: a stolen session alone enrols nothing', async () => {
+    const bare = await setUp(service, person.token, null)
+    expect([bare.status, bare.body.detail]).toEqual([422, [PASSWORD_MISSING]])
+    for (let guess = 0; guess < 5; guess += 1) {
+      const wrong = await setUp(service, person.token, { password: `wrong-Horse-${guess}` })
+      expect(wrong).toMatchObject({ status: 403, body: { code: 'wrong_password' } })
+    }
+    expect((await setUp(service, person.token)).status).toBe(429)
+    const enabled = await enable(service, person.token, '123456')
+    expect(enabled).toMatchObject({ status: 409, body: { code: 'totp_not_set_up' } })
+    expect(await journaled()).toEqual([])
+  })
+
   test('asks nothing of anyone yet', async () => {
-    await setUp()
+    await setUp(service, person.token)
     expect(await profile()).toMatchObject({ totp_enabled: false })
     expect((await login(service, person)).status).toBe(200)
   })
@@ -68,7 +89,7 @@ describe('enabling', () => {
   test('answers ten recovery codes, all different', async () => {
     const { recovery } = await enrol(service, person.token)
     expect(new Set(recovery).size).toBe(10)
-    for (const code of recovery) expect(code).toMatch(/^[a-z2-9]{4}-[a-z2-9]{4}-[a-z2-9]{4}$/)
+    for (const code of recovery) expect(code).toMatch(/^([a-z2-9]{4}-){5}[a-z2-9]{4}$/)
   })
 
   test('shows in the profile, in the answer to an admin and in the journal at once', async () => {
@@ -122,7 +143,10 @@ describe('enabling', () => {
 
   test('stands: neither a new secret nor a new code is taken after it', async () => {
     const { secret } = await enrol(service, person.token)
-    expect(await setUp()).toMatchObject({ status: 409, body: { code: 'totp_enabled' } })
+    expect(await setUp(service, person.token)).toMatchObject({
+      status: 409,
+      body: { code: 'totp_enabled' },
+    })
     const again = await enable(service, person.token, codeOf(service, secret))
     expect(again).toMatchObject({ status: 409, body: { code: 'totp_enabled' } })
     expect((await login(service, person, { totp_code: codeOf(service, secret) })).status).toBe(200)

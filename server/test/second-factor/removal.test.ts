@@ -1,11 +1,11 @@
 /** Taking a second factor away: one's own with the password, another's as their administrator. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
-import { newColleague } from '../sessions/users.ts'
+import { newColleague, standing } from '../sessions/users.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
-import { alignClock, type Enrolled, enrol, login, STEP } from './enrol.ts'
+import { alignClock, type Enrolled, enrol, login, offered, STEP } from './enrol.ts'
 
 let service: Service
 let root: Person
@@ -27,12 +27,25 @@ beforeEach(async () => {
   factor = await enrol(service, person.token)
 })
 
+/** Signs the person in once more, with a code. */
+async function signInAgain(): Promise<void> {
+  const { body } = await login(service, person, { totp_code: codeOf(service, factor.secret) })
+  sessions.splice(0, 2, person.token, body.access_token)
+  expect(await standings()).toEqual([200, 200])
+}
+
 const disable = (password: string, token = person.token) =>
   service.call('POST', '/api/auth/totp/disable', { token, body: { password } })
 const removeFor = (id: number, token: string) =>
   service.call('DELETE', `/api/admin/users/${id}/totp`, { token })
-const isEnabled = async () =>
-  (await service.call('GET', '/api/users/me', { token: person.token })).body.totp_enabled
+const isEnabled = async () => {
+  const token = north.people.admin.token
+  return (await service.call('GET', `/api/admin/users/${person.id}`, { token })).body.totp_enabled
+}
+
+/** What two sessions of the person answer, the one that enrolled and one signed in with a code. */
+const sessions: string[] = []
+const standings = () => Promise.all(sessions.map((token) => standing(service, token)))
 
 async function journaled(): Promise<unknown[]> {
   return service.database.sql(
@@ -59,6 +72,12 @@ describe('disabling', () => {
     expect(await journaled()).toEqual([{ user_id: person.id, tenant_id: north.id }])
   })
 
+  test('ends every session of the user, the own one too', async () => {
+    await signInAgain()
+    expect((await disable(PASSWORD)).status).toBe(200)
+    expect(await standings()).toEqual([401, 401])
+  })
+
   test('needs the password', async () => {
     const answer = await disable('wrong-Horse-9')
     expect(answer).toMatchObject({ status: 403, body: { code: 'wrong_password' } })
@@ -82,7 +101,8 @@ describe('disabling', () => {
 
   test('lets another secret be set up, and the old one is good for nothing', async () => {
     await disable(PASSWORD)
-    const next = await enrol(service, person.token)
+    const { body } = await login(service, person)
+    const next = await enrol(service, body.access_token)
     expect(next.secret).not.toBe(factor.secret)
     const codes = [codeOf(service, factor.secret), factor.recovery[0] ?? '']
     for (const totp_code of codes)
@@ -93,12 +113,17 @@ describe('disabling', () => {
 
   test('what was never enabled changes nothing', async () => {
     const other = await newColleague(service, north)
+    await offered(service, other.token)
+    const { body } = await login(service, other)
     expect((await disable(PASSWORD, other.token)).status).toBe(200)
+    expect((await disable(PASSWORD, other.token)).status).toBe(200)
+    expect(await standing(service, body.access_token)).toBe(200)
     const entries = await service.database.sql(
       `select 1 from journal where action = 'auth.totp_disabled' and resource_id = $1`,
       [String(other.id)],
     )
-    expect(entries).toEqual([])
+    // The offer that was taken back.
+    expect(entries).toHaveLength(1)
   })
 
   test('at the same time as sixteen sign-ins ends in one order or the other', async () => {
@@ -127,6 +152,17 @@ describe("taking another's away", () => {
     expect(await kept()).toEqual({ factors: 0, codes: 0 })
     expect(await journaled()).toEqual([{ user_id: north.people.admin.id, tenant_id: north.id }])
     expect((await login(service, person)).status).toBe(200)
+  })
+
+  test('signs the user out: no session goes on that a factor stood for', async () => {
+    await signInAgain()
+    expect((await removeFor(person.id, north.people.admin.token)).status).toBe(204)
+    expect(await standings()).toEqual([401, 401])
+    const ended = await service.database.sql(
+      'select distinct end_reason from sessions where user_id = $1',
+      [person.id],
+    )
+    expect(ended).toEqual([{ end_reason: 'factor_removed' }])
   })
 
   test('is for a superadmin in any tenant', async () => {

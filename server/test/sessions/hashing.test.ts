@@ -1,8 +1,10 @@
 /** What sign-in does with password hashes: the same work for all, never too much at once, kept up to date. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { accountLocator, authOperations, signInService } from '../../src/features/auth/index.ts'
+import { authOperations, signInService, tenantAsker } from '../../src/features/auth/index.ts'
+import { usersService } from '../../src/features/users/index.ts'
+import { Problem } from '../../src/lib/problems.ts'
 import { openPasswords, type Passwords } from '../../src/platform/crypto/index.ts'
-import { addOperations, openServer, rateLimit } from '../../src/platform/http/index.ts'
+import { addOperations, openLimits, openServer } from '../../src/platform/http/index.ts'
 import { openThrottle } from '../../src/platform/throttle/index.ts'
 import {
   type Clinic,
@@ -37,66 +39,100 @@ function signInWith(passwords: Passwords) {
     sessions: services.auth.sessions,
     secondFactor: services.accounts.secondFactor,
     throttle: openThrottle(db, service.clock),
-    locate: accountLocator(db, false),
-    publicHost: 'wardkeep.test',
+    pace: async () => 0,
+    askTenant: tenantAsker('wardkeep.test', false),
+    log: silentLog,
     needsVerifiedEmail: false,
   })
 }
 
-const origin = { ip: '127.0.0.1', user_agent: null, request_id: 'r' }
+const origin = { ip: '127.0.0.1', user_agent: null, request_id: crypto.randomUUID() }
 
 describe('each sign-in', () => {
-  test('costs one hash, whether or not there is such an account', async () => {
-    const real = await openPasswords(COST, 2, 10)
+  test('costs as many hashes whether or not there is such an account: three without a tenant', async () => {
+    const real = await openPasswords(COST, 2)
     const verified: (string | null)[] = []
     const signs = signInWith({
       ...real,
-      verify(stored, password) {
+      verify(stored, password, party) {
         verified.push(stored)
-        return real.verify(stored, password)
+        return real.verify(stored, password, party)
       },
     })
     const blocked = await newColleague(service, clinic)
     const { token } = clinic.people.admin
     await service.call('POST', `/api/admin/users/${blocked.id}/block`, { token })
+    const nurse = clinic.people.nurse.email
+    const found = '$argon2id'
     const tries = [
-      { email: clinic.people.nurse.email, password: PASSWORD, subdomain: 'north' },
-      { email: clinic.people.nurse.email, password: 'wrong-Horse-1', subdomain: 'north' },
-      { email: blocked.email, password: PASSWORD, subdomain: 'north' },
-      { email: 'nobody@north.test', password: PASSWORD, subdomain: 'north' },
-      { email: 'nobody@north.test', password: PASSWORD },
-      { email: clinic.people.nurse.email, password: PASSWORD, subdomain: 'nowhere' },
-    ]
-    for (const [index, credentials] of tries.entries()) {
-      const outcome = await signs.login(credentials, '', origin).catch((error: Error) => error)
-      expect(outcome instanceof Error).toBe(index > 0)
-      expect(verified).toHaveLength(index + 1)
+      [{ email: nurse, password: PASSWORD, subdomain: 'north' }, [found]],
+      [{ email: nurse, password: 'wrong-Horse-1', subdomain: 'north' }, [found]],
+      [{ email: blocked.email, password: PASSWORD, subdomain: 'north' }, [found]],
+      [{ email: 'nobody@north.test', password: PASSWORD, subdomain: 'north' }, [null]],
+      [{ email: nurse, password: PASSWORD, subdomain: 'nowhere' }, [null]],
+      [{ email: nurse, password: PASSWORD }, [found, null, null]],
+      [{ email: nurse, password: 'wrong-Horse-1' }, [found, null, null]],
+      [{ email: 'nobody@north.test', password: PASSWORD }, [null, null, null]],
+    ] as const
+    for (const [credentials, expected] of tries) {
+      verified.length = 0
+      await signs.login(credentials, '', origin).catch((error: Error) => error)
+      expect(verified.map((stored) => stored?.slice(0, 9) ?? null)).toEqual(expected)
     }
-    expect(verified.map((stored) => stored?.slice(0, 9) ?? null)).toEqual([
-      '$argon2id',
-      '$argon2id',
-      '$argon2id',
-      null,
-      null,
-      null,
-    ])
+  })
+})
+
+describe('an administrator', () => {
+  test('makes no hash for what the database alone refuses', async () => {
+    const hashed: string[] = []
+    const real = await openPasswords(COST, 2)
+    const users = usersService({
+      db: service.app.db,
+      clock: service.clock,
+      passwords: {
+        ...real,
+        hash(password, party) {
+          hashed.push(party)
+          return real.hash(password, party)
+        },
+      },
+      throttle: openThrottle(service.app.db, service.clock),
+      endSessions: async () => undefined,
+      passwordSet: async () => undefined,
+    } as Parameters<typeof usersService>[0])
+    const { id: user_id, tenant_id, email } = clinic.people.admin
+    const caller = { user_id, tenant_id, email, role: 'admin', session_id: 's', origin } as never
+    const other = await makeClinic(service, root, 'east')
+    const user = { password: PASSWORD, full_name: 'New', role: 'nurse' } as const
+    const refusals = [
+      users.resetPassword(caller, 999_999_999, { password: PASSWORD }),
+      users.resetPassword(caller, other.people.nurse.id, { password: PASSWORD }),
+      users.create(caller, { ...user, email: clinic.people.nurse.email.toUpperCase() }),
+    ]
+    const codes = refusals.map((refused) => refused.catch((error) => error.code))
+    expect(await Promise.all(codes)).toEqual(['not_found', 'not_found', 'email_taken'])
+    expect(hashed).toEqual([])
+    await users.create(caller, { ...user, email: 'new-one@north.test' })
+    expect(hashed).toEqual([`user:${user_id}`])
   })
 })
 
 describe('more sign-ins than can be hashed', () => {
   test('are answered 503 with the time to wait, and the others as ever', async () => {
-    const passwords = await openPasswords({ ...COST, memoryCost: 16_384 }, 1, 0)
+    const passwords = await openPasswords({ ...COST, memoryCost: 16_384 }, 1, { waitingOfOne: 0 })
     const { services } = service.app
+    const limits = openLimits({ requests: 0, guesses: 0, userWrites: 0, tenantWrites: 0 })
     const server = await openServer({
       trustedProxies: 0,
       corsOrigins: [],
+      limits,
       log: silentLog,
       onAnswered: () => undefined,
     })
     addOperations(server, authOperations({ ...services.auth, signIn: signInWith(passwords) }), {
       authenticate: services.auth.sessions.authenticate,
       refused: async () => undefined,
-      limits: { all: rateLimit('requests', 0), guesses: rateLimit('sign-in', 0) },
+      limits,
       log: silentLog,
     })
     const login = () =>
@@ -107,7 +143,7 @@ describe('more sign-ins than can be hashed', () => {
       })
     const state = { busy: true }
     const occupy = async () => {
-      while (state.busy) await passwords.hash('somebody else')
+      while (state.busy) await passwords.hash('somebody else', 'elsewhere')
     }
     const occupied = occupy()
     const refused = await login()
@@ -145,6 +181,20 @@ describe('a hash', () => {
     expect(await hashOf(person.id)).toBe(dear)
     const wrong = await dearer.call('POST', '/api/auth/login', { body: { ...at, password: 'no' } })
     expect(wrong.status).toBe(401)
+  })
+
+  test('that is out of date keeps nobody out when there is no turn for a new one', async () => {
+    const real = await openPasswords(COST, 2)
+    const signs = signInWith({
+      ...real,
+      isOutdated: () => true,
+      hash: () => Promise.reject(new Problem('overloaded', { retryAfter: 2 })),
+    })
+    const person = await newColleague(service, clinic)
+    const before = await hashOf(person.id)
+    const credentials = { email: person.email, password: PASSWORD, subdomain: 'north' }
+    expect((await signs.login(credentials, '', origin)).user_id).toBe(person.id)
+    expect(await hashOf(person.id)).toBe(before)
   })
 
   test('is not made again by a wrong password', async () => {

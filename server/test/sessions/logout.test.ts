@@ -64,6 +64,20 @@ describe('signing out', () => {
     expect(await journaled()).toHaveLength(2)
   })
 
+  test('of two sessions ends both or none: whoever is told that it failed can ask again', async () => {
+    const { sql } = service.database
+    await sql(`create function refuse() returns trigger language plpgsql as
+      $$ begin raise exception 'not now'; end $$`)
+    await sql(`create trigger refuse before update of ended_at on sessions for each row
+      when (old.id = '${jtiOf(second.access_token)}') execute function refuse()`)
+    expect((await logout({ refresh_token: second.refresh_token })).status).toBe(500)
+    expect(await living()).toEqual([true, true, true])
+    await sql('drop trigger refuse on sessions')
+    await sql('drop function refuse')
+    expect((await logout({ refresh_token: second.refresh_token })).status).toBe(200)
+    expect(await living()).toEqual([false, false, true])
+  })
+
   test('with the refresh token of somebody else ends this session alone', async () => {
     const colleague = await newColleague(service, clinic)
     expect((await logout({ refresh_token: colleague.refresh })).status).toBe(200)

@@ -146,8 +146,8 @@ describe('a session that did not end', () => {
 test('a user of two hundred sessions can sign out of all at once', async () => {
   const person = await newColleague(here, clinic)
   await here.database.sql(
-    `insert into sessions (id, tenant_id, user_id, created_at, last_used_at, expires_at, absolute_expires_at)
-     select gen_random_uuid(), $1, $2, now(), now(), now() + '1 day', now() + '1 day'
+    `insert into sessions (id, tenant_id, user_id, created_at, last_used_at, idle_seconds, expires_at, absolute_expires_at)
+     select gen_random_uuid(), $1, $2, now(), now(), 86400, now() + '1 day', now() + '1 day'
      from generate_series(1, 200)`,
     [clinic.id, person.id],
   )

@@ -3,6 +3,7 @@ import { onTestFinished } from 'vitest'
 import { type Changes, openScopes, type Scopes } from '../../src/platform/db/index.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { silentLog } from '../support/server-address.ts'
 
 /** Nobody else caches anything, so nobody is told of changes. */
 export const unheard: Changes = {
@@ -15,7 +16,7 @@ export const unheard: Changes = {
 
 /** Opens the scopes as a node would; closed with the test or its file. */
 export function scopesOf(database: TestDatabase, size = 20): Scopes {
-  const db = openScopes(database.address, { size, changes: unheard, onLost: () => undefined })
+  const db = openScopes(database.address, { size, changes: unheard, log: silentLog })
   atTheEnd(() => db.close())
   return db
 }

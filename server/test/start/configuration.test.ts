@@ -4,6 +4,7 @@ import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { nobodyLeft, scratch, until } from '../support/embedded.ts'
 import {
+  command,
   finished,
   freePort,
   PLAIN,
@@ -46,6 +47,24 @@ test('a password of the first superadmin that is on the list of common ones is r
     BOOTSTRAP_ADMIN_PASSWORD: 'password123',
   })
   expect(lines).toEqual([expect.stringMatching(/^BOOTSTRAP_ADMIN_PASSWORD: .+\.$/)])
+})
+
+test('a worker serves its health and metrics on METRICS_PORT of METRICS_HOST, and nothing else', async () => {
+  const port = await freePort()
+  const worker = command(['start', '--role', 'worker'], {
+    ...PLAIN,
+    DATA_DIR: await scratch(),
+    METRICS_PORT: String(port),
+    METRICS_HOST: '127.0.0.2',
+  })
+  await until('it works', () => worker.stdout().includes('doing background work') || undefined)
+  const statusOf = async (path: string) => (await fetch(`http://127.0.0.2:${port}${path}`)).status
+  expect(await Promise.all(['/healthz', '/metrics', '/api/users/me'].map(statusOf))).toEqual([
+    200, 200, 404,
+  ])
+  await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow()
+  worker.signal('SIGTERM')
+  expect(await worker.ended).toEqual({ code: 0, signal: null })
 })
 
 test('METRICS_PORT serves the counters of requests, and they count', async () => {

@@ -46,6 +46,9 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   const root = await tokenOf(first, superadmin)
   const me = await first.call('GET', '/api/users/me', { token: root })
   expect(me.body).toMatchObject({ role: 'superadmin', email: superadmin.email })
+  // Whoever reads the terminal knows it, so it is the first thing to change.
+  const refused = await first.call('GET', '/api/admin/tenants', { token: root })
+  expect(refused).toMatchObject({ status: 403, body: { code: 'password_change_required' } })
 
   // The demo clinic, with everyone in it.
   const accounts = demoAccounts(first)

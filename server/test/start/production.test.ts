@@ -1,6 +1,6 @@
 /** What a start in production asks for, and what a start on a database of one's own does. */
 
-import { writeFile } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -23,24 +23,54 @@ async function urlAs(database: TestDatabase, user: string, password: string): Pr
 }
 
 describe('in production', () => {
-  test('no key, or a demo, is refused, and both are said at once', async () => {
+  test('no key, no address, or a demo is refused, and all are said at once', async () => {
     const dataDir = await scratch()
-    const production = { DATA_DIR: dataDir, PORT: '0', NODE_ENV: 'production' }
+    const production = {
+      DATA_DIR: dataDir,
+      PORT: '0',
+      NODE_ENV: 'production',
+      PUBLIC_URL: 'https://clinic.example',
+    }
     const keyless = await refusedStart(production)
     expect(keyless).toEqual([expect.stringMatching(/^ENCRYPTION_KEY: is needed in production/)])
     const demo = await refusedStart({ ...production, DEMO: 'true', ENCRYPTION_KEY: KEY })
     expect(demo).toEqual(['DEMO: must not be true with NODE_ENV=production.'])
-    expect(await refusedStart({ ...production, DEMO: 'true' })).toHaveLength(2)
+    expect(await refusedStart({ ...production, DEMO: 'true', PUBLIC_URL: '' })).toEqual([
+      expect.stringMatching(/^ENCRYPTION_KEY: /),
+      expect.stringMatching(/^DEMO: /),
+      expect.stringMatching(/^PUBLIC_URL: is needed in production/),
+    ])
     await nobodyLeft(dataDir)
+  })
+
+  test('a data folder or a key that every account may read is refused, each in a line', async () => {
+    const dataDir = await scratch()
+    const keyFile = join(dataDir, 'key')
+    await writeFile(keyFile, `${KEY}\n`)
+    await chmod(keyFile, 0o644)
+    await chmod(dataDir, 0o755)
+    const env = {
+      NODE_ENV: 'production',
+      PUBLIC_URL: 'https://clinic.example',
+      DATA_DIR: dataDir,
+      ENCRYPTION_KEY_FILE: keyFile,
+    }
+    expect(await refusedStart(env)).toEqual([
+      expect.stringMatching(/^DATA_DIR: .*; run "chmod o-rw /),
+      expect.stringMatching(/^ENCRYPTION_KEY_FILE: .*; run "chmod o-rw /),
+    ])
+    await chmod(dataDir, 0o711)
+    expect(await refusedStart(env)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY_FILE: /)])
   })
 
   test('with a key and a database it serves, makes no demo, and starts no server of its own', async () => {
     const database = await emptyDatabase()
     const dataDir = await scratch()
     const keyFile = join(dataDir, 'key')
-    await writeFile(keyFile, `${KEY}\n`)
+    await writeFile(keyFile, `${KEY}\n`, { mode: 0o600 })
     const env = {
       NODE_ENV: 'production',
+      PUBLIC_URL: 'https://clinic.example',
       PORT: '0',
       DATA_DIR: dataDir,
       ENCRYPTION_KEY_FILE: keyFile,

@@ -24,7 +24,7 @@ export async function mailedToken(
   page: 'verify-email' | 'reset-password',
   seen = 0,
 ): Promise<string> {
-  const link = new RegExp(`/${page}\\?token=(\\S+)`)
+  const link = new RegExp(`/${page}#token=(\\S+)`)
   return until(`a link to ${page} is mailed to ${address}`, async () => {
     const mails = await mailsTo(service, address)
     const tokens = mails.flatMap(({ text = '' }) => link.exec(text)?.[1] ?? [])

@@ -21,6 +21,8 @@ export interface DatabaseProxy {
   loseCommitAnswerOf(words: string): void
   /** How many COMMIT answers were lost so. */
   readonly lost: () => number
+  /** How many connections there are now. */
+  readonly links: () => number
 }
 
 interface Link {
@@ -82,6 +84,7 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
       state.losing = words
     },
     lost: () => state.lost,
+    links: () => links.size,
   }
 }
 

@@ -40,7 +40,7 @@ export function openNode(
   const db = openScopes(database.address, {
     size: 4,
     changes: nobody,
-    onLost: () => undefined,
+    log: log as Logger,
   })
   const jobs = openJobs({
     address: options.address ?? database.address,
@@ -52,7 +52,7 @@ export function openNode(
   const stop = async () => {
     if (!isOpen) return
     isOpen = false
-    await jobs.stop()
+    await jobs.close()
     await db.close()
   }
   onTestFinished(stop)

@@ -24,8 +24,8 @@ export interface MailNode extends JobsNode {
 export const MAIL: Mail = {
   to: 'anna@clinic.test',
   subject: 'Reset your password',
-  text: 'Open http://clinic.test/reset-password?token=tok-4711 within the hour.',
-  html: '<p>Open <a href="http://clinic.test/reset-password?token=tok-4711">the link</a>.</p>',
+  text: 'Open http://clinic.test/reset-password#token=tok-4711 within the hour.',
+  html: '<p>Open <a href="http://clinic.test/reset-password#token=tok-4711">the link</a>.</p>',
 }
 
 export async function openMailNode(

@@ -59,6 +59,8 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
       DEMO: 'false',
       RATE_LIMIT_PER_MINUTE: '0',
       AUTH_RATE_LIMIT_PER_MINUTE: '0',
+      WRITE_RATE_LIMIT_PER_MINUTE: '0',
+      TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
     }),
     // The least cost that argon2 allows: what is tested here is not its strength.
     PASSWORD_MEMORY_KIB: 64,

@@ -62,9 +62,9 @@ describe('guesses at many accounts from one address', () => {
     const { email } = await makeSomeone(service, clinic)
     for (let times = 0; times < 4; times += 1) {
       for (let more = 0; more < 5; more += 1) expect((await guess()).status).toBe(401)
-      const entered = await attempt(service, { email, from: address })
-      expect(entered.status).toBe(times < 3 ? 200 : 429)
+      expect((await attempt(service, { email, from: address })).status).toBe(200)
     }
+    expect((await guess()).status).toBe(429)
   })
 })
 

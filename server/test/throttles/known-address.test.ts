@@ -4,6 +4,8 @@ import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { attempt, guessUntilRefused, makeSomeone, type Someone, WRONG } from './people.ts'
 
+const DAY = 24 * 60 * 60 * 1000
+
 let service: Service
 let clinic: Clinic
 let owner: Someone
@@ -45,8 +47,8 @@ test("the owner's sign-in does not clear the stranger's count", async () => {
 test('guesses from the known address are slowed like any', async () => {
   expect((await guessUntilRefused(() => guess(home))).guesses).toBe(5)
   expect((await enter(home)).status).toBe(429)
-  // Elsewhere they have not been counted.
-  expect((await enter(stranger)).status).toBe(200)
+  // Elsewhere they count as well: that they did not would tell where the account is known.
+  expect((await enter(stranger)).status).toBe(429)
 })
 
 test('a stranger who knows the address cannot spell the count of it', async () => {
@@ -62,13 +64,44 @@ test('a stranger who knows the address cannot spell the count of it', async () =
 })
 
 test('an address is known for thirty days after a sign-in', async () => {
-  const day = 24 * 60 * 60 * 1000
-  service.clock.advance(29 * day)
+  service.clock.advance(29 * DAY)
   await guessUntilRefused(() => guess(stranger))
   expect((await enter(home)).status).toBe(200)
-  service.clock.advance(31 * day)
+  service.clock.advance(31 * DAY)
   await guessUntilRefused(() => guess(stranger))
   expect((await enter(home)).status).toBe(429)
+})
+
+test('an address stays known while a session that began there is used', async () => {
+  const { body } = await enter(home)
+  service.clock.advance(6 * DAY)
+  let token = String(body.refresh_token)
+  for (let week = 0; week < 4; week += 1) {
+    const { status, body } = await service.call('POST', '/api/auth/refresh', {
+      body: { refresh_token: token },
+      headers: { 'x-forwarded-for': home },
+    })
+    expect(status).toBe(200)
+    token = String(body.refresh_token)
+    service.clock.advance(6 * DAY)
+  }
+  // Signed in thirty days ago and more, and used six days ago.
+  service.clock.advance(1)
+  await guessUntilRefused(() => guess(stranger))
+  expect((await enter(home)).status).toBe(200)
+})
+
+test('a refresh from elsewhere takes nothing from the address, and makes no other one known', async () => {
+  const { body } = await enter(home)
+  const elsewhere = `192.0.2.${tests}`
+  const refreshed = await service.call('POST', '/api/auth/refresh', {
+    body: { refresh_token: body.refresh_token },
+    headers: { 'x-forwarded-for': elsewhere },
+  })
+  expect(refreshed.status).toBe(200)
+  await guessUntilRefused(() => guess(stranger))
+  expect((await enter(home)).status).toBe(200)
+  expect((await enter(elsewhere)).status).toBe(429)
 })
 
 test('a sign-in that failed makes no address known', async () => {

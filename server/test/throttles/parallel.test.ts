@@ -64,6 +64,27 @@ describe('sixty-four guesses at once at one account', () => {
   })
 })
 
+test('six hundred guesses at once from one address: twenty are answered, and the rest wait', async () => {
+  // Else the first wait of two seconds is over on a slow machine before the last guess is made.
+  service.clock.stop()
+  const answers = await atOnce(
+    (index) =>
+      attempt(service, {
+        email: `made-up-${index}@north.test`,
+        password: WRONG,
+        from: '192.0.2.1',
+      }),
+    600,
+  )
+  const { 401: checked = 0, 429: refused = 0, 503: turnedAway = 0, ...rest } = tally(answers)
+  expect(rest).toEqual({})
+  expect(checked).toBe(20)
+  expect(checked + refused + turnedAway).toBe(600)
+  // Who is elsewhere finds nobody in front.
+  const { email } = await makeSomeone(service, clinic)
+  expect((await attempt(service, { email, from: '192.0.2.2' })).status).toBe(200)
+})
+
 test('two nodes count together, whichever of them is asked', async () => {
   const { email } = await makeSomeone(service, clinic)
   let asked = 0

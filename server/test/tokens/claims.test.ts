@@ -32,6 +32,7 @@ describe('claims', () => {
     expect(header).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: expect.any(String) })
     expect(claims).toEqual({
       iss: 'http://wardkeep.test',
+      aud: 'http://wardkeep.test',
       sub: String(north.people.nurse.id),
       tid: north.id,
       role: 'nurse',
@@ -45,7 +46,7 @@ describe('claims', () => {
     expect(await withClaims({})).toBe(200)
   })
 
-  test.each(['iss', 'sub', 'tid', 'jti', 'exp'])('without %s are refused', async (name) => {
+  test.each(['iss', 'aud', 'sub', 'tid', 'jti', 'exp'])('without %s are refused', async (name) => {
     const { [name]: _, ...rest } = claims
     expect(await standing(service, sign(header, rest))).toBe(401)
   })
@@ -58,6 +59,8 @@ describe('claims', () => {
     ['an end that is null', () => ({ exp: null })],
     ['another issuer', () => ({ iss: 'http://elsewhere.test' })],
     ['an issuer that only begins like ours', () => ({ iss: 'http://wardkeep.test.evil' })],
+    ['another audience', () => ({ aud: 'http://elsewhere.test' })],
+    ['an audience of others alone', () => ({ aud: ['http://elsewhere.test', 'ours'] })],
     ['several issuers', () => ({ iss: ['http://wardkeep.test'] })],
     ['another tenant', () => ({ tid: south.id })],
     ['a tenant that does not exist', () => ({ tid: 987_654 })],

@@ -113,7 +113,7 @@ async function liveWithCodes(): Promise<void> {
   const { token, email } = clinic.people.doctor
   const step = (name: string, body?: object) =>
     service.call('POST', `/api/auth/totp/${name}`, { token, body })
-  const offered = (await step('setup')).body
+  const offered = (await step('setup', { password: PASSWORD })).body
   secret(offered.secret)
   await step('enable', { code: secret('wrong-Code-19') })
   const enabled = await step('enable', { code: codeOf(service, offered.secret) })

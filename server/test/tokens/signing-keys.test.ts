@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openSigningKeys } from '../../src/features/auth/index.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
+import type { Changes, Scopes } from '../../src/platform/db/index.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { eventually, refresh, standing } from '../sessions/users.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
@@ -138,6 +139,51 @@ describe('a retired key', () => {
     expect(rows).toHaveLength(2)
     expect(rows.map(({ kid }) => kid)).not.toContain(retired)
   })
+})
+
+test('of two reads at once the newer one counts, whichever is answered first', async () => {
+  const held: (() => void)[] = []
+  let isHeld = false
+  const db: Scopes = {
+    ...service.app.db,
+    async acrossTenants(work, mode) {
+      const answer = await service.app.db.acrossTenants(work, mode)
+      if (isHeld) await new Promise<void>((resolve) => held.push(resolve))
+      return answer
+    },
+  }
+  let hear: (topic: string) => void = () => undefined
+  const changes = { ...unheard, subscribe: (listener: typeof hear) => (hear = listener) }
+  const keys = await openSigningKeys(
+    db,
+    changes as Changes,
+    openSealer(ROOT_KEY),
+    service.clock,
+    silentLog,
+  )
+  const before = keys.signer().kid
+  isHeld = true
+  // The older read has its rows before the rotation, and the newer one after it.
+  hear('keys')
+  await eventually(
+    () => held.length,
+    (count) => count === 1,
+  )
+  await rotate(other)
+  hear('keys')
+  await service.app.db.ping()
+  await service.app.db.ping()
+  isHeld = false
+  for (const answer of held.toReversed()) {
+    answer()
+    await service.app.db.ping()
+  }
+  await eventually(
+    () => keys.signer().kid,
+    (kid) => kid !== before,
+  )
+  await service.app.db.ping()
+  expect(keys.signer().kid).toBe(other.app.services.auth.keys.signer().kid)
 })
 
 describe('the private key', () => {

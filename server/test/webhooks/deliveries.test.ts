@@ -88,6 +88,7 @@ describe('the list', () => {
       page: 1,
       limit: 20,
       pages: 1,
+      next: null,
     })
   })
 

@@ -21,6 +21,7 @@ const NOT_WALKED = [
   'tenant.restored',
   'auth.login_failed',
   'auth.refresh_reused',
+  'auth.session_ended',
 ]
 
 /** What `changes` is made of: all the fields of a record that came or went, else only that there are some. */

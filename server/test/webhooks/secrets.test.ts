@@ -65,6 +65,23 @@ describe('a secret', () => {
     expect(await signatures(id, secretOf('today'), old)).toBe(1)
   })
 
+  test('that was replaced can be withdrawn before its 24 hours, with all older ones', async () => {
+    const { id, secret: old } = await at.register({ url: receiver.url })
+    await replace(id, secretOf('yesterday'))
+    await replace(id, secretOf('today'))
+    expect(await signatures(id, old)).toBe(3)
+    const withdraw = () => at.call('DELETE', `/${id}/secrets/previous`)
+    expect((await withdraw()).status).toBe(204)
+    expect(await signatures(id, secretOf('today'), old)).toBe(1)
+    expect(await signatures(id, secretOf('today'), secretOf('yesterday'))).toBe(1)
+    expect(await rowsOf(id)).toEqual([{ expires_at: null }])
+    const [entry] = (await at.entriesOf(id)).filter(({ action }) => action.includes('withdrawn'))
+    expect(entry).toMatchObject({ action: 'webhook.secrets_withdrawn', changes: null })
+    // Nothing is left to withdraw, as where none was ever replaced.
+    expect((await withdraw()).status).toBe(404)
+    expect((await at.call('DELETE', '/999999/secrets/previous')).status).toBe(404)
+  })
+
   test('that is given again changes nothing, also in another spelling', async () => {
     const secret = `whsec_${Buffer.alloc(25, 7).toString('base64')}`
     const { id } = await at.register({ url: receiver.url, secret })

@@ -163,32 +163,6 @@ describe('a body that is not what it should be', () => {
   })
 })
 
-describe('a body over 1 MiB', () => {
-  const payload = JSON.stringify({ theme: 'dark', filler: 'x'.repeat(1024 * 1024) })
-
-  test('is answered 413', async () => {
-    expect(await send(payload)).toMatchObject({ status: 413, body: { code: 'body_too_large' } })
-  })
-
-  test('is answered 413 also where no body is taken', async () => {
-    const { id } = clinic.people.doctor
-    for (const [method, path] of [
-      ['POST', `/api/admin/users/${id}/unblock`],
-      ['DELETE', '/api/admin/users/999999'],
-    ] as const)
-      expect(await service.call(method, path, { token: root.token, payload })).toMatchObject({
-        status: 413,
-      })
-  })
-
-  test('is what is refused, not one of exactly that size', async () => {
-    const room = 1024 * 1024 - JSON.stringify({ theme: 'dark', filler: '' }).length
-    const fitting = JSON.stringify({ theme: 'dark', filler: 'x'.repeat(room) })
-    expect(await send(fitting)).toMatchObject({ status: 200 })
-    expect(await send(`${fitting} `)).toMatchObject({ status: 413 })
-  })
-})
-
 describe('fields that an operation does not know', () => {
   test('are ignored, alone or beside known ones', async () => {
     const path = `/api/admin/departments/${clinic.departmentId}`

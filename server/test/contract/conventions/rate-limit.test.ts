@@ -1,12 +1,16 @@
 /** How often one address may call, and what it is told of it. */
 import { describe, expect, test } from 'vitest'
+import { makeClinic, type Person, superadmin } from '../../support/clinics.ts'
+import { migratedDatabase } from '../../support/database.ts'
 import { openService, type Service, SUPERADMIN } from '../../support/service.ts'
 
 const limited = (config = {}) =>
   openService({ config: { RATE_LIMIT_PER_MINUTE: 3, AUTH_RATE_LIMIT_PER_MINUTE: 2, ...config } })
 const alive = (service: Service, headers = {}) => service.call('GET', '/healthz', { headers })
-const guess = (service: Service) =>
+const login = (service: Service) =>
   service.call('POST', '/api/auth/login', { body: { email: 'a@b.test', password: 'wrong' } })
+const ask = (service: Service, what: string) =>
+  service.call('POST', `/api/auth/${what}`, { body: { email: 'a@b.test' } })
 
 describe('an address', () => {
   test('is told how many calls it has left, and refused beyond them', async () => {
@@ -36,12 +40,22 @@ describe('an address', () => {
     expect(statuses).toEqual([401, 401, 401, 429])
   })
 
-  test('has fewer guesses at secrets than other calls, counted for themselves', async () => {
+  test('asks less often for links than for other things, each counted for itself', async () => {
     const service = await limited()
-    const statuses = [await guess(service), await guess(service), await guess(service)]
-    expect(statuses.map((answer) => answer.status)).toEqual([401, 401, 429])
-    expect(statuses[2]?.headers['ratelimit-policy']).toBe('"sign-in";q=2;w=60')
+    for (const what of ['request-reset', 'resend-verification']) {
+      const answers = [await ask(service, what), await ask(service, what), await ask(service, what)]
+      expect(answers.map(({ status }) => status)).toEqual([202, 202, 429])
+      expect(answers[2]?.headers['ratelimit-policy']).toBe('"guesses";q=2;w=60')
+    }
     expect((await alive(service)).status).toBe(200)
+  })
+
+  test('signs in less often than it asks for other things', async () => {
+    const service = await limited()
+    const answers = [await login(service), await login(service), await login(service)]
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 429])
+    expect(Number(answers[2]?.headers['retry-after'])).toBeGreaterThan(0)
+    expect(Number(answers[2]?.headers['retry-after'])).toBeLessThanOrEqual(60)
   })
 
   test('cannot give itself another name while no proxy is trusted', async () => {
@@ -58,6 +72,97 @@ describe('an address', () => {
     for (let call = 0; call < 3; call += 1) await from(`203.0.113.${call}, 192.0.2.1`)
     expect((await from('203.0.113.9, 192.0.2.1')).status).toBe(429)
     expect((await from('192.0.2.2')).status).toBe(200)
+  })
+})
+
+describe('the limit by address', () => {
+  test.each([
+    ['the documentation', '/docs', 200],
+    ['a file of the documentation', '/docs/static/index.css', 200],
+    ['a page', '/verify-email', 200],
+    ['a script of a page', '/pages/send.js', 200],
+    ['the document', '/openapi.json', 200],
+    ['what is not there', '/nothing', 404],
+    ['a path that cannot be read', '/api/admin/users/%zz', 422],
+    ['a path that is too long', `/api/admin/users/${'x'.repeat(600)}`, 422],
+  ])('covers %s', async (_what, url, status) => {
+    const { server } = (await limited()).app
+    const statuses: number[] = []
+    for (let call = 0; call < 4; call += 1) {
+      const answer = await server.inject({ url })
+      statuses.push(answer.statusCode)
+      expect(answer.headers).toHaveProperty('ratelimit')
+      expect(answer.headers).toHaveProperty('x-request-id')
+    }
+    expect([...new Set(statuses)]).toEqual([status, 429])
+  })
+})
+
+describe('whoever writes', () => {
+  const WRITES = { WRITE_RATE_LIMIT_PER_MINUTE: 2, TENANT_WRITE_RATE_LIMIT_PER_MINUTE: 3 }
+  const open = { RATE_LIMIT_PER_MINUTE: 0, AUTH_RATE_LIMIT_PER_MINUTE: 0 }
+
+  test('is limited as a user from wherever they write, and with their tenant; reading is not', async () => {
+    const database = await migratedDatabase()
+    // The people are made without limits; the limits are those of the node.
+    const maker = await openService({ database })
+    const clinic = await makeClinic(maker, await superadmin(maker), 'writers')
+    const other = await makeClinic(maker, await superadmin(maker), 'others')
+    const service = await openService({
+      database,
+      config: { ...open, ...WRITES, TRUSTED_PROXIES: 1 },
+    })
+    let calls = 0
+    const write = (who: Person) => {
+      calls += 1
+      return service.call('PUT', '/api/preferences/theme', {
+        token: who.token,
+        body: { theme: 'dark' },
+        headers: { 'x-forwarded-for': `192.0.2.${calls}` },
+      })
+    }
+    const { nurse, doctor, admin } = clinic.people
+    const first = await write(nurse)
+    expect(first).toMatchObject({
+      status: 200,
+      headers: { 'ratelimit-policy': '"writes";q=2;w=60, "tenant-writes";q=3;w=60' },
+    })
+    expect(first.headers.ratelimit).toMatch(/^"writes";r=1;t=\d+, "tenant-writes";r=2;t=\d+$/)
+    expect((await write(nurse)).status).toBe(200)
+    const refused = await write(nurse)
+    expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } })
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    // What was refused to the nurse was not taken from the tenant: one is left, for one colleague.
+    expect((await write(doctor)).status).toBe(200)
+    const ofTenant = await write(admin)
+    expect(ofTenant).toMatchObject({ status: 429 })
+    expect(ofTenant.headers.ratelimit).toMatch(/, "tenant-writes";r=0;t=\d+$/)
+    expect((await write(other.people.nurse)).status).toBe(200)
+    for (let call = 0; call < 5; call += 1) {
+      const read = await service.call('GET', '/api/preferences', { token: nurse.token })
+      expect(read.status).toBe(200)
+      expect(read.headers).not.toHaveProperty('ratelimit')
+    }
+  })
+})
+
+describe('a proxy that is not trusted', () => {
+  const forwarded = (service: Service) => alive(service, { 'x-forwarded-for': '192.0.2.1' })
+  const warnings = ({ logged }: Service) =>
+    logged.filter(([level, said]) => level === 'warn' && String(said).includes('TRUSTED_PROXIES'))
+
+  test('is warned of once', async () => {
+    const service = await openService()
+    await alive(service)
+    expect(warnings(service)).toHaveLength(0)
+    for (let call = 0; call < 3; call += 1) await forwarded(service)
+    expect(warnings(service)).toHaveLength(1)
+  })
+
+  test('is not warned of where one is', async () => {
+    const service = await openService({ config: { TRUSTED_PROXIES: 1 } })
+    await forwarded(service)
+    expect(warnings(service)).toHaveLength(0)
   })
 })
 

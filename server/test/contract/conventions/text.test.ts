@@ -24,7 +24,8 @@ describe('text that cannot be stored', () => {
       const path = op.path.replaceAll(/\{\w+\}/g, '1')
       const answer = await service.call(op.method, path, { token: root.token, payload })
       expect([op.id, answer.status]).toEqual([op.id, 422])
-      expect(answer.body.detail.map((fault: { loc: string[] }) => fault.loc.join('.'))).toEqual(
+      const places = answer.body.detail.map((fault: { loc: string[] }) => fault.loc.join('.'))
+      expect(places.filter((place: string) => place.startsWith('body'))).toEqual(
         fields.map((field) => `body.${field}`),
       )
     }
@@ -79,7 +80,7 @@ describe('text that cannot be stored', () => {
   })
 
   test('is not what every other text is: those are stored as they came', async () => {
-    const name = 'Łucja 👩🏽‍⚕️ "O\'Brien" \\ <b>&amp;</b> %s $1 ; -- \u202e'
+    const name = 'Łucja 👩🏽‍⚕️ "O\'Brien" \\ <b>&amp;</b> %s $1 ; -- می\u200cخواهم'
     const made = await service.call('POST', '/api/admin/departments', {
       token: clinic.people.admin.token,
       body: { name },
@@ -115,7 +116,7 @@ describe('nesting', () => {
     ['lists', '[', ']'],
     ['objects', '{"a":', '}'],
   ])('without end is refused: %s', async (_what, open, close) => {
-    const levels = Math.floor((1024 * 1000) / (open.length + close.length))
+    const levels = Math.floor((127 * 1024) / (open.length + close.length))
     const answer = await put(nested(levels, open, close).replace(':}', ':1}'))
     expect(answer.status).toBe(422)
   })

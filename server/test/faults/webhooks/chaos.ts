@@ -2,10 +2,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
-import { LEASE_SECONDS } from '../../../src/features/webhooks/engine/claims.store.ts'
 import { messageId } from '../../../src/features/webhooks/events/message.ts'
+import { newSecret } from '../../../src/features/webhooks/sending/signature.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { parseNetworks } from '../../../src/platform/net/index.ts'
 import { makeClinic, superadmin } from '../../support/clinics.ts'
@@ -13,7 +12,7 @@ import type { TestDatabase } from '../../support/database.ts'
 import { scratch, until } from '../../support/embedded.ts'
 import { type Command, command, PLAIN } from '../../support/process.ts'
 import { openService, ROOT_KEY, type Service } from '../../support/service.ts'
-import { type Account, BEHAVIOURS, type Question, SECRET } from './receivers.ts'
+import { type Account, BEHAVIOURS, type Question } from './receivers.ts'
 
 export const EVENTS = 10_000
 /** Events of one transaction. */
@@ -39,13 +38,14 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
   }
   const service = await openService({ database, config, role: 'api' })
   const clinic = await makeClinic(service, await superadmin(service), 'chaos')
-  const { receivers, ports } = await startReceivers()
+  const secret = newSecret()
+  const { receivers, ports } = await startReceivers(secret)
   const { token } = clinic.people.admin
   for (const port of ports) {
     const body = {
       url: `http://127.0.0.1:${port}/`,
       events: ['department.updated'],
-      secret: SECRET,
+      secret,
     }
     const answer = await service.call('POST', '/api/webhooks/register', { token, body })
     expect(answer.status).toBe(201)
@@ -132,19 +132,25 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
       )
       expect(unproven?.count).toBe(0)
 
-      // No lease hangs: those of killed processes run out, and processes that stop let go of all.
-      await delay(LEASE_SECONDS * 1000)
       for (const worker of workers) worker.signal('SIGTERM')
       for (const worker of workers) expect((await worker.ended).code).toBe(0)
-      const hanging = () =>
-        database.sql('select webhook_id from webhook_lanes where leased_until > now()')
-      expect(await hanging()).toEqual([])
+      // No lease hangs: those of killed processes have run out, or do.
+      await until('no lease is left', async () => {
+        const left = await database.sql(
+          'select webhook_id from webhook_lanes where leased_until > now()',
+        )
+        return left.length === 0 || undefined
+      })
     },
   }
 }
 
-async function startReceivers(): Promise<{ receivers: ChildProcess; ports: number[] }> {
-  const receivers = fork(join(import.meta.dirname, 'receivers.ts'), { serialization: 'advanced' })
+async function startReceivers(
+  secret: string,
+): Promise<{ receivers: ChildProcess; ports: number[] }> {
+  const receivers = fork(join(import.meta.dirname, 'receivers.ts'), [secret], {
+    serialization: 'advanced',
+  })
   onTestFinished(async () => {
     receivers.kill()
     await once(receivers, 'exit')

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
+import { refusedPort } from '../../support/refused-port.ts'
 
 export const BEHAVIOURS = [
   ...Array.from({ length: 12 }, () => 'healthy' as const),
@@ -16,8 +17,6 @@ export const BEHAVIOURS = [
   'flaky',
 ] as const
 export type Behaviour = (typeof BEHAVIOURS)[number]
-
-export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
 export type Question = { about: 'missing'; ids: string[] } | { about: 'count' }
 
@@ -42,7 +41,6 @@ interface Ledger {
   wrong: string[]
 }
 
-const verifier = new Webhook(SECRET)
 const ledgers: Ledger[] = BEHAVIOURS.map(() => ({
   taken: 0,
   seen: new Map(),
@@ -50,7 +48,7 @@ const ledgers: Ledger[] = BEHAVIOURS.map(() => ({
   wrong: [],
 }))
 
-function note(ledger: Ledger, request: IncomingMessage, body: string): void {
+function note(verifier: Webhook, ledger: Ledger, request: IncomingMessage, body: string): void {
   ledger.taken += 1
   try {
     const headers = request.headers as Record<string, string>
@@ -77,7 +75,7 @@ function answer(behaviour: Behaviour, request: IncomingMessage, response: Server
   response.end('thanks')
 }
 
-function receive(index: number): Server {
+function receive(verifier: Webhook, index: number): Server {
   const behaviour = BEHAVIOURS[index] as Behaviour
   const ledger = ledgers[index] as Ledger
   return createServer((request, response) => {
@@ -86,7 +84,7 @@ function receive(index: number): Server {
       body += text
     })
     request.once('end', () => {
-      note(ledger, request, body)
+      note(verifier, ledger, request, body)
       answer(behaviour, request, response)
     })
     // A killed sender leaves half a request behind.
@@ -103,18 +101,18 @@ function tell(question: Question): Account[] {
   }))
 }
 
-if (process.send) {
+if (import.meta.main) {
+  // A secret of this run: what another one sends here by mistake does not verify.
+  const verifier = new Webhook(process.argv[2] ?? '')
   const ports = await Promise.all(
     BEHAVIOURS.map(async (behaviour, index) => {
-      const server = receive(index)
+      if (behaviour === 'refuses') return (await refusedPort()).port
+      const server = receive(verifier, index)
       await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-      const { port } = server.address() as AddressInfo
-      // Its port is nobody's any more: connections to it are refused.
-      if (behaviour === 'refuses') server.close()
-      return port
+      return (server.address() as AddressInfo).port
     }),
   )
   process.on('message', (question: Question) => void process.send?.(tell(question)))
   process.on('disconnect', () => process.exit())
-  process.send(ports)
+  process.send?.(ports)
 }

@@ -14,8 +14,8 @@ test('ten kills of three workers while ten thousand events go to twenty receiver
   const scene = await openScene(await migratedDatabase())
   const workers = await Promise.all(Array.from({ length: WORKERS }, scene.startWorker))
   for (let kill = 0; kill < KILLS; kill += 1) {
-    await scene.publish(EVENTS / KILLS)
     const before = await scene.taken()
+    const publishing = scene.publish(EVENTS / KILLS)
     await until(
       'messages flow',
       async () => ((await scene.taken()) > before ? true : undefined),
@@ -26,6 +26,7 @@ test('ten kills of three workers while ten thousand events go to twenty receiver
     victim.signal('SIGKILL')
     expect((await victim.ended).signal).toBe('SIGKILL')
     workers[place] = await scene.startWorker()
+    await publishing
   }
   await scene.settle(workers)
 })

@@ -1,0 +1,88 @@
+/** How large a body each operation takes: what decisions §1 says of its kind, and what the document says. */
+import { readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+const KIB = 1024
+
+/** The operations that take a free-form object. */
+const FREE_FORM = ['createTenant', 'updateTenant', 'updatePreferences']
+
+let service: Service
+let token: string
+
+beforeAll(async () => {
+  service = await openService()
+  token = (await superadmin(service)).token
+})
+
+interface Described {
+  operationId: string
+  security: object[]
+  'x-body-limit'?: number
+  responses: Record<string, { description: string }>
+}
+
+const document = JSON.parse(
+  readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
+) as { paths: Record<string, Record<string, Described>> }
+
+const WRITES = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods)
+    .filter(([method]) => method !== 'get')
+    .map(([method, described]) => ({ method: method.toUpperCase(), path, described })),
+)
+
+/** Of `bytes`, and no JSON: an operation that takes a body does nothing with it. */
+const bodyOf = (bytes: number) => '{'.padEnd(bytes, ' ')
+
+test('an operation takes 16 KiB without a token, 128 KiB with a free-form object, and 64 KiB else', () => {
+  for (const { described } of WRITES) {
+    const isFreeForm = FREE_FORM.includes(described.operationId)
+    const limit = described.security.length === 0 ? 16 : isFreeForm ? 128 : 64
+    expect([described.operationId, described['x-body-limit']]).toEqual([
+      described.operationId,
+      limit * KIB,
+    ])
+  }
+})
+
+describe('the limit of the document', () => {
+  test.each(WRITES.map((write) => [write.described.operationId, write] as const))(
+    'is the limit of %s: one byte more is 413, and the answer says how much is taken',
+    async (_, { method, path, described }) => {
+      const limit = described['x-body-limit'] ?? 0
+      const url = path.replaceAll(/\{\w+\}/g, '999999')
+      const sent = (bytes: number) => service.call(method, url, { token, payload: bodyOf(bytes) })
+      const sentence = `The body is larger than ${limit / KIB} KiB`
+      expect((await sent(limit)).status).not.toBe(413)
+      expect(await sent(limit + 1)).toMatchObject({
+        status: 413,
+        body: { code: 'body_too_large', detail: `${sentence}; send less` },
+      })
+      expect(described.responses[413]?.description).toBe(`${sentence} (body_too_large)`)
+    },
+  )
+
+  test('holds also where the length is not said beforehand', async () => {
+    const address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
+    const answer = await fetch(`${address}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: ReadableStream.from([bodyOf(16 * KIB), ' ']).pipeThrough(new TextEncoderStream()),
+      duplex: 'half',
+    } as RequestInit)
+    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([
+      413,
+      'body_too_large',
+    ])
+  })
+})
+
+test('of a request for no operation the least is read', async () => {
+  const sent = (bytes: number) =>
+    service.call('POST', '/api/nothing', { token, payload: bodyOf(bytes) })
+  expect((await sent(16 * KIB)).status).toBe(404)
+  expect((await sent(16 * KIB + 1)).status).toBe(413)
+})

@@ -1,0 +1,239 @@
+/** All faults of a request come at once, whichever rule finds them, and before what is wrong with the record. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
+import { type Answer, type CallOptions, openService, type Service } from '../../support/service.ts'
+
+/** The id of no record. */
+const NOBODY = 999_999
+
+let service: Service
+let root: Person
+let clinic: Clinic
+let other: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'door')
+  other = await makeClinic(service, root, 'next-door')
+})
+
+const placesOf = (answer: Answer): string[] =>
+  answer.body.detail.map((fault: { loc: string[] }) => fault.loc.join('.')).toSorted()
+
+test('every wrong value of every operation is told of, those of the path, the query and the body together', async () => {
+  for (const op of service.app.operations) {
+    const namesOf = (schema?: { properties: object }) => Object.keys(schema?.properties ?? {})
+    const [query, body] = [namesOf(op.query), namesOf(op.body)]
+    // NUL is wrong for every text, and is no number, no truth value, no list and no object.
+    const answer = await service.call(
+      op.method,
+      `${op.path.replaceAll(/\{\w+\}/g, '%00')}?${query.map((name) => `${name}=%00`).join('&')}`,
+      {
+        token: root.token,
+        ...(op.body ? { body: Object.fromEntries(body.map((name) => [name, '\0'])) } : {}),
+      },
+    )
+    const expected = [
+      ...namesOf(op.params).map((name) => `path.${name}`),
+      ...query.map((name) => `query.${name}`),
+      ...body.map((name) => `body.${name}`),
+    ]
+    if (expected.length === 0) continue
+    expect([op.id, answer.status]).toEqual([op.id, 422])
+    expect([op.id, [...new Set(placesOf(answer))]]).toEqual([op.id, expected.toSorted()])
+  }
+})
+
+/** What is wrong by a rule beyond the schemas, with what a schema refuses beside it. */
+const RULES: Record<
+  string,
+  () => { method: string; path: string; places: string[] } & CallOptions
+> = {
+  createUser: () => ({
+    method: 'POST',
+    path: '/api/admin/users',
+    body: {
+      email: 'someone@door.test',
+      password: 'password123',
+      full_name: 'Someone',
+      role: 'wizard',
+      department_id: NOBODY,
+    },
+    places: ['body.department_id', 'body.password', 'body.role'],
+  }),
+  updateUser: () => ({
+    method: 'PUT',
+    path: `/api/admin/users/${clinic.people.nurse.id}`,
+    body: { full_name: '', department_id: NOBODY },
+    places: ['body.department_id', 'body.full_name'],
+  }),
+  resetUserPassword: () => ({
+    method: 'PUT',
+    path: '/api/admin/users/none/password',
+    body: { password: 'password123' },
+    places: ['body.password', 'path.user_id'],
+  }),
+  changeOwnPassword: () => ({
+    method: 'PUT',
+    path: '/api/users/me/password',
+    body: { current_password: 7, new_password: 'password123' },
+    places: ['body.current_password', 'body.new_password'],
+  }),
+  createDepartment: () => ({
+    method: 'POST',
+    path: '/api/admin/departments',
+    body: { name: '', head_doctor_id: clinic.people.nurse.id },
+    places: ['body.head_doctor_id', 'body.name'],
+  }),
+  updateDepartment: () => ({
+    method: 'PUT',
+    path: `/api/admin/departments/${clinic.departmentId}`,
+    body: { name: '', head_doctor_id: other.people.doctor.id },
+    places: ['body.head_doctor_id', 'body.name'],
+  }),
+  register: () => ({
+    method: 'POST',
+    path: '/api/auth/register',
+    body: {
+      email: 'someone@door.test',
+      password: 'password123',
+      role: 'nurse',
+      subdomain: clinic.subdomain,
+      department_id: NOBODY,
+    },
+    places: ['body.department_id', 'body.full_name', 'body.password'],
+  }),
+  resetPassword: () => ({
+    method: 'POST',
+    path: '/api/auth/reset-password',
+    body: { new_password: 'password123' },
+    places: ['body.new_password', 'body.token'],
+  }),
+  listAuditEntries: () => ({
+    method: 'GET',
+    path: '/api/admin/audit',
+    query: { from_date: '2026-11-21', to_date: '2026-11-20', limit: 0 },
+    places: ['query.from_date', 'query.limit'],
+  }),
+  listUsers: () => ({
+    method: 'GET',
+    path: '/api/admin/users',
+    query: { page: 501, role: 'wizard' },
+    places: ['query.page', 'query.role'],
+  }),
+  listDepartments: () => ({
+    method: 'GET',
+    path: '/api/admin/departments',
+    query: { page: 501, sort_by: 'size' },
+    places: ['query.page', 'query.sort_by'],
+  }),
+  listWebhookDeliveries: () => ({
+    method: 'GET',
+    path: '/api/webhooks/none/deliveries',
+    query: { page: 501 },
+    places: ['path.webhook_id', 'query.page'],
+  }),
+  registerWebhook: () => ({
+    method: 'POST',
+    path: '/api/webhooks/register',
+    body: { url: 'ftp://receiver.test/', events: ['nothing'], secret: 'whsec_too-few-bytes' },
+    places: ['body.events.0', 'body.secret', 'body.url'],
+  }),
+  updateWebhook: () => ({
+    method: 'PUT',
+    path: '/api/webhooks/none',
+    body: { url: 'ftp://receiver.test/' },
+    places: ['body.url', 'path.webhook_id'],
+  }),
+  replayWebhook: () => ({
+    method: 'POST',
+    path: '/api/webhooks/none/replay',
+    body: { since: '2001-01-01', until: '2000-01-01' },
+    places: ['body.since', 'body.until', 'path.webhook_id'],
+  }),
+}
+
+describe('a rule beyond the schemas', () => {
+  test.each(Object.keys(RULES))('of %s is told together with what a schema refuses', async (id) => {
+    const { method, path, places, ...options } = RULES[id]?.() ?? {
+      method: '',
+      path: '',
+      places: [],
+    }
+    const answer = await service.call(method, path, {
+      token: clinic.people.admin.token,
+      ...options,
+    })
+    expect(answer.status).toBe(422)
+    expect(placesOf(answer)).toEqual(places)
+  })
+
+  test('is shown above for every operation that has one', () => {
+    const ruled = service.app.operations.filter((op) => op.refine || op.checkReferences)
+    expect(Object.keys(RULES).toSorted()).toEqual(ruled.map((op) => op.id).toSorted())
+  })
+})
+
+describe('wrong input is told before the record is', () => {
+  const wrong = {
+    email: 'someone@door.test',
+    password: 'password123',
+    full_name: 'Someone',
+    role: 'nurse',
+  }
+  const create = (body: object) =>
+    service.call('POST', '/api/admin/users', { token: clinic.people.admin.token, body })
+
+  test('a weak password before the foreign tenant', async () => {
+    const answer = await create({ ...wrong, tenant_id: other.id })
+    expect([answer.status, placesOf(answer)]).toEqual([422, ['body.password']])
+  })
+
+  test('a span that ends before it begins before the foreign tenant', async () => {
+    const query = { from_date: '2026-11-21', to_date: '2026-11-20', tenant_id: other.id }
+    const { token } = clinic.people.admin
+    const answer = await service.call('GET', '/api/admin/audit', { token, query })
+    expect([answer.status, placesOf(answer)]).toEqual([422, ['query.from_date']])
+  })
+
+  test('an unknown department before the role that only a superadmin gives', async () => {
+    const user = { ...wrong, password: 'a-Fine-Secret-3', role: 'superadmin' }
+    const answer = await create({ ...user, department_id: NOBODY })
+    expect([answer.status, placesOf(answer)]).toEqual([422, ['body.department_id']])
+    expect((await create(user)).body).toMatchObject({ code: 'superadmin_required' })
+  })
+
+  test('an unknown department before a role that registration does not offer', async () => {
+    const body = { ...wrong, password: 'a-Fine-Secret-3', role: 'auditor', subdomain: 'door' }
+    const register = (more: object) =>
+      service.call('POST', '/api/auth/register', { body: { ...body, ...more } })
+    const answer = await register({ department_id: NOBODY })
+    expect([answer.status, placesOf(answer)]).toEqual([422, ['body.department_id']])
+    expect((await register({})).body).toMatchObject({ code: 'role_not_offered' })
+  })
+})
+
+describe('what is not known is not told', () => {
+  test('of a department in a foreign tenant, or in one that is not there', async () => {
+    const { token } = clinic.people.admin
+    const body = { name: 'Fine', head_doctor_id: other.people.doctor.id, tenant_id: other.id }
+    const foreign = await service.call('POST', '/api/admin/departments', { token, body })
+    expect(foreign.body).toMatchObject({ code: 'other_tenant' })
+    const nowhere = await service.call('POST', '/api/admin/departments', {
+      token: root.token,
+      body: { ...body, tenant_id: NOBODY },
+    })
+    expect(nowhere.status).toBe(404)
+  })
+
+  test('of a department while its tenant is named wrongly', async () => {
+    const answer = await service.call('POST', '/api/admin/users', {
+      token: root.token,
+      body: { tenant_id: 'door', department_id: clinic.departmentId },
+    })
+    expect(placesOf(answer)).toEqual(
+      ['email', 'full_name', 'password', 'role', 'tenant_id'].map((name) => `body.${name}`),
+    )
+  })
+})

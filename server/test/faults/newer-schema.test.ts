@@ -1,0 +1,30 @@
+/** A node goes on answering while a newer release adds columns to the tables that it reads. */
+import { expect, test } from 'vitest'
+import { walk } from '../contract/walk.ts'
+import { openService } from '../support/service.ts'
+
+const TABLES = `select format('%I.%I', n.nspname, c.relname) as name
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname in ('public', 'pgboss') and c.relkind in ('r', 'p') and not c.relispartition
+  order by 1`
+
+test('each operation answers as before when every table has a new column', {
+  timeout: 60_000,
+}, async () => {
+  const service = await openService()
+  const { sql } = service.database
+  // Everything is prepared once, on the tables as they were.
+  const before = await walk(service)
+  const tables = await sql<{ name: string }>(TABLES)
+  expect(tables.length).toBeGreaterThan(15)
+  for (const { name } of tables)
+    await sql(`alter table ${name} add column of_a_newer_release text default 'new'`)
+  const after = await walk(service, 'walked-again')
+  const statuses = (steps: typeof before) => steps.map(({ name, answer }) => [name, answer.status])
+  expect(statuses(after)).toEqual(statuses(before))
+  expect(after.filter(({ answer }) => answer.status >= 500)).toEqual([])
+  // Nor does any answer hold the column, or any statement have to be prepared anew.
+  expect(JSON.stringify(after)).not.toContain('of_a_newer_release')
+  const said = service.logged.map(([, , message]) => message)
+  expect(said).not.toContain('the tables have changed; connections are replaced')
+})

@@ -1,0 +1,57 @@
+/** Text that is SQL or a pattern elsewhere: in a filter it is text, and as a column it is refused. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let clinic: Clinic
+
+const LISTS = ['/api/admin/users', '/api/admin/departments', '/api/admin/audit']
+const SEARCHED = ['/api/admin/users', '/api/admin/departments']
+const INJECTED = [
+  "' or '1'='1",
+  "x'; delete from users; --",
+  'id; select pg_sleep(10)',
+  '(select password_hash from users limit 1)',
+  "\\' or 1=1 --",
+  '$1',
+]
+
+beforeAll(async () => {
+  service = await openService()
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+const list = (path: string, query: Record<string, string>) =>
+  service.call('GET', path, { token: clinic.people.admin.token, query })
+
+describe.each(INJECTED)('%s', (text) => {
+  test('is no column to sort by, and no direction', async () => {
+    for (const path of LISTS)
+      for (const name of ['sort_by', 'sort_order'])
+        expect((await list(path, { [name]: text })).status).toBe(422)
+  })
+
+  test('is text that nothing holds, where it is searched for', async () => {
+    for (const path of SEARCHED)
+      expect(await list(path, { search: text })).toMatchObject({ status: 200, body: { total: 0 } })
+    expect(await list('/api/admin/audit', { action: text })).toMatchObject({
+      status: 200,
+      body: { total: 0 },
+    })
+  })
+})
+
+test.each(['%', '_', '%%', '\\', 'a%n', '____'])(
+  'the wildcard %s finds only what holds it as a character',
+  async (search) => {
+    for (const path of SEARCHED) expect((await list(path, { search })).body.total).toBe(0)
+  },
+)
+
+test('what was sent has changed nothing', async () => {
+  const [{ count } = { count: 0 }] = await service.database.sql<{ count: number }>(
+    'select count(*)::int as count from users',
+  )
+  expect(count).toBeGreaterThan(Object.keys(clinic.people).length)
+})

@@ -1,0 +1,126 @@
+/** Requests that are ambiguous on the wire: none is taken for two, and none leaves its place. */
+
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let port: number
+
+beforeAll(async () => {
+  service = await openService()
+  await service.app.server.listen({ host: '127.0.0.1', port: 0 })
+  port = (service.app.server.server.address() as AddressInfo).port
+})
+
+/** Sends bytes on a connection of their own. Returns all that came back until the server closed it. */
+function exchange(bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes, 'latin1'))
+    socket.setEncoding('latin1').on('data', (part) => {
+      answer += part
+    })
+    socket.once('close', () => resolve(answer))
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ECONNRESET' ? resolve(answer) : reject(error),
+    )
+  })
+}
+
+/** The status of each answer on the connection, in order. */
+const statusesOf = (answer: string) =>
+  [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
+
+const lines = (...text: string[]) => `${text.join('\r\n')}\r\n\r\n`
+
+/** What a smuggled second request would be: its answer is unlike any other here. */
+const HIDDEN = lines('GET /healthz HTTP/1.1', 'Host: x')
+
+describe('a request that says its length twice', () => {
+  const SENT = 'POST /api/auth/login HTTP/1.1'
+
+  test.each([
+    ['as a length and in chunks', ['Content-Length: 6', 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
+    ['as two lengths', ['Content-Length: 2', `Content-Length: ${HIDDEN.length + 2}`], '{}'],
+    ['as a list of lengths', [`Content-Length: 2, ${HIDDEN.length + 2}`], '{}'],
+    ['in chunks that are not the last coding', ['Transfer-Encoding: chunked, gzip'], '0\r\n\r\n'],
+    ['in an unknown coding', ['Transfer-Encoding: xchunked', 'Content-Length: 2'], '{}'],
+  ])('%s is refused, and what follows is not read', async (_what, headers, body) => {
+    const request = `${lines(SENT, 'Host: x', 'Content-Type: application/json', ...headers)}${body}`
+    expect(statusesOf(await exchange(request + HIDDEN))).toEqual([400])
+  })
+})
+
+describe('a request of bad grammar is refused', () => {
+  test.each([
+    [
+      'a header that goes on in the next line',
+      'GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n',
+    ],
+    ['a blank before the colon', 'GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length : 0\r\n\r\n'],
+    ['a NUL in a header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n'],
+    ['lines that end in CR alone', 'GET /healthz HTTP/1.1\rHost: x\r\r'],
+    ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n'],
+    ['a version that does not exist', 'GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n'],
+  ])('%s', async (_what, request) => {
+    expect(statusesOf(await exchange(request))).toEqual([400])
+  })
+
+  test('headers of more than 16 KiB', async () => {
+    const request = lines('GET /healthz HTTP/1.1', 'Host: x', `A: ${'a'.repeat(20_000)}`)
+    expect(statusesOf(await exchange(request))).toEqual([431])
+  })
+})
+
+describe('a method that nobody serves', () => {
+  test.each(['TRACE', 'OPTIONS', 'PATCH', 'PROPFIND'])('%s finds nothing', async (method) => {
+    const request = lines(`${method} /api/admin/users HTTP/1.1`, 'Host: x', 'Connection: close')
+    expect(statusesOf(await exchange(request))).toEqual([404])
+  })
+
+  test('CONNECT opens no way to anywhere', async () => {
+    const request = lines('CONNECT 127.0.0.1:1 HTTP/1.1', 'Host: 127.0.0.1:1')
+    expect(statusesOf(await exchange(request))).toEqual([])
+  })
+})
+
+describe('the Host', () => {
+  const bodyOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
+
+  test.each([
+    ['twice', ['Host: a.test', 'Host: b.test']],
+    ['twice alike, in other letters', ['Host: a.test', 'hOsT: a.test']],
+  ])('%s is refused, as nobody knows which is meant', async (_what, hosts) => {
+    for (const path of ['/healthz', '/api/auth/tenants', '/docs', '/verify-email', '/nothing']) {
+      const answer = await exchange(lines(`GET ${path} HTTP/1.1`, ...hosts, 'Connection: close'))
+      expect([path, statusesOf(answer)]).toEqual([path, [400]])
+      expect(bodyOf(answer).code).toBe('ambiguous_host')
+    }
+  })
+})
+
+test('out of the folder of the documentation there is nothing, and nothing is logged of it', async () => {
+  for (const path of ['/docs/static/../x', '/docs/static/%2e%2e/x', '/docs/static/..%2f..%2fx']) {
+    const answer = await exchange(lines(`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close'))
+    expect([path, statusesOf(answer)]).toEqual([path, [404]])
+  }
+  expect(service.logged.filter(([level]) => level === 'error')).toEqual([])
+})
+
+describe('a path that climbs', () => {
+  test.each([
+    '/docs/../../package.json',
+    '/docs/static/%2e%2e/%2e%2e/package.json',
+    '/docs/static/..%2f..%2fpackage.json',
+    '/docs/static/..%5c..%5cpackage.json',
+    '/docs/static//etc/passwd',
+    '/pages/../package.json',
+    '/verify-email/../../package.json',
+  ])('%s leaves no folder', async (path) => {
+    const answer = await exchange(lines(`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close'))
+    expect(statusesOf(answer)).toEqual([404])
+    expect(answer).not.toContain('"dependencies"')
+  })
+})

@@ -1,0 +1,106 @@
+/** What changes nothing is no entry of the journal, and so no event of a webhook. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { BUILT } from '../contract/operations.ts'
+import { type Clinic, makeClinic, signIn, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let clinic: Clinic
+let webhookId: number
+
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  clinic = await makeClinic(service, await superadmin(service), 'steady')
+  const { token } = clinic.people.admin
+  const body = { url: 'http://127.0.0.1:9/', events: ['*'] }
+  webhookId = (await service.call('POST', '/api/webhooks/register', { token, body })).body.id
+})
+
+const entries = async () =>
+  (await service.database.sql<{ count: number }>('select count(*) from journal'))[0]?.count
+
+interface Put {
+  who: 'admin' | 'doctor'
+  ids?: () => Record<string, number>
+  body: object
+}
+
+const ofNurse = () => ({ user_id: clinic.people.nurse.id })
+
+/** Every PUT, with what its record has once it was called. A password is another one each time. */
+const PUTS: Record<string, Put | 'sets a password'> = {
+  '/api/admin/tenants/{tenant_id}': {
+    who: 'admin',
+    ids: () => ({ tenant_id: clinic.id }),
+    body: { name: 'Renamed', settings: { listed: true, hours: { from: 8, to: 18 } } },
+  },
+  '/api/admin/departments/{dept_id}': {
+    who: 'admin',
+    ids: () => ({ dept_id: clinic.departmentId }),
+    body: { name: 'Heart', head_doctor_id: null },
+  },
+  '/api/admin/users/{user_id}': {
+    who: 'admin',
+    ids: ofNurse,
+    body: { full_name: 'Renamed', department_id: null, can_see_all_patients: true },
+  },
+  '/api/admin/users/{user_id}/role': { who: 'admin', ids: ofNurse, body: { role: 'receptionist' } },
+  '/api/preferences': { who: 'doctor', body: { theme: 'light', settings: { rows: 50 } } },
+  '/api/preferences/theme': { who: 'doctor', body: { theme: 'dark' } },
+  '/api/webhooks/{webhook_id}': {
+    who: 'admin',
+    ids: () => ({ webhook_id: webhookId }),
+    body: { url: 'http://127.0.0.1:9/other', events: ['user.*'], is_active: false },
+  },
+  '/api/admin/users/{user_id}/password': 'sets a password',
+  '/api/users/me/password': 'sets a password',
+}
+
+describe('a PUT', () => {
+  test('is in the table, whichever it is', () => {
+    const built = BUILT.filter(({ method }) => method === 'PUT').map(({ path }) => path)
+    expect(Object.keys(PUTS).sort()).toEqual(built.sort())
+  })
+
+  test.each(
+    Object.entries(PUTS).flatMap(([path, put]) => (typeof put === 'string' ? [] : [{ path, put }])),
+  )('of the same values again writes nothing: $path', async ({ path, put }) => {
+    const ids = put.ids?.() ?? {}
+    const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => String(ids[name]))
+    const call = () =>
+      service.call('PUT', url, { token: clinic.people[put.who].token, body: put.body })
+    const before = await entries()
+    const first = await call()
+    expect(first.status).toBe(200)
+    const written = await entries()
+    expect(written).toBeGreaterThan(before ?? 0)
+    const again = await call()
+    expect([again.status, again.body]).toEqual([200, first.body])
+    expect(await entries()).toBe(written)
+  })
+})
+
+test('blocking the blocked writes nothing, and ends a session that is left all the same', async () => {
+  const { auditor, admin } = clinic.people
+  const { email, password } = auditor
+  const block = () =>
+    service.call('POST', `/api/admin/users/${auditor.id}/block`, { token: admin.token })
+  const { access_token: token } = await signIn(service, {
+    email,
+    password,
+    subdomain: clinic.subdomain,
+  })
+  await block()
+  const written = await entries()
+  const { sql } = service.database
+  await sql('update sessions set ended_at = null, end_reason = null where user_id = $1', [
+    auditor.id,
+  ])
+  const { status, body } = await block()
+  expect([status, body.is_active]).toEqual([200, false])
+  expect(await entries()).toBe(written)
+  expect(
+    await sql('select 1 from sessions where user_id = $1 and ended_at is null', [auditor.id]),
+  ).toEqual([])
+  expect((await service.call('GET', '/api/users/me', { token })).status).toBe(401)
+})

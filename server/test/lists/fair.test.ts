@@ -1,0 +1,121 @@
+/** What one asks of lists takes nothing from others: turns, a limit of time, and connections apart. */
+import pg from 'pg'
+import { beforeAll, expect, test } from 'vitest'
+import { gate } from '../sessions/scopes.ts'
+import { atTheEnd } from '../support/at-the-end.ts'
+import { type Clinic, makeClinic, PASSWORD, signIn, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+
+const POOL_SIZE = 4
+
+let service: Service
+let asking: Clinic
+let other: Clinic
+
+beforeAll(async () => {
+  service = await openService({ role: 'api', config: { DATABASE_POOL_SIZE: POOL_SIZE } })
+  const root = await superadmin(service)
+  asking = await makeClinic(service, root, 'asking')
+  other = await makeClinic(service, root, 'other')
+  await list(asking.people.admin.token)
+})
+
+/** By default has lists of users with a remembered total wait, and nothing else, as if they took long. */
+async function block(
+  statement = 'lock table list_writes in access exclusive mode',
+): Promise<() => Promise<void>> {
+  const { address } = service.database
+  const client = new pg.Client('url' in address ? { connectionString: address.url } : address)
+  await client.connect()
+  atTheEnd(() => client.end())
+  await client.query(`begin; ${statement}`)
+  return async () => void (await client.query('rollback'))
+}
+
+/** How many statements of the service wait so. */
+async function blocked(): Promise<number> {
+  const [row] = await service.database.sql<{ count: number }>(
+    `select count(*) from pg_stat_activity
+     where datname = current_database() and application_name = 'wardkeep' and wait_event_type = 'Lock'`,
+  )
+  return row?.count ?? 0
+}
+
+const list = (token: string, query = {}) =>
+  service.call('GET', '/api/admin/users', { token, query: { limit: 1, ...query } })
+
+const signInElsewhere = () =>
+  signIn(service, {
+    email: other.people.nurse.email,
+    password: PASSWORD,
+    subdomain: other.subdomain,
+  })
+
+test('of forty lists that one auditor asks for at once two are under way, and others sign in and read', async () => {
+  const release = await block()
+  const { token } = asking.people.auditor
+  const lists = Array.from({ length: 40 }, (_, index) => list(token, { page: 1 + index }))
+  await until('two lists wait', async () => (await blocked()) >= 2)
+  const { access_token } = await signInElsewhere()
+  expect((await service.call('GET', '/api/users/me', { token: access_token })).status).toBe(200)
+  const theirs = await service.call('GET', '/api/admin/users', { token: other.people.admin.token })
+  expect(theirs.status).toBe(200)
+  expect(await blocked()).toBe(2)
+  await release()
+  for (const list of await Promise.all(lists)) expect(list.status).toBe(200)
+})
+
+test('of ten preferences that one nurse saves at once two are under way, and others save theirs', async () => {
+  const { token, id } = asking.people.nurse
+  const save = (by: string, turn: number) =>
+    service.call('PUT', '/api/preferences', { token: by, body: { settings: { turn } } })
+  await save(token, 0)
+  const release = await block(`select from preferences where user_id = ${id} for update`)
+  const saved = Array.from({ length: 10 }, (_, turn) => save(token, 1 + turn))
+  await until('two wait', async () => (await blocked()) >= 2)
+  for (const turn of [1, 2]) expect((await save(other.people.nurse.token, turn)).status).toBe(200)
+  expect(await blocked()).toBe(2)
+  await release()
+  for (const one of await Promise.all(saved)) expect(one.status).toBe(200)
+})
+
+test('whoever asks for a list that takes longer than 3 s is told to ask for less', async () => {
+  const release = await block()
+  const answer = await list(asking.people.admin.token)
+  await release()
+  expect(answer.status).toBe(503)
+  expect(answer.headers['retry-after']).toBe('1')
+  expect(answer.body).toEqual({ detail: expect.stringMatching(/filters or after/), code: 'busy' })
+})
+
+test('while every other connection is taken people sign in, refresh, ask with a new session and end it', async () => {
+  const { pass, open } = gate()
+  let taken = 0
+  const held = Array.from({ length: POOL_SIZE }, () =>
+    service.app.db.inTenant(asking.id, async () => {
+      taken += 1
+      await pass
+    }),
+  )
+  await until('all are taken', async () => taken === POOL_SIZE)
+  const tokens = await signInElsewhere()
+  const call = (method: string, path: string, token: string, body?: object) =>
+    service.call(method, path, { token, ...(body ? { body } : {}) })
+  expect((await call('GET', '/api/users/me', tokens.access_token)).status).toBe(200)
+  expect((await call('GET', '/api/auth/sessions', tokens.access_token)).status).toBe(200)
+  const { refresh_token } = tokens
+  const refreshed = await service.call('POST', '/api/auth/refresh', { body: { refresh_token } })
+  expect(refreshed.status).toBe(200)
+  const { access_token } = refreshed.body
+  expect((await call('POST', '/api/auth/logout', access_token, {})).status).toBe(200)
+  expect((await call('GET', '/api/users/me', access_token)).status).toBe(401)
+  open()
+  await Promise.all(held)
+})
+
+test('every operation that takes `after` is bounded as a list', () => {
+  const paged = service.app.operations.filter(({ query }) => query?.properties?.after)
+  expect(paged.length).toBeGreaterThan(3)
+  expect(paged.filter((op) => !op.list).map((op) => op.id)).toEqual([])
+})

@@ -1,0 +1,136 @@
+/**
+ * Every page of a list is read along an index: no order of any list, in any direction and scope, on
+ * its first page or behind a `next`, sorts anything or walks through a table. Seen in the plans of the
+ * statements as they are sent, planned once for all values where that is how they run.
+ */
+import pg from 'pg'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { auditList } from '../../src/features/audit/audit.schema.ts'
+import { listEntries } from '../../src/features/audit/audit.store.ts'
+import { departmentList } from '../../src/features/departments/departments.schema.ts'
+import { listDepartments } from '../../src/features/departments/departments.store.ts'
+import { userList } from '../../src/features/users/users.schema.ts'
+import { listUsers } from '../../src/features/users/users.store.ts'
+import { listDeliveries } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
+import { deliveryList } from '../../src/features/webhooks/webhooks.schema.ts'
+import type { Asked, List } from '../../src/lib/page.ts'
+import type { TenantTx } from '../../src/platform/db/index.ts'
+import { queriesOn } from '../../src/platform/db/statements.ts'
+import { openTotals } from '../../src/platform/db/totals.ts'
+import { atTheEnd } from '../support/at-the-end.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+
+const BIG = 1
+
+let database: TestDatabase
+let client: pg.Client
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  await database.sql(`
+    insert into tenants (id, name, subdomain) select n, 't', 't' || n from generate_series(1, 101) n;
+    insert into users (tenant_id, email, full_name, role, password_hash)
+      select case when n <= 15000 then 1 else 2 + n % 100 end, 'u' || n || '@x.test', 'User ' || n % 4000,
+        (array['doctor', 'nurse', 'receptionist'])[1 + n % 3], '-' from generate_series(1, 20000) n;
+    insert into departments (tenant_id, name)
+      select case when n <= 4000 then 1 else 2 + n % 100 end, 'd' || n from generate_series(1, 6000) n;
+    insert into journal (tenant_id, user_id, action, resource_type, created_at)
+      select 1 + n % 3, n % 50, 'user.updated', 'user', now() + n * interval '1 minute'
+      from generate_series(1, 40000) n;
+    select ensure_webhook_partitions(current_date, current_date + 3);
+    insert into webhooks (id, tenant_id, url, events) select n, 1, 'https://x.test', '{}' from generate_series(1, 3) n;
+    insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
+      select 1, 1 + n % 3, n, now() + n % 3 * interval '1 day', 'user.updated', now()
+      from generate_series(1, 9000) n;
+    analyze`)
+  const { address } = database
+  client = new pg.Client('url' in address ? { connectionString: address.url } : address)
+  await client.connect()
+  atTheEnd(() => client.end())
+})
+
+/** The statements that a list sends; their answers are empty. */
+async function sentBy(tenantId: number | null, run: (tx: TenantTx) => Promise<unknown>) {
+  const sent: pg.QueryConfig[] = []
+  const recorder = {
+    query: async (config: pg.QueryConfig) => {
+      sent.push(config)
+      return { rows: [], rowCount: 0 }
+    },
+  } as unknown as pg.PoolClient
+  await run({ db: queriesOn(recorder, 's'), tenantId, totals: openTotals() } as TenantTx)
+  return sent
+}
+
+/** The plan of a statement for all values, in a scope. */
+async function planOf(tenantId: number | null, { text, values = [] }: pg.QueryConfig) {
+  const role = tenantId === null ? 'wardkeep_platform' : 'wardkeep_app'
+  await client.query(`begin read only; set local role ${role};
+    set local wardkeep.tenant_id = '${tenantId ?? ''}'; set local plan_cache_mode = force_generic_plan`)
+  try {
+    const literals = values.map((value) => pg.escapeLiteral(String(value))).join(', ')
+    await client.query(`prepare page as ${text}`)
+    const { rows } = await client.query(
+      `explain execute page${literals === '' ? '' : `(${literals})`}`,
+    )
+    return rows.map((row) => row['QUERY PLAN'] as string).join('\n')
+  } finally {
+    await client.query('rollback; deallocate all')
+  }
+}
+
+type Run = (tx: TenantTx, asked: Asked<any>) => Promise<unknown>
+
+const lists: [string, List<any>, Run, scopes: readonly (number | null)[]][] = [
+  ['users', userList, listUsers, [BIG, null]],
+  ['departments', departmentList, listDepartments, [BIG]],
+  ['audit', auditList, (tx, asked) => listEntries(tx, asked, {}), [BIG, null]],
+  ['deliveries', deliveryList(1), (tx, asked) => listDeliveries(tx, 1, {}, asked), [BIG]],
+]
+
+const VALUES = { integer: 100, text: 'User 77', time: '2026-11-21T10:00:00.000Z' }
+
+/** Decision 0016: no index of the journal has it, and it is planned for its tenant. */
+const isSorted = (name: string, sortBy: string, scope: number | null) =>
+  name === 'audit' && sortBy === 'id' && scope !== null
+
+const pages = lists.flatMap(([name, list, run, scopes]) =>
+  scopes.flatMap((scope) =>
+    Object.entries(list.sortable).flatMap(([sort_by, kind]) =>
+      isSorted(name, sort_by, scope)
+        ? []
+        : (['asc', 'desc'] as const).flatMap((sort_order) =>
+            ['the first page', 'a page behind a next'].map((which) => {
+              const key = [VALUES[kind], ...(sort_by === 'id' ? [] : [100])]
+              const asked = {
+                list,
+                caller: { role: 'admin' as const, tenant_id: BIG },
+                query: { limit: 20, sort_by, sort_order },
+                from:
+                  which === 'the first page'
+                    ? undefined
+                    : { key, page: 2, total: 0, estimated: false },
+              }
+              const where = scope === null ? 'all tenants' : 'a tenant'
+              return {
+                title: `${which} of ${name} of ${where} by ${sort_by}, ${sort_order}`,
+                scope,
+                asked,
+                run,
+              }
+            }),
+          ),
+    ),
+  ),
+)
+
+describe('along an index, without sorting, is read', () => {
+  test.each(pages)('$title', async ({ scope, asked, run }) => {
+    const [page] = await sentBy(scope, (tx) => run(tx, asked))
+    const plan = await planOf(scope, page as pg.QueryConfig)
+    expect(plan).toMatch(/Index( Only)? Scan/)
+    // Of the few tenants that are deleted it may look at all.
+    expect(plan).not.toMatch(/(^|-> +)(Incremental )?Sort\b|Seq Scan on (?!tenants)|Bitmap/m)
+    if (asked.from) expect(plan).toMatch(/Index Cond: .*ROW\(|Index Cond: .*(id|entry_id) [<>]/)
+  })
+})

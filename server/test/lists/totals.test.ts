@@ -1,0 +1,211 @@
+/** The total of a list is true at once, on every node, although it is seldom counted. */
+import type { Kysely } from 'kysely'
+import pg from 'pg'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { userList } from '../../src/features/users/users.schema.ts'
+import { listUsers } from '../../src/features/users/users.store.ts'
+import type { PageQuery } from '../../src/lib/page.ts'
+import { inScope, type Scopes, type TenantTx } from '../../src/platform/db/index.ts'
+import { forgetWrites, keepForgettingWrites } from '../../src/platform/db/list-writes.ts'
+import { scopesOf } from '../sessions/scopes.ts'
+import { atTheEnd } from '../support/at-the-end.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { silentLog } from '../support/server-address.ts'
+
+const [HERE, ELSEWHERE] = [1, 2]
+
+let database: TestDatabase
+let sql: TestDatabase['sql']
+let nodes: Scopes[]
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  sql = database.sql
+  await sql(
+    `insert into tenants (id, name, subdomain) values (1, 'Here', 'here'), (2, 'Elsewhere', 'elsewhere')`,
+  )
+  await add(HERE, 40)
+  await add(ELSEWHERE, 30)
+  nodes = [scopesOf(database), scopesOf(database)]
+})
+
+let made = 0
+const add = (tenantId: number, count: number, role = 'nurse') => {
+  made += count
+  return sql(
+    `insert into users (tenant_id, email, full_name, role, password_hash)
+     select $1, n || '@x.test', 'Someone', $2, '-' from generate_series($3::int, $4::int) n`,
+    [tenantId, role, made - count + 1, made],
+  )
+}
+
+/** The total as a node answers it for a page in the middle of the list, and in how many statements. */
+async function ask(node: Scopes, scope: number | null, filter: object = {}) {
+  const query: PageQuery = { limit: 5, sort_by: 'id', sort_order: 'asc', ...filter }
+  const asked = {
+    list: userList,
+    caller: { role: 'superadmin' as const, tenant_id: 99 },
+    query: query as never,
+    from: undefined,
+  }
+  const run = async (tx: TenantTx) => {
+    let statements = 0
+    const counting = tx.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        statements += 1
+        return result
+      },
+    }) as unknown as Kysely<never>
+    const { total } = await listUsers({ ...tx, db: counting } as unknown as TenantTx, asked)
+    return { total, statements }
+  }
+  return inScope(node, scope, run, Object.keys(filter).length > 0 ? 'filtered list' : 'list')
+}
+
+/** What both nodes answer; each remembers it, and is asked again to show that it does. */
+async function remembered(scope: number | null, filter: object = {}) {
+  const totals = []
+  for (const node of nodes) {
+    await ask(node, scope, filter)
+    const { total, statements } = await ask(node, scope, filter)
+    expect(statements).toBe(1)
+    totals.push(total)
+  }
+  expect(totals[0]).toBe(totals[1])
+  return totals[0] as number
+}
+
+/** What both nodes answer now; they have to count again. */
+async function counted(scope: number | null, filter: object = {}) {
+  const answers = await Promise.all(nodes.map((node) => ask(node, scope, filter)))
+  expect(answers.map(({ statements }) => statements)).toEqual([2, 2])
+  expect(answers[0]?.total).toBe(answers[1]?.total)
+  return answers[0]?.total as number
+}
+
+describe('while nothing changes, a total is counted once by a node', () => {
+  test('of a tenant, of all, and of each filter', async () => {
+    const count = async (where: string) => {
+      const [row] = await sql<{ count: number }>(`select count(*) from users where ${where}`)
+      return row?.count
+    }
+    expect(await remembered(HERE)).toBe(await count('tenant_id = 1'))
+    expect(await remembered(null)).toBe(await count('true'))
+    expect(await remembered(HERE, { role: 'nurse' })).toBe(
+      await count("tenant_id = 1 and role = 'nurse'"),
+    )
+  })
+
+  test('also when users sign in, or something changes elsewhere', async () => {
+    const before = await remembered(HERE)
+    await sql('update users set last_login_at = now(), password_hash = $1', ['other'])
+    await add(ELSEWHERE, 1)
+    expect(await remembered(HERE)).toBe(before)
+    for (const node of nodes) expect((await ask(node, HERE)).statements).toBe(1)
+  })
+})
+
+describe('at once true, on every node, is the total after', () => {
+  test('an insert', async () => {
+    const [here, all] = [await remembered(HERE), await remembered(null)]
+    await add(HERE, 3)
+    expect(await counted(HERE)).toBe(here + 3)
+    expect(await counted(null)).toBe(all + 3)
+  })
+
+  test('a delete', async () => {
+    const here = await remembered(HERE)
+    await sql('delete from users where id in (select id from users where tenant_id = 1 limit 2)')
+    expect(await counted(HERE)).toBe(here - 2)
+  })
+
+  test.each([
+    ['role', { role: 'doctor' }, "role = 'doctor'"],
+    ['blocking', { is_active: false }, 'is_active = false'],
+    ['name', { search: 'renamed' }, "full_name = 'Renamed'"],
+  ])('an update that moves records into a filter by %s', async (_, filter, change) => {
+    await sql(
+      `update users set ${change} where id in (select id from users where tenant_id = 1 order by id limit 8)`,
+    )
+    const before = await remembered(HERE, filter)
+    await sql(
+      `update users set ${change} where id in (select id from users where tenant_id = 1 order by id desc limit 4)`,
+    )
+    expect(await counted(HERE, filter)).toBe(before + 4)
+  })
+
+  test('a tenant is deleted, and restored', async () => {
+    const all = await remembered(null)
+    const elsewhere = await remembered(ELSEWHERE)
+    await sql('update tenants set deleted_at = now() where id = 2')
+    expect(await counted(null)).toBe(all - elsewhere)
+    await sql('update tenants set deleted_at = null where id = 2')
+    expect(await counted(null)).toBe(all)
+  })
+
+  test('a transaction that began before the count and ends behind it', async () => {
+    const other = new pg.Client('url' in database.address ? database.address.url : database.address)
+    await other.connect()
+    atTheEnd(() => other.end())
+    await other.query('begin')
+    await other.query(
+      "insert into users (tenant_id, email, full_name, role, password_hash) values (1, 'late@x.test', 'Late', 'nurse', '-')",
+    )
+    // A later transaction is through before it.
+    await add(HERE, 1)
+    const before = await remembered(HERE)
+    await other.query('commit')
+    expect(await counted(HERE)).toBe(before + 1)
+    await other.query('begin')
+    await other.query("delete from users where email = 'late@x.test'")
+    await remembered(HERE)
+    await other.query('rollback')
+    expect(await remembered(HERE)).toBe(before + 1)
+  })
+})
+
+const writes = async () =>
+  (await sql<{ count: number }>('select count(*) from list_writes'))[0]?.count
+
+test('what changed since is never forgotten too early, and what all have seen is', async () => {
+  const [node] = nodes as [Scopes]
+  const before = await forgetWrites(node, undefined)
+  expect(await writes()).toBeGreaterThan(0)
+  const here = await remembered(HERE)
+  await add(HERE, 1)
+  // A number of another cluster, as a copy of the data may bring.
+  await sql("insert into list_writes (xid, list, tenant_id) values ('9000000000000', 'users', 1)")
+  const after = await forgetWrites(node, before)
+  expect(await writes()).toBe(1)
+  expect(await counted(HERE)).toBe(here + 1)
+  await forgetWrites(node, after)
+  expect(await writes()).toBe(0)
+  expect(await remembered(HERE)).toBe(here + 1)
+})
+
+test('a node that is up for four minutes forgets what it found, and nothing of the last two', async () => {
+  const [node] = nodes as [Scopes]
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let forgotten: Promise<unknown> = Promise.resolve()
+  const watched: Scopes = {
+    ...node,
+    acrossTenants: (...asked) => {
+      const done = node.acrossTenants(...asked)
+      forgotten = done
+      return done
+    },
+  }
+  onTestFinished(keepForgettingWrites(watched, silentLog))
+  const twoMinutes = async () => {
+    vi.advanceTimersByTime(2 * 60_000)
+    await forgotten
+  }
+  await add(HERE, 1)
+  await twoMinutes()
+  await add(HERE, 1)
+  expect(await writes()).toBe(2)
+  await twoMinutes()
+  expect(await writes()).toBe(1)
+})

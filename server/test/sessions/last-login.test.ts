@@ -1,0 +1,46 @@
+/** When a user last signed in: true in every session of theirs, though no sign-in is told to the nodes with its commit. */
+import { expect, onTestFinished, test } from 'vitest'
+import { watchChanges } from '../../src/platform/db/index.ts'
+import { makeClinic, signIn, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, type Service } from '../support/service.ts'
+import { newColleague } from './users.ts'
+
+const lastLogin = async (node: Service, token: string) =>
+  (await node.call('GET', '/api/users/me', { token })).body.last_login_at
+
+test('other sessions see the last sign-in: at once on its node, within a second on others', async () => {
+  const here = await openService()
+  const far = await openService({ database: here.database })
+  const clinic = await makeClinic(here, await superadmin(here), 'north')
+  const person = await newColleague(here, clinic)
+  const before = await lastLogin(here, person.token)
+  expect(await lastLogin(far, person.token)).toBe(before)
+  here.clock.advance(60_000)
+  await signIn(here, { ...person, subdomain: 'north' })
+  const after = await lastLogin(here, person.token)
+  expect(Date.parse(after)).toBeGreaterThanOrEqual(Date.parse(before) + 60_000)
+  await until('the other node reads it', async () =>
+    (await lastLogin(far, person.token)) === after ? true : undefined,
+  )
+})
+
+test('a sign-in notifies no node with its commit', async () => {
+  const service = await openService()
+  const clinic = await makeClinic(service, await superadmin(service), 'north')
+  const person = await newColleague(service, clinic)
+  const changes = watchChanges(service.database.address, silentLog)
+  onTestFinished(() => changes.stop())
+  const heard: (string | null)[] = []
+  changes.subscribe((topic) => void heard.push(topic))
+  await until('it listens', async () => changes.trusted() || undefined)
+  await signIn(service, { ...person, subdomain: 'north' })
+  // Notifications come in the order of the commits: with this one, an earlier one would have come.
+  await service.call('POST', `/api/admin/users/${clinic.people.nurse.id}/block`, {
+    token: clinic.people.admin.token,
+  })
+  const last = `user:${clinic.people.nurse.id}`
+  await until('the block is heard of', async () => heard.includes(last) || undefined)
+  expect(heard).not.toContain(`user:${person.id}`)
+})

@@ -1,0 +1,137 @@
+/** One address at several clinics, and no tenant named: whose password it is gets in, and nobody learns of the others. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { askForLink, form, idle, newTenant, PROXIED, post } from '../accounts/people.ts'
+import { forgive, mailsTo } from '../support/accounts.ts'
+import { PASSWORD, type Person, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service, SUPERADMIN } from '../support/service.ts'
+import { fresh } from './users.ts'
+
+const OTHER = 'another-Horse-5'
+
+let service: Service
+let root: Person
+let open: { id: number; subdomain: string }
+
+beforeAll(async () => {
+  service = await openService({ config: PROXIED })
+  root = await superadmin(service)
+  open = await newTenant(service, root.token, { registration: 'open' })
+})
+
+beforeEach(() => forgive(service))
+
+const login = (email: string, password = PASSWORD, subdomain?: string, from?: string) =>
+  post(service, '/api/auth/login', {
+    body: { email, password, subdomain },
+    ...(from ? { from } : {}),
+  })
+
+async function register(email: string, password: string, at = open): Promise<number> {
+  const body = form(at.subdomain, { email, password })
+  const answer = await post(service, '/api/auth/register', { body })
+  expect(answer.status).toBe(201)
+  return answer.body.id
+}
+
+async function create(email: string, password = PASSWORD, tenantId?: number): Promise<number> {
+  const tenant_id = tenantId ?? (await newTenant(service, root.token, {})).id
+  const answer = await service.call('POST', '/api/admin/users', {
+    token: root.token,
+    body: { email, password, full_name: 'Somebody', role: 'nurse', tenant_id },
+  })
+  expect(answer.status).toBe(201)
+  return answer.body.id
+}
+
+describe('a stranger who takes the same address elsewhere', () => {
+  test('does not keep the superadmin out, nor their reset mails', async () => {
+    const { email, password } = SUPERADMIN
+    await register(email, OTHER)
+    await create(email, OTHER)
+    expect(await login(email, password)).toMatchObject({ status: 200, body: { user_id: root.id } })
+    await askForLink(service, 'request-reset', email)
+    await until('the jobs are done', () => idle(service))
+    // One to each account of the address.
+    const mails = await mailsTo(service, email)
+    expect(mails.filter(({ text }) => text?.includes('/reset-password'))).toHaveLength(3)
+  })
+
+  test('learns of no other clinic: their own account is let in as ever', async () => {
+    const [alone, shared] = [`${fresh('alone')}@a.test`, `${fresh('shared')}@a.test`]
+    await create(shared)
+    for (const email of [alone, shared]) {
+      const id = await register(email, OTHER)
+      expect(await login(email, OTHER)).toMatchObject({ status: 200, body: { user_id: id } })
+      const wrong = await login(email, 'wrong-Horse-1')
+      expect(wrong).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } })
+    }
+  })
+
+  test('clears no count of it by signing in to their own', async () => {
+    const email = `${fresh('victim')}@a.test`
+    await create(email)
+    await register(email, OTHER)
+    const from = '203.0.113.200'
+    expect((await login(email, OTHER, undefined, from)).status).toBe(200)
+    for (let times = 0; times < 5; times += 1) {
+      expect((await login(email, 'wrong-Horse-1', undefined, from)).status).toBe(401)
+      if (times < 4) expect((await login(email, OTHER, undefined, from)).status).toBe(200)
+    }
+    expect((await login(email, 'wrong-Horse-1', undefined, from)).status).toBe(429)
+    // Not even with the right password: where the victim is not known they wait.
+    expect((await login(email, PASSWORD, undefined, from)).status).toBe(429)
+  })
+
+  test('pushes nobody out, however many accounts they make', async () => {
+    const email = `${fresh('owner')}@a.test`
+    const id = await create(email)
+    for (let made = 0; made < 4; made += 1) {
+      const tenant = await newTenant(service, root.token, { registration: 'open' })
+      await register(email, OTHER, tenant)
+    }
+    expect(await login(email)).toMatchObject({ status: 200, body: { user_id: id } })
+  })
+})
+
+describe('the right password', () => {
+  test('at two accounts means the older one, each time', async () => {
+    const email = `${fresh('both')}@a.test`
+    const id = await create(email)
+    await create(email)
+    for (let times = 0; times < 5; times += 1)
+      expect(await login(email)).toMatchObject({ status: 200, body: { user_id: id } })
+  })
+
+  test('of the second or third account is found as well', async () => {
+    const email = `${fresh('third')}@a.test`
+    const passwords = ['first-Horse-11', 'second-Horse-22', 'third-Horse-333']
+    const ids: number[] = []
+    for (const password of passwords) ids.push(await create(email, password))
+    for (const [index, password] of passwords.entries())
+      expect(await login(email, password)).toMatchObject({ body: { user_id: ids[index] } })
+  })
+
+  test('of a blocked account is told so, unless another one may enter by it', async () => {
+    const email = `${fresh('blocked')}@a.test`
+    const block = (id: number) =>
+      service.call('POST', `/api/admin/users/${id}/block`, { token: root.token })
+    const first = await create(email)
+    await block(first)
+    expect(await login(email)).toMatchObject({ status: 403, body: { code: 'account_blocked' } })
+    const second = await create(email)
+    expect(await login(email)).toMatchObject({ status: 200, body: { user_id: second } })
+  })
+})
+
+test('reset mails to one mailbox are bounded, with a tenant named and without', async () => {
+  const email = `${fresh('mailbox')}@a.test`
+  const tenant = await newTenant(service, root.token, {})
+  await create(email, PASSWORD, tenant.id)
+  for (let times = 0; times < 3; times += 1) {
+    await askForLink(service, 'request-reset', email)
+    await askForLink(service, 'request-reset', email, tenant.subdomain)
+  }
+  await until('the jobs are done', () => idle(service))
+  expect(await mailsTo(service, email)).toHaveLength(3)
+})

@@ -1,0 +1,99 @@
+/** A start that fails lets go of all that it had taken, whichever step it is that fails. */
+import { createServer } from 'node:net'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { start } from '../../src/start.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { nobodyLeft, scratch, until } from '../support/embedded.ts'
+import { freePort, PLAIN } from '../support/process.ts'
+import { openService } from '../support/service.ts'
+
+// Databases on a busy machine take their time to be made.
+vi.setConfig({ testTimeout: 60_000 })
+
+afterEach(() => void vi.unstubAllEnvs())
+
+/** A port that something else listens on, until the test ends. */
+async function takenPort(): Promise<number> {
+  const server = createServer()
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return port
+}
+
+/** How many things of each kind keep the process from ending, timers aside: the tests have some. */
+function held(): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const kind of process.getActiveResourcesInfo())
+    if (kind !== 'Timeout') counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  return counts
+}
+
+/** Starts the service in this process, and answers why it refuses. */
+async function failedStart(env: NodeJS.ProcessEnv): Promise<string> {
+  const all = { ...PLAIN, DATA_DIR: await scratch(), LOG_LEVEL: 'silent', ...env }
+  for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value)
+  const signals = process.listenerCount('SIGTERM')
+  const before = held()
+  const error = await start('all').then(
+    () => {
+      throw new Error('it has started')
+    },
+    (thrown: Error) => thrown,
+  )
+  expect(process.listenerCount('SIGTERM')).toBe(signals)
+  await until('nothing is held that was not held before', () =>
+    [...held()].every(([kind, count]) => count <= (before.get(kind) ?? 0)) ? true : undefined,
+  )
+  return error.message
+}
+
+const noConnections = (database: TestDatabase) =>
+  until('no connection is left', async () => {
+    const rows = await database.sql(`select 1 from pg_stat_activity
+      where datname = current_database() and application_name = 'wardkeep'`)
+    return rows.length === 0 || undefined
+  })
+
+describe('a start that fails holds no connection and no listener', () => {
+  test.each<[string, string, RegExp]>([
+    ['the signing keys', 'alter table signing_keys rename to gone', /signing_keys/],
+    ['the partitions', 'drop function ensure_journal_partitions', /ensure_journal_partitions/],
+    ['the days of deliveries', 'drop function ensure_webhook_partitions', /ensure_webhook_p/],
+    ['the jobs', 'alter schema pgboss rename to gone', /pg-boss is not installed/],
+    ['the first superadmin', 'alter table users add check (false)', /violates check constraint/],
+  ])('at %s', async (_, breaks, message) => {
+    const database = await migratedDatabase()
+    await database.sql(breaks)
+    const { url } = await proxyTo(database)
+    expect(await failedStart({ DATABASE_URL: url })).toMatch(message)
+    await noConnections(database)
+  })
+
+  test('on a database of another root key', async () => {
+    const database = await migratedDatabase()
+    await (await openService({ database })).close()
+    const { url } = await proxyTo(database)
+    expect(await failedStart({ DATABASE_URL: url })).toMatch(/sealed with another root key/)
+    await noConnections(database)
+  })
+
+  test.each(['PORT', 'METRICS_PORT'])('on a %s that is taken', async (variable) => {
+    const database = await migratedDatabase()
+    const port = await takenPort()
+    const { url } = await proxyTo(database)
+    expect(await failedStart({ DATABASE_URL: url, [variable]: String(port) })).toMatch(
+      new RegExp(`^${variable}: ${port} is taken`),
+    )
+    await noConnections(database)
+  })
+
+  test('nor an embedded server', async () => {
+    const dataDir = await scratch()
+    const port = await takenPort()
+    const message = await failedStart({ DATA_DIR: dataDir, PORT: String(port) })
+    expect(message).toMatch(/is taken/)
+    await nobodyLeft(dataDir)
+  })
+})

@@ -1,0 +1,253 @@
+/** One replay at a time: its jobs, how far it has come, and how it is cancelled. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
+import { runReplay, takeBack } from '../../src/features/webhooks/replays/replays.service.ts'
+import { HOUR } from '../../src/lib/clock.ts'
+import { openClinic, type WebhookClinic } from './clinic.ts'
+
+let at: WebhookClinic
+
+beforeAll(async () => {
+  at = await openClinic()
+})
+
+const { signal } = new AbortController()
+const since = () => new Date(at.service.clock.now() - HOUR).toISOString()
+const order = (id: number) => at.call('POST', `/${id}/replay`, { body: { since: since() } })
+const shown = async (id: number, replay: number) =>
+  (await at.call('GET', `/${id}/replays/${replay}`)).body
+const cancel = (id: number, replay: number) => at.call('DELETE', `/${id}/replays/${replay}`)
+
+const deps = () => ({ db: at.service.app.db, clock: at.service.clock })
+const tenant_id = () => at.clinic.id
+const run = (id: number) => runReplay(deps(), { id, tenant_id: tenant_id() }, signal)
+/** Does the work of the job that a cancelled replay has queued. */
+const sweep = (webhook_id: number, id: number) =>
+  takeBack(deps(), { id, webhook_id, tenant_id: tenant_id() }, signal)
+
+const sql = <T extends Record<string, unknown>>(text: string, values: unknown[] = []) =>
+  at.service.database.sql<T>(text, values)
+
+const deliveriesOf = (id: number) =>
+  sql<Record<string, any>>(
+    `select entry_id, status, attempts, due_at, replay_id from webhook_deliveries
+     where webhook_id = $1 order by entry_id`,
+    [id],
+  )
+
+/** The first delivery has been tried once, with this answer, and is settled. */
+async function settle(id: number, status: 'delivered' | 'failed', entry: number): Promise<void> {
+  await sql(
+    `update webhook_deliveries set status = $1, attempts = 1, tries = 1, due_at = null,
+       finished_at = now() where webhook_id = $2 and entry_id = $3`,
+    [status, id, entry],
+  )
+  await sql(
+    `insert into webhook_attempts (tenant_id, webhook_id, entry_id, event_at, number, started_at,
+       duration_ms, status_code, error)
+     select tenant_id, webhook_id, entry_id, event_at, 1, now(), 1, 200, $1
+     from webhook_deliveries where webhook_id = $2 and entry_id = $3`,
+    [status === 'delivered' ? null : 'status', id, entry],
+  )
+}
+
+test('of several replays of a webhook at once one is taken, and the others are told which', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const answers = await Promise.all(Array.from({ length: 12 }, () => order(id)))
+  const taken = answers.filter(({ status }) => status === 202)
+  expect(taken).toHaveLength(1)
+  for (const { status, body } of answers.filter((answer) => answer !== taken[0])) {
+    expect([status, body.code]).toEqual([409, 'replay_running'])
+    expect(body.detail).toContain(`replay ${taken[0]?.body.id} of this webhook`)
+  }
+  expect(await sql('select 1 from webhook_replays where webhook_id = $1', [id])).toHaveLength(1)
+  // Another webhook's is none of its business, and the next may come once it is over.
+  const other = await at.register({ events: ['user.created'] })
+  expect((await order(other.id)).status).toBe(202)
+  await run(taken[0]?.body.id)
+  expect((await order(id)).status).toBe(202)
+})
+
+test('a replay tells what has become of its deliveries', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const { body } = await order(id)
+  await run(body.id)
+  const [first, second] = await deliveriesOf(id)
+  await settle(id, 'delivered', first?.entry_id)
+  await settle(id, 'failed', second?.entry_id)
+  expect(await shown(id, body.id)).toMatchObject({
+    state: 'completed',
+    found: 5,
+    waiting: 3,
+    delivered: 1,
+    failed: 1,
+  })
+})
+
+test('a replay that is cancelled while it is under way queues nothing more', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const { body } = await order(id)
+  expect((await cancel(id, body.id)).status).toBe(204)
+  await run(body.id)
+  expect(await deliveriesOf(id)).toEqual([])
+  expect(await shown(id, body.id)).toMatchObject({
+    state: 'cancelled',
+    found: 0,
+    finished_at: expect.any(String),
+  })
+  expect((await at.entriesOf(id)).at(-1)).toMatchObject({
+    action: 'webhook.replay_cancelled',
+    changes: { replay_id: body.id },
+  })
+  expect((await order(id)).status).toBe(202)
+})
+
+test('what still waits of a cancelled replay is as it was before', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const first = await order(id)
+  await run(first.body.id)
+  const [delivered, failed, waiting, untried, sent] = await deliveriesOf(id)
+  await settle(id, 'delivered', delivered?.entry_id)
+  await settle(id, 'failed', failed?.entry_id)
+  // One waits for its second try without any replay, and one has never been there.
+  await sql(
+    `update webhook_deliveries set replay_id = null, due_at = '2099-01-01', attempts = 1
+     where webhook_id = $1 and entry_id = $2`,
+    [id, waiting?.entry_id],
+  )
+  const drop = 'delete from webhook_deliveries where webhook_id = $1 and entry_id = any($2)'
+  await sql(drop, [id, [untried?.entry_id, sent?.entry_id]])
+  const second = await order(id)
+  await run(second.body.id)
+  expect(await shown(id, second.body.id)).toMatchObject({ found: 5, waiting: 4 })
+  await settle(id, 'delivered', sent?.entry_id)
+  expect((await cancel(id, second.body.id)).status).toBe(204)
+  await sweep(id, second.body.id)
+  expect(await deliveriesOf(id)).toMatchObject([
+    { entry_id: delivered?.entry_id, status: 'delivered', attempts: 1, due_at: null },
+    { entry_id: failed?.entry_id, status: 'failed', attempts: 1, due_at: null },
+    { entry_id: waiting?.entry_id, status: 'pending', due_at: expect.not.stringMatching(/^2099/) },
+    { entry_id: sent?.entry_id, status: 'delivered' },
+  ])
+  expect(await shown(id, second.body.id)).toMatchObject({
+    state: 'cancelled',
+    waiting: 0,
+    delivered: 1,
+  })
+  // Nothing of it is left to cancel.
+  const again = await cancel(id, second.body.id)
+  expect([again.status, again.body.code]).toEqual([409, 'replay_over'])
+})
+
+test('an event that the fan-out comes upon later is delivered though its replay is cancelled', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const [row] = await sql<{ id: number; created_at: string }>(
+    `update webhooks set created_at = now() - interval '1 day' where id = $1
+     returning id, created_at`,
+    [id],
+  )
+  expect(row?.id).toBe(id)
+  const { body } = await order(id)
+  await run(body.id)
+  const [event] = await sql<{ id: number; created_at: string }>(
+    "select id, created_at from journal where tenant_id = $1 and action = 'user.created' limit 1",
+    [tenant_id()],
+  )
+  if (!event) throw new Error('there is one')
+  await at.service.app.db.acrossTenants(async (tx) =>
+    insertDeliveries(
+      tx,
+      [{ ...event, tenant_id: tenant_id(), action: 'user.created' }],
+      [id],
+      new Date(at.service.clock.now()).toISOString(),
+    ),
+  )
+  await cancel(id, body.id)
+  await sweep(id, body.id)
+  expect(await deliveriesOf(id)).toMatchObject([{ entry_id: event.id, status: 'pending' }])
+})
+
+test('a replay that follows a cancelled one keeps what that has queued', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const first = await order(id)
+  await run(first.body.id)
+  await cancel(id, first.body.id)
+  const second = await order(id)
+  await run(second.body.id)
+  await sweep(id, first.body.id)
+  expect(await deliveriesOf(id)).toHaveLength(5)
+  expect(await shown(id, second.body.id)).toMatchObject({ waiting: 5 })
+})
+
+test('a cancelled replay whose job was given up is swept the next night', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const { body } = await order(id)
+  await run(body.id)
+  await cancel(id, body.id)
+  await sql("delete from pgboss.job where name = 'cancel-replay'")
+  await at.service.app.services.webhooks.replays.tidy()
+  const jobs = () =>
+    sql("select 1 from pgboss.job where name = 'cancel-replay' and (data ->> 'id')::int = $1", [
+      body.id,
+    ])
+  expect(await jobs()).toHaveLength(1)
+  await sweep(id, body.id)
+  await sql("delete from pgboss.job where name = 'cancel-replay'")
+  await at.service.app.services.webhooks.replays.tidy()
+  expect(await jobs()).toEqual([])
+})
+
+test('old replays are forgotten, and one that never ended has failed first', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const over = await order(id)
+  await run(over.body.id)
+  const endless = await order(id)
+  await sql(
+    "update webhook_replays set created_at = now() - interval '31 days' where webhook_id = $1",
+    [id],
+  )
+  const { tidy } = at.service.app.services.webhooks.replays
+  await tidy()
+  expect((await at.call('GET', `/${id}/replays/${over.body.id}`)).status).toBe(404)
+  expect(await shown(id, endless.body.id)).toMatchObject({ state: 'failed' })
+  expect((await order(id)).status).toBe(202)
+  await tidy()
+  expect((await at.call('GET', `/${id}/replays/${endless.body.id}`)).status).toBe(404)
+})
+
+test('a replay is seen and cancelled under its own webhook alone', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const other = await at.register({ events: ['user.created'] })
+  const { body } = await order(id)
+  for (const method of ['GET', 'DELETE'])
+    for (const path of [`/${other.id}/replays/${body.id}`, `/${id}/replays/999999`])
+      expect((await at.call(method, path)).status).toBe(404)
+  expect(await shown(id, body.id)).toMatchObject({ state: 'running' })
+})
+
+describe('the job', () => {
+  test('is queued with the order', async () => {
+    const { id } = await at.register()
+    await order(id)
+    const jobs = await sql(
+      `select j.data from pgboss.job j join webhook_replays r on r.id::text = j.data ->> 'id'
+       where j.name = 'replay-webhook' and r.webhook_id = $1`,
+      [id],
+    )
+    expect(jobs).toHaveLength(1)
+  })
+
+  test('is queued again for a replay that was given up, and not twice', async () => {
+    await sql("delete from pgboss.job where name = 'replay-webhook'")
+    const { replays } = at.service.app.services.webhooks
+    await replays.tidy()
+    await replays.tidy()
+    const [left] = await sql<{ count: number }>(
+      "select count(*) as count from webhook_replays where state = 'running'",
+    )
+    expect(left?.count).toBeGreaterThan(0)
+    expect(await sql("select 1 from pgboss.job where name = 'replay-webhook'")).toHaveLength(
+      left?.count ?? 0,
+    )
+  })
+})
