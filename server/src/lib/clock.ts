@@ -6,6 +6,10 @@ export interface Clock {
 
 export const systemClock: Clock = { now: Date.now }
 
+/** The clock's time in ISO 8601, `offset` milliseconds later; earlier where that is negative. */
+export const isoAt = (clock: Clock, offset = 0): string =>
+  new Date(clock.now() + offset).toISOString()
+
 export const SECOND = 1000
 export const MINUTE = 60 * SECOND
 export const HOUR = 60 * MINUTE

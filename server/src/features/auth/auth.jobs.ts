@@ -1,5 +1,5 @@
 /** Deletes what sign-in no longer needs: sessions, tokens and counts that are over, in small batches. */
-import { type Clock, DAY } from '../../lib/clock.ts'
+import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { purgeThrottles } from '../../platform/throttle/index.ts'
@@ -22,12 +22,11 @@ export function purgeSignIn({ db, clock, jobs }: { db: Scopes; clock: Clock; job
 
 /** Exported for the job's test. */
 export async function purge(db: Scopes, clock: Clock, signal: AbortSignal): Promise<void> {
-  const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
   const steps: ((tx: TenantTx) => Promise<number>)[] = [
-    (tx) => store.purgeRefreshTokens(tx, iso(), BATCH),
-    (tx) => store.purgeSessions(tx, iso(-SESSIONS_KEPT), BATCH),
-    (tx) => store.purgeAccountTokens(tx, iso(), BATCH),
-    (tx) => purgeThrottles(tx, iso(), BATCH),
+    (tx) => store.purgeRefreshTokens(tx, isoAt(clock), BATCH),
+    (tx) => store.purgeSessions(tx, isoAt(clock, -SESSIONS_KEPT), BATCH),
+    (tx) => store.purgeAccountTokens(tx, isoAt(clock), BATCH),
+    (tx) => purgeThrottles(tx, isoAt(clock), BATCH),
   ]
   for (const step of steps) {
     let purged = BATCH

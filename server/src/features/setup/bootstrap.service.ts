@@ -1,5 +1,7 @@
 /** An empty database gets the platform tenant and its first superadmin (decisions §2). */
+
 import { randomBytes } from 'node:crypto'
+import { isoAt, systemClock } from '../../lib/clock.ts'
 import { StartupFault } from '../../lib/faults.ts'
 import { InvalidInput } from '../../lib/problems.ts'
 import { type Passwords, refuseWeakPassword } from '../../platform/crypto/index.ts'
@@ -46,7 +48,7 @@ export async function bootstrap(
       password_hash,
       // One that was printed is known to whoever reads the terminal or the log of the container.
       must_change_password: first.password === undefined,
-      email_verified_at: new Date().toISOString(),
+      email_verified_at: isoAt(systemClock),
     })
     const common = { tenant_id: tenant.id, changes: { bootstrap: true } }
     await append(tx, SYSTEM, {

@@ -1,4 +1,5 @@
 /** The demo clinic: three departments, users of every role, 200 synthetic patients (decisions §11). */
+import { isoAt, systemClock } from '../../lib/clock.ts'
 import type { Role } from '../../lib/roles.ts'
 import type { Passwords } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
@@ -76,7 +77,7 @@ async function fill(tx: TenantTx, tenantId: number, hashes: string[]): Promise<v
       department_id: department === null ? null : (departments[department] ?? null),
       can_see_all_patients: role === 'admin',
       password_hash: hashes[index] as string,
-      email_verified_at: new Date().toISOString(),
+      email_verified_at: isoAt(systemClock),
     })
     if (role === 'doctor') doctors.push(user.id)
   }

@@ -1,5 +1,5 @@
 /** Destroys deleted tenants for good once their time is over, in small batches. */
-import { type Clock, DAY } from '../../lib/clock.ts'
+import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
@@ -37,7 +37,7 @@ export async function purge(
   signal: AbortSignal,
   others: readonly PurgeRows[] = [],
 ): Promise<void> {
-  const before = new Date(clock.now() - keepDays * DAY).toISOString()
+  const before = isoAt(clock, -keepDays * DAY)
   const ids = await db.acrossTenants((tx) => store.startPurges(tx, before))
   for (const id of ids) {
     for (const purgeRows of [...others, store.purgeRows]) {

@@ -1,6 +1,6 @@
 /** The rules of users. Each command is one transaction and one journal entry. */
 
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, isoAt } from '../../lib/clock.ts'
 import type { Cursor } from '../../lib/cursor.ts'
 import { NONE_FOUND, type Page, toPage } from '../../lib/page.ts'
 import { invalidValue, Problem, type Refuse } from '../../lib/problems.ts'
@@ -233,7 +233,7 @@ export function usersService(deps: UsersDeps): Users {
           tenant_id: tenantId,
           password_hash,
           // An administrator vouches for the addresses that they enter.
-          email_verified_at: new Date(clock.now()).toISOString(),
+          email_verified_at: isoAt(clock),
         })
         await record(tx, caller, 'user.created', null, created)
         return created

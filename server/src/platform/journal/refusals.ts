@@ -7,7 +7,7 @@
  * transaction that deletes it, so that it does so once, whichever node comes first.
  */
 import { sql } from 'kysely'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, isoAt } from '../../lib/clock.ts'
 import type { Caller } from '../access/index.ts'
 import { forCaller, type Scopes, type TenantTx } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
@@ -37,16 +37,15 @@ interface Batch {
 export function openRefusals(db: Scopes, clock: Clock): Refusals {
   const waiting = new Map<string, Batch>()
   const writing = new Map<string, Promise<void>>()
-  const iso = (ms: number) => new Date(clock.now() + ms).toISOString()
 
   /** One statement at a time for each kind of refusal: many at once would queue for its row. */
   async function write(key: string, row: Omit<RefusalsTable, 'count' | 'first_at' | 'last_at'>) {
     await writing.get(key)?.catch(() => undefined)
     const count = waiting.get(key)?.count ?? 1
     waiting.delete(key)
-    const now = iso(0)
+    const now = isoAt(clock)
     const counted = db.inTenant(row.tenant_id, (tx) =>
-      countIn(tx, { ...row, count, first_at: now, last_at: now }, iso(-MINUTE)),
+      countIn(tx, { ...row, count, first_at: now, last_at: now }, isoAt(clock, -MINUTE)),
     )
     writing.set(key, counted)
     await counted.finally(() => {
@@ -78,7 +77,12 @@ export function openRefusals(db: Scopes, clock: Clock): Refusals {
 
     keepWritten(log, everyMs = LOOK_EVERY_MS) {
       const timer = setInterval(
-        () => void canFail(writeBefore(iso(-MINUTE)), 'writing refusals into the journal', log),
+        () =>
+          void canFail(
+            writeBefore(isoAt(clock, -MINUTE)),
+            'writing refusals into the journal',
+            log,
+          ),
         everyMs,
       )
       timer.unref()

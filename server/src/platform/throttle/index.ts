@@ -4,7 +4,7 @@
  * nodes count together. A wait is never for good: it ends, and a known address has a count of its own.
  */
 import { createHash } from 'node:crypto'
-import { type Clock, HOUR, SECOND } from '../../lib/clock.ts'
+import { type Clock, HOUR, isoAt, SECOND } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
 import { problemOf, type Scopes, type TenantTx } from '../db/index.ts'
 import { type Admit, openAdmission } from './admission.ts'
@@ -72,8 +72,8 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
   }
 
   async function countFailures(tx: TenantTx, counts: readonly Count[]): Promise<void> {
-    const now = new Date(clock.now()).toISOString()
-    const forget_at = new Date(clock.now() + FORGOTTEN_AFTER).toISOString()
+    const now = isoAt(clock)
+    const forget_at = isoAt(clock, FORGOTTEN_AFTER)
     const failures = counts.map((count) => ({ key: keyOf(count), ...count.rule }))
     // Always in the order of the keys: two that share several never wait for each other.
     failures.sort((a, b) => a.key.compare(b.key))

@@ -1,7 +1,9 @@
 /** The throttle by itself: what counts, what clears, and that no failure is lost. */
+
 import { beforeAll, describe, expect, test } from 'vitest'
 import { gate, scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { isoAt } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
 import { type Count, openThrottle, purgeThrottles, type Throttle } from './index.ts'
 
@@ -167,7 +169,7 @@ test('counts that are over are purged, and only those', async () => {
   await failed([recent])
   moved.ms += 40 * 60_000
   const db = scopesOf(database)
-  const now = new Date(clock.now()).toISOString()
+  const now = isoAt(clock)
   expect(await db.acrossTenants((tx) => purgeThrottles(tx, now, 1000))).toBe(1)
   expect(await failures()).toEqual([1])
 })

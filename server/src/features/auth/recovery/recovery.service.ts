@@ -1,5 +1,5 @@
 /** Verifying an address and getting back in: links by mail, each good once (decisions §3). */
-import { type Clock, DAY, HOUR } from '../../../lib/clock.ts'
+import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import { foldEmail } from '../../../lib/email.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -76,7 +76,6 @@ export interface Recovery {
 
 export function recoveryService(deps: RecoveryDeps): Recovery {
   const { db, clock, mailer, jobs, throttle } = deps
-  const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
 
   async function send(tx: TenantTx, account: users.Account, purpose: TokenPurpose, origin: Origin) {
     const token = newToken(account.tenant_id)
@@ -86,7 +85,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       purpose,
       token_hash: token.hash,
       email: account.email,
-      expires_at: iso(LIFE[purpose]),
+      expires_at: isoAt(clock, LIFE[purpose]),
     })
     const [page, compose] = PAGES[purpose]
     // Behind the `#` it is sent to no server, and stands in no log (ASVS 14.2.1).
@@ -127,10 +126,10 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     const token: OpaqueToken | undefined = parseToken(text)
     if (!token) throw new Problem('link_expired')
     await db.inTenant(token.tenantId, async (tx) => {
-      const owner = await store.findTokenOwner(tx, purpose, token.hash, iso())
+      const owner = await store.findTokenOwner(tx, purpose, token.hash, isoAt(clock))
       // The user before the token, as whoever deletes the user takes them in this order.
       const account = owner && (await users.lockAccount(tx, owner.user_id))
-      const used = account && (await store.consumeToken(tx, purpose, token.hash, iso()))
+      const used = account && (await store.consumeToken(tx, purpose, token.hash, isoAt(clock)))
       // Sent to an address that the account no longer has: the link says nothing any more.
       if (!account?.tenant_is_active || account.email !== used?.email)
         throw new Problem('link_expired')
@@ -145,7 +144,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       token &&
       (await db.inTenant(
         token.tenantId,
-        (tx) => store.findTokenOwner(tx, purpose, token.hash, iso()),
+        (tx) => store.findTokenOwner(tx, purpose, token.hash, isoAt(clock)),
         'read',
       ))
     if (!owner) throw new Problem('link_expired')
@@ -195,7 +194,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     async verifyEmail(text, password, origin) {
       if (password !== undefined) await requirePassword(text, password, networkOf(origin.ip))
       await redeem(text, 'verify_email', async (tx, account) => {
-        await markVerified(tx, account.id, iso())
+        await markVerified(tx, account.id, isoAt(clock))
         tx.stale(`user:${account.id}`)
         await append(
           tx,
@@ -218,7 +217,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
         refuseWeakPassword(password, account.email, ['body', 'new_password'])
         await setPassword(tx, account.id, hash)
         // Whoever could read the mail has the address.
-        await markVerified(tx, account.id, iso())
+        await markVerified(tx, account.id, isoAt(clock))
         await passwordSet(tx, account)
         await append(
           tx,

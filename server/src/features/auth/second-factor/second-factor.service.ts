@@ -1,6 +1,6 @@
 /** The second factor: enrolling it, asking for it at sign-in, taking it away (RFC 6238, decisions §3). */
 import { renderSVG } from 'uqr'
-import { type Clock, MINUTE } from '../../../lib/clock.ts'
+import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
 import { InvalidInput, Problem } from '../../../lib/problems.ts'
 import type { Admin, Caller } from '../../../platform/access/index.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
@@ -58,7 +58,6 @@ export interface SecondFactor {
 
 export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   const { db, clock, keyRing } = deps
-  const iso = () => new Date(clock.now()).toISOString()
   const keys = (caller: Caller) => ({ user_id: caller.user_id, tenant_id: caller.tenant_id })
 
   /** @throws InvalidInput without a password, unless the caller has just given it at sign-in */
@@ -141,7 +140,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           if (!(await takeCode(tx, caller.user_id, factor, code))) throw new Problem('wrong_code')
           const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
           const hashes = codes.map((recovery) => hashRecoveryCode(caller.user_id, recovery))
-          await store.confirm(tx, keys(caller), iso(), hashes)
+          await store.confirm(tx, keys(caller), isoAt(clock), hashes)
           // Whoever signed in by the password alone is out: they have shown no code.
           const { user_id: userId, tenant_id: tenantId, session_id: except } = caller
           await deps.sessions.end(tx, { tenantId, userId, except }, 'factor_enabled')
@@ -175,7 +174,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
       if (!factor?.confirmed_at) return false
       if (await takeCode(tx, userId, factor, code)) return true
       const hash = hashRecoveryCode(userId, code)
-      if (!(await store.takeRecoveryCode(tx, userId, hash, iso()))) return false
+      if (!(await store.takeRecoveryCode(tx, userId, hash, isoAt(clock)))) return false
       const codesLeft = await store.countRecoveryCodes(tx, userId)
       const user = { id: userId, tenant_id: tx.tenantId as number }
       await deps.tell(tx, user, { kind: 'recovery_code_used', codesLeft })

@@ -1,6 +1,6 @@
 /** Sessions: one a sign-in, gone on with by refresh, ended at once on every node. */
 import { randomUUID } from 'node:crypto'
-import { type Clock, DAY, HOUR, SECOND } from '../../../lib/clock.ts'
+import { type Clock, DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
@@ -69,7 +69,6 @@ const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 export function sessionsService(deps: SessionsDeps): Sessions {
   const { db, clock, states, logins, access } = deps
-  const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
 
   async function tokens({
     sessionId,
@@ -128,7 +127,12 @@ export function sessionsService(deps: SessionsDeps): Sessions {
     origin: Origin,
   ): Promise<void> {
     const { tenantId, session_id: sessionId, user_id } = stolen
-    await store.endSessions(tx, { tenantId, userId: user_id, sessionId }, iso(), 'refresh_reused')
+    await store.endSessions(
+      tx,
+      { tenantId, userId: user_id, sessionId },
+      isoAt(clock),
+      'refresh_reused',
+    )
     tx.stale(`session:${sessionId}`)
     const actor = { user_id, user_email: null, origin }
     await append(tx, actor, entryOf('auth.refresh_reused', tenantId, sessionId))
@@ -151,7 +155,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       const refresh = newToken(account.tenant_id)
       const { idle, longest } = account.role === 'superadmin' ? OPERATORS_LIFE : LIFE
       const which = { tenantId: account.tenant_id, userId: account.id, except: sessionId }
-      const ending = store.endOldest(tx, which, MOST_SESSIONS - 1, iso())
+      const ending = store.endOldest(tx, which, MOST_SESSIONS - 1, isoAt(clock))
       store.insertSession(tx, {
         id: sessionId,
         tenant_id: account.tenant_id,
@@ -159,10 +163,10 @@ export function sessionsService(deps: SessionsDeps): Sessions {
         signed_in_from: networkOf(origin.ip),
         ip: origin.ip,
         user_agent: origin.user_agent,
-        now: iso(),
+        now: isoAt(clock),
         idle_seconds: idle / SECOND,
-        expires_at: iso(idle),
-        absolute_expires_at: iso(longest),
+        expires_at: isoAt(clock, idle),
+        absolute_expires_at: isoAt(clock, longest),
         token_hash: refresh.hash,
       })
       tx.afterCommit(() => logins.forget(account.id))
@@ -195,7 +199,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
           hash: shown.hash,
           salt,
           successorHash: successor.hash,
-          now: iso(),
+          now: isoAt(clock),
           ip: origin.ip,
           user_agent: origin.user_agent,
         })
@@ -230,14 +234,14 @@ export function sessionsService(deps: SessionsDeps): Sessions {
     isStartedWithin: (caller, ms) =>
       db.inTenant(
         caller.tenant_id,
-        (tx) => store.isStartedAfter(tx, caller.session_id, iso(-ms)),
+        (tx) => store.isStartedAfter(tx, caller.session_id, isoAt(clock, -ms)),
         'read',
       ),
 
     async list(caller) {
       const rows = await db.inTenant(
         caller.tenant_id,
-        (tx) => store.listSessions(tx, caller.user_id, iso()),
+        (tx) => store.listSessions(tx, caller.user_id, isoAt(clock)),
         'read',
       )
       return rows.map(({ id, created_at, ...shown }) => ({
@@ -271,7 +275,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       }),
 
     async end(tx, which, reason) {
-      await store.endSessions(tx, which, iso(), reason)
+      await store.endSessions(tx, which, isoAt(clock), reason)
       tx.stale(which.userId === undefined ? `tenant:${which.tenantId}` : `user:${which.userId}`)
     },
   }
@@ -283,7 +287,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
     caller: Caller,
     action: Action,
   ): Promise<boolean> {
-    const ended = await store.endSessions(tx, which, iso(), action.slice('auth.'.length))
+    const ended = await store.endSessions(tx, which, isoAt(clock), action.slice('auth.'.length))
     // All of them by one word: a notification holds no more than 8000 bytes.
     if (which.sessionId) tx.stale(`session:${which.sessionId}`)
     else tx.stale(`user:${which.userId}`)

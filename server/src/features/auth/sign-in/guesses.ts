@@ -7,7 +7,7 @@
  * and a wrong one gets the answer that everybody gets. So neither strangers elsewhere nor guests behind
  * the same address keep an owner out, and nobody learns whether there is an account.
  */
-import { type Clock, DAY } from '../../../lib/clock.ts'
+import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import {
   type Count,
@@ -93,7 +93,7 @@ export function openGuesses(db: Scopes, clock: Clock, throttle: Throttle, pace: 
   }
 
   function candidatesOf(tx: TenantTx, { email, tenant, network }: Asked) {
-    const since = new Date(clock.now() - KNOWN_FOR).toISOString()
+    const since = isoAt(clock, -KNOWN_FOR)
     return store.findCandidates(tx, email, tenant, { network, since })
   }
 

@@ -1,5 +1,5 @@
 /** Signing in: finds the account, checks the password and the second factor, starts a session. */
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { foldEmail, isEmailShaped } from '../../../lib/email.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem, type ProblemCode } from '../../../lib/problems.ts'
@@ -50,7 +50,6 @@ interface Attempt {
 export function signInService(deps: SignInDeps): SignIn {
   const { db, clock, passwords, sessions, log } = deps
   const guesses = openGuesses(db, clock, deps.throttle, deps.pace)
-  const iso = () => new Date(clock.now()).toISOString()
 
   /** Writes the journal's entry of a refusal. */
   async function note(
@@ -121,7 +120,7 @@ export function signInService(deps: SignInDeps): SignIn {
     freshHash: string | null,
     { credentials, origin }: Attempt,
   ): Promise<Started | undefined> {
-    const admitted = await store.admit(tx, found, iso(), freshHash)
+    const admitted = await store.admit(tx, found, isoAt(clock), freshHash)
     if (!admitted) return undefined
     const account = { ...found, ...admitted }
     const code = credentials.totp_code

@@ -11,7 +11,7 @@ import {
   importJWK,
   importPKCS8,
 } from 'jose'
-import { type Clock, DAY, HOUR, SECOND } from '../../../lib/clock.ts'
+import { type Clock, DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
 import { otherRootKey, type Sealer } from '../../../platform/crypto/index.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
@@ -78,7 +78,7 @@ export async function openSigningKeys(
 
   async function read(): Promise<void> {
     readAt = clock.now()
-    const since = new Date(clock.now() - VERIFIES_FOR).toISOString()
+    const since = isoAt(clock, -VERIFIES_FOR)
     const rows = await db.acrossTenants((tx) => store.listKeys(tx, since), 'read')
     const loaded = await Promise.all(rows.map(publicPart))
     const newest = rows.find((row) => row.retired_at === null)
@@ -109,7 +109,7 @@ export async function openSigningKeys(
       kid,
       public_jwk: JSON.stringify(public_jwk),
       sealed_private_key: sealed,
-      created_at: new Date(clock.now()).toISOString(),
+      created_at: isoAt(clock),
     })
     if (added) {
       tx.stale('keys')
@@ -125,9 +125,7 @@ export async function openSigningKeys(
 
   async function rotate(): Promise<void> {
     await db.acrossTenants(async (tx) => {
-      const now = clock.now()
-      const iso = (ms: number) => new Date(ms).toISOString()
-      await store.retireKeys(tx, iso(now), iso(now - FORGOTTEN_AFTER))
+      await store.retireKeys(tx, isoAt(clock), isoAt(clock, -FORGOTTEN_AFTER))
       await add(tx)
     })
     await load()
