@@ -142,7 +142,7 @@ test('once that has begun it cannot be put back, and the next run ends it', asyn
   service.clock.advance(DAYS * DAY + HOUR)
   const stopped = new AbortController()
   stopped.abort()
-  await run(stopped.signal)
+  await expect(run(stopped.signal)).rejects.toThrow()
   expect((await rowsOf(id)).users).toBe(5)
   await expect(restore(id)).rejects.toMatchObject({ code: 'not_found' })
   // Even if the days are made more meanwhile: half of it may be gone.

@@ -1,5 +1,7 @@
 /** Deletes what sign-in no longer needs: sessions, tokens and counts that are over, in small batches. */
+
 import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
+import { inBatches } from '../../lib/in-batches.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { purgeThrottles } from '../../platform/throttle/index.ts'
@@ -28,8 +30,6 @@ export async function purge(db: Scopes, clock: Clock, signal: AbortSignal): Prom
     (tx) => store.purgeAccountTokens(tx, isoAt(clock), BATCH),
     (tx) => purgeThrottles(tx, isoAt(clock), BATCH),
   ]
-  for (const step of steps) {
-    let purged = BATCH
-    while (purged === BATCH && !signal.aborted) purged = await db.acrossTenants(step)
-  }
+  for (const step of steps)
+    await inBatches(signal, async () => (await db.acrossTenants(step)) === BATCH)
 }

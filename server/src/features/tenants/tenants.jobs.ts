@@ -1,5 +1,7 @@
 /** Destroys deleted tenants for good once their time is over, in small batches. */
+
 import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
+import { inBatches } from '../../lib/in-batches.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
@@ -29,7 +31,7 @@ export function purgeDeletedTenants(
   jobs.work(PURGE, (_data, { signal }) => purge(db, clock, keepDays, signal, others))
 }
 
-/** Exported for the job's test. Stops between two batches when `signal` says so; the next run goes on. */
+/** Exported for the job's test. @throws the signal's reason between two batches; the next run goes on */
 export async function purge(
   db: Scopes,
   clock: Clock,
@@ -40,12 +42,8 @@ export async function purge(
   const before = isoAt(clock, -keepDays * DAY)
   const ids = await db.acrossTenants((tx) => store.startPurges(tx, before))
   for (const id of ids) {
-    for (const purgeRows of [...others, store.purgeRows]) {
-      let more = true
-      while (more && !signal.aborted)
-        more = await db.acrossTenants((tx) => purgeRows(tx, id, BATCH))
-    }
-    if (signal.aborted) return
+    for (const purgeRows of [...others, store.purgeRows])
+      await inBatches(signal, () => db.acrossTenants((tx) => purgeRows(tx, id, BATCH)))
     await db.acrossTenants(async (tx) => {
       if (!(await store.purgeTenant(tx, id))) return
       tx.stale(`tenant:${id}`)

@@ -1,5 +1,7 @@
 /** Background work of webhooks: throws away what is over, and what belongs to nobody any more. */
-import { type Clock, DAY } from '../../lib/clock.ts'
+
+import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
+import { inBatches } from '../../lib/in-batches.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
@@ -34,11 +36,6 @@ export interface UpkeepDeps {
   log: Logger
   /** How long deliveries are kept (`WEBHOOK_RETENTION_DAYS`). */
   keepDays: number
-}
-
-/** Batch after batch; at a stop the job is given back, for another process to go on with. */
-async function inBatches(signal: AbortSignal, batch: () => Promise<boolean>): Promise<void> {
-  while (await batch()) signal.throwIfAborted()
 }
 
 /** Answers how a deleted webhook is handed over to be swept. */
@@ -93,10 +90,10 @@ export async function dropOldDays(
   { db, clock, keepDays, log }: Omit<UpkeepDeps, 'jobs'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const firstKept = new Date(clock.now() - keepDays * DAY).toISOString().slice(0, 10)
+  const firstKept = isoAt(clock, -keepDays * DAY).slice(0, 10)
   const days = await db.acrossTenants((tx) => store.daysBefore(tx, firstKept), 'read')
   for (const day of days) {
-    if (signal.aborted) return
+    signal.throwIfAborted()
     // One that cannot be dropped now is still there the next night.
     const dropped = db.acrossTenants((tx) => dropUnlessWaitedFor(tx, day))
     await canFail(dropped, `dropping the deliveries of ${day}`, log)
@@ -115,10 +112,11 @@ export async function deleteExpiredSecrets(
   { db, clock }: Pick<UpkeepDeps, 'db' | 'clock'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const now = new Date(clock.now()).toISOString()
-  let deleted = BATCH
-  while (deleted === BATCH && !signal.aborted)
-    deleted = await db.acrossTenants((tx) => store.deleteExpiredSecrets(tx, now, BATCH))
+  const now = isoAt(clock)
+  await inBatches(signal, async () => {
+    const deleted = await db.acrossTenants((tx) => store.deleteExpiredSecrets(tx, now, BATCH))
+    return deleted === BATCH
+  })
 }
 
 /** Destroys some of what a deleted tenant's webhooks hold. Answers whether there may be more. */

@@ -1,5 +1,7 @@
 /** Replays: a webhook's events of a time are queued again, in batches by a job, one replay at a time. */
-import { type Clock, DAY } from '../../../lib/clock.ts'
+
+import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
+import { inBatches } from '../../../lib/in-batches.ts'
 import { instantOf, isBareDate } from '../../../lib/instant.ts'
 import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
@@ -161,17 +163,14 @@ export async function takeBack(
   { id, tenant_id, webhook_id }: CancelJob,
   signal: AbortSignal,
 ): Promise<void> {
-  let more = true
-  while (more) {
-    signal.throwIfAborted()
-    const now = new Date(clock.now()).toISOString()
-    more = await db.inTenant(tenant_id, async (tx) => {
-      const count = await store.takeBack(tx, { id, webhook_id }, now, BATCH)
+  await inBatches(signal, () =>
+    db.inTenant(tenant_id, async (tx) => {
+      const count = await store.takeBack(tx, { id, webhook_id }, isoAt(clock), BATCH)
       // Whoever sends has read ahead: that is not sent either.
       if (count > 0) tx.stale(`webhook:${webhook_id}`)
       return count === BATCH
-    })
-  }
+    }),
+  )
 }
 
 /**
@@ -187,20 +186,17 @@ export async function runReplay(
   if (!replay) return
   // Of days before the first webhook, and of those whose deliveries were thrown away.
   await ensureWebhookDays(db, replay.event_at)
-  let more = true
-  while (more) {
-    signal.throwIfAborted()
-    more = await db.inTenant(tenant_id, (tx) => queueBatch(tx, replay, new Date(clock.now())))
-  }
+  await inBatches(signal, () =>
+    db.inTenant(tenant_id, (tx) => queueBatch(tx, replay, isoAt(clock))),
+  )
 }
 
 /** One batch, and how far it has come, in one transaction. Answers whether there may be more. */
 async function queueBatch(
   tx: TenantTx,
   { id, webhook_id }: { id: number; webhook_id: number },
-  at: Date,
+  now: string,
 ): Promise<boolean> {
-  const now = at.toISOString()
   // A deletion locks the webhook, its lane and then its replays. A batch that held its replay and
   // waited for the lane would deadlock with it, and keep everybody's fan-out waiting meanwhile.
   if (!(await keepWebhook(tx, webhook_id))) return false
