@@ -33,7 +33,7 @@ call isolate('webhook_secrets');
 grant select, insert, update, delete on webhook_secrets to wardkeep_app, wardkeep_platform;
 
 -- What the delivery engine knows of a webhook, apart from it so that neither waits for the other.
-create table webhook_lanes (
+create table webhook_queues (
   webhook_id bigint primary key,
   tenant_id bigint not null,
   -- When its earliest delivery is due; null while nothing waits.
@@ -50,13 +50,13 @@ create table webhook_lanes (
   failed_at timestamptz(3),
   slots integer not null default 4 check (slots > 0),
   paused_until timestamptz(3),
-  constraint webhook_lanes__webhook foreign key (tenant_id, webhook_id)
+  constraint webhook_queues__webhook foreign key (tenant_id, webhook_id)
     references webhooks (tenant_id, id) on delete cascade
 ) with (fillfactor = 50);
-create index webhook_lanes__due on webhook_lanes (due_at) where due_at is not null;
-create index webhook_lanes__of_webhook on webhook_lanes (tenant_id, webhook_id);
-call isolate('webhook_lanes');
-grant select, insert, update, delete on webhook_lanes to wardkeep_app, wardkeep_platform;
+create index webhook_queues__due on webhook_queues (due_at) where due_at is not null;
+create index webhook_queues__of_webhook on webhook_queues (tenant_id, webhook_id);
+call isolate('webhook_queues');
+grant select, insert, update, delete on webhook_queues to wardkeep_app, wardkeep_platform;
 
 -- One event for one webhook, named by the event's number in the journal. Partitioned by the day of the
 -- event, so that an event reaches a webhook's list once however often it is fanned out or replayed.

@@ -1,6 +1,6 @@
 /** What changes about a webhook holds for its next message, whoever sends for it at the time. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
 import { announceDue } from '../../src/features/webhooks/engine/topics.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
 import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
@@ -13,7 +13,7 @@ import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { startNode } from './node.ts'
 import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 
-/** A lane that is claimed stays with its process for the whole test. */
+/** A queue that is claimed stays with its process for the whole test. */
 const HELD = { lingerMs: 3_600_000 }
 
 let scene: Scene
@@ -211,7 +211,7 @@ describe('a webhook of a tenant that is not active', () => {
     await heard.promise
     open()
     await until('it is let go of', async () => {
-      const { leased_by } = await scene.lane(webhook)
+      const { leased_by } = await scene.queue(webhook)
       return leased_by === null || undefined
     })
     expect(before.received).toHaveLength(4)
@@ -247,7 +247,7 @@ describe('a webhook that is not active', () => {
     await startNode(scene, { pace: { heartbeatMs: 20 } })
     await scene.event(tenant)
     await until('it is off the list', async () => {
-      const { due_at } = await scene.lane(webhook)
+      const { due_at } = await scene.queue(webhook)
       return ((await scene.deliveries(webhook)).length === 1 && due_at === null) || undefined
     })
     scene.clock.move(DAY)

@@ -1,14 +1,14 @@
-/** Who sends for a webhook: claims of lanes, their leases, and what is left when they are let go of. */
+/** Who sends for a webhook: claims of queues, their leases, and what is left when they are let go of. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
-  type ClaimedLane,
-  claimLanes,
-  releaseLanes,
+  type ClaimedQueue,
+  claimQueues,
+  releaseQueues,
   renewLeases,
-  saveLanes,
+  saveQueues,
   shelveInactive,
 } from '../../src/features/webhooks/engine/claims.store.ts'
-import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 
@@ -35,37 +35,37 @@ async function due(tenantId: number, count = 1): Promise<TestWebhook[]> {
 
 async function set(webhook: TestWebhook, fields: Record<string, unknown>): Promise<void> {
   for (const [name, value] of Object.entries(fields))
-    await scene.database.sql(`update webhook_lanes set ${name} = $2 where webhook_id = $1`, [
+    await scene.database.sql(`update webhook_queues set ${name} = $2 where webhook_id = $1`, [
       webhook.id,
       value,
     ])
 }
 
 const claim = (worker = 'one', limit = 100, now = iso()) =>
-  scene.db.acrossTenants((tx) => claimLanes(tx, { worker, limit, now }))
+  scene.db.acrossTenants((tx) => claimQueues(tx, { worker, limit, now }))
 
-const idsOf = (lanes: ClaimedLane[]) => lanes.map(({ webhook_id }) => webhook_id).sort()
+const idsOf = (queues: ClaimedQueue[]) => queues.map(({ webhook_id }) => webhook_id).sort()
 
 const expire = () =>
-  scene.database.sql(`update webhook_lanes set leased_until = now() - interval '1 ms'`)
+  scene.database.sql(`update webhook_queues set leased_until = now() - interval '1 ms'`)
 
 describe('a claim takes', () => {
-  test('lanes with something due, and all that is needed to send for them', async () => {
+  test('queues with something due, and all that is needed to send for them', async () => {
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, URL, { secrets: ['an old secret ...', SECRET] })
     await set(webhook, { due_at: iso(), failures: 2, slots: 3 })
-    const lanes = await claim()
-    expect(lanes).toMatchObject([
+    const queues = await claim()
+    expect(queues).toMatchObject([
       { webhook_id: webhook.id, tenant_id: tenant, epoch: 1, failures: 2, slots: 3, url: URL },
     ])
     const [current] = await scene.database.sql(
       'select id from webhook_secrets where expires_at is null',
     )
-    expect(lanes[0]?.secrets).toHaveLength(2)
-    expect(lanes[0]?.secrets[0]?.id).toBe(current?.id)
+    expect(queues[0]?.secrets).toHaveLength(2)
+    expect(queues[0]?.secrets[0]?.id).toBe(current?.id)
   })
 
-  test('no lane that is idle, paused, due later, or of an inactive webhook', async () => {
+  test('no queue that is idle, paused, due later, or of an inactive webhook', async () => {
     const [idle, paused, later, inactive, ready] = await due(await scene.tenant(), 5)
     if (!idle || !paused || !later || !inactive || !ready) throw new Error('five were made')
     await set(idle, { due_at: null })
@@ -77,7 +77,7 @@ describe('a claim takes', () => {
     expect(idsOf(await claim('one', 100, iso(MINUTE)))).toEqual([paused.id, later.id].sort())
   })
 
-  test('lanes of a tenant that was just deleted, so that it hears of that, but soon no more', async () => {
+  test('queues of a tenant that was just deleted, so that it hears of that, but soon no more', async () => {
     const tenant = await scene.tenant()
     await due(tenant)
     const deleted = (ago: string) =>
@@ -91,7 +91,7 @@ describe('a claim takes', () => {
     expect(await claim()).toHaveLength(1)
   })
 
-  test('each lane for one of many processes that claim at once', async () => {
+  test('each queue for one of many processes that claim at once', async () => {
     const tenants = await Promise.all(Array.from({ length: 6 }, () => scene.tenant()))
     const webhooks = (await Promise.all(tenants.map((tenant) => due(tenant, 10)))).flat()
     const claims = await Promise.all(
@@ -104,7 +104,7 @@ describe('a claim takes', () => {
     expect([...taken, ...rest].sort()).toEqual(webhooks.map(({ id }) => id).sort())
   })
 
-  test('a lane whose lease has ended, and none whose lease holds', async () => {
+  test('a queue whose lease has ended, and none whose lease holds', async () => {
     const [webhook] = await due(await scene.tenant())
     expect(await claim('one')).toHaveLength(1)
     expect(await claim('two')).toEqual([])
@@ -112,15 +112,15 @@ describe('a claim takes', () => {
     expect(await claim('two')).toMatchObject([{ webhook_id: webhook?.id, epoch: 2 }])
   })
 
-  test('one lane of each of ten tenants, though one of them has fifty', async () => {
+  test('one queue of each of ten tenants, though one of them has fifty', async () => {
     const crowd = await due(await scene.tenant(), 50)
     const singles: TestWebhook[] = []
     for (let count = 0; count < 9; count += 1) singles.push(...(await due(await scene.tenant())))
-    const lanes = await claim('one', 10)
-    expect(idsOf(lanes)).toEqual([crowd[0]?.id, ...singles.map(({ id }) => id)].sort())
+    const queues = await claim('one', 10)
+    expect(idsOf(queues)).toEqual([crowd[0]?.id, ...singles.map(({ id }) => id)].sort())
   })
 
-  test('first the lanes of tenants that have none at work', async () => {
+  test('first the queues of tenants that have none at work', async () => {
     const [busy, free] = [await scene.tenant(), await scene.tenant()]
     await due(busy, 10)
     await claim('one', 3)
@@ -132,10 +132,10 @@ describe('a claim takes', () => {
 describe('a lease', () => {
   test('is renewed for the one who has it, and for nobody else', async () => {
     const webhooks = await due(await scene.tenant(), 3)
-    const lanes = (await claim('one')).map(({ webhook_id: id, epoch }) => ({ id, epoch }))
+    const queues = (await claim('one')).map(({ webhook_id: id, epoch }) => ({ id, epoch }))
     await expire()
     const [lost] = await claim('two', 1)
-    const kept = await scene.db.acrossTenants((tx) => renewLeases(tx, lanes))
+    const kept = await scene.db.acrossTenants((tx) => renewLeases(tx, queues))
     expect(kept.flatMap(({ id, isRenewed }) => (isRenewed ? [id] : [])).sort()).toEqual(
       webhooks
         .map(({ id }) => id)
@@ -148,19 +148,19 @@ describe('a lease', () => {
   test('ends when the webhook starts afresh, and its health is not written back', async () => {
     const [webhook] = await due(await scene.tenant())
     if (!webhook) throw new Error('one was made')
-    const [lane] = await claim('one')
+    const [queue] = await claim('one')
     await scene.db.inTenant(webhook.tenant_id, (tx) => startAfresh(tx, webhook.id, iso(), 'same'))
-    const old = { id: webhook.id, epoch: lane?.epoch ?? 0, failing_since: iso() }
+    const old = { id: webhook.id, epoch: queue?.epoch ?? 0, failing_since: iso() }
     const was = { failed_at: iso(), failures: 7, failure_share: 0.5, slots: 1 }
     const state = { ...old, ...was, paused_until: iso(MINUTE) }
-    await scene.db.acrossTenants((tx) => saveLanes(tx, [state]))
+    await scene.db.acrossTenants((tx) => saveQueues(tx, [state]))
     expect(await scene.db.acrossTenants((tx) => renewLeases(tx, [state]))).toEqual([
       { id: webhook.id, isRenewed: false, isLost: true },
     ])
     // What is under way is not sent by another one meanwhile.
     expect(await claim('two')).toEqual([])
-    await scene.db.acrossTenants((tx) => releaseLanes(tx, [state]))
-    expect(await scene.lane(webhook)).toMatchObject({
+    await scene.db.acrossTenants((tx) => releaseQueues(tx, [state]))
+    expect(await scene.queue(webhook)).toMatchObject({
       failures: 0,
       failure_share: 0,
       failing_since: null,
@@ -172,10 +172,10 @@ describe('a lease', () => {
   })
 })
 
-test('a lane that is let go of keeps its health, and is idle where nothing waits', async () => {
+test('a queue that is let go of keeps its health, and is idle where nothing waits', async () => {
   const [webhook] = await due(await scene.tenant())
   if (!webhook) throw new Error('one was made')
-  const [lane] = await claim('one')
+  const [queue] = await claim('one')
   const state = {
     failures: 6,
     failure_share: 0.3125,
@@ -186,9 +186,9 @@ test('a lane that is let go of keeps its health, and is idle where nothing waits
   }
   const { id } = webhook
   await scene.db.acrossTenants((tx) =>
-    releaseLanes(tx, [{ id, epoch: lane?.epoch ?? 0, ...state }]),
+    releaseQueues(tx, [{ id, epoch: queue?.epoch ?? 0, ...state }]),
   )
-  expect(await scene.lane(webhook)).toMatchObject({
+  expect(await scene.queue(webhook)).toMatchObject({
     ...state,
     due_at: null,
     leased_by: null,
@@ -196,13 +196,13 @@ test('a lane that is let go of keeps its health, and is idle where nothing waits
   })
 })
 
-test('lanes of inactive webhooks are taken off the list, and come back with their activation', async () => {
+test('queues of inactive webhooks are taken off the list, and come back with their activation', async () => {
   const [inactive, active] = await due(await scene.tenant(), 2)
   if (!inactive || !active) throw new Error('two were made')
   await scene.change(inactive, { is_active: false, disabled_reason: 'admin' })
   await scene.db.acrossTenants((tx) => shelveInactive(tx, iso()))
-  expect((await scene.lane(inactive)).due_at).toBeNull()
-  expect((await scene.lane(active)).due_at).not.toBeNull()
+  expect((await scene.queue(inactive)).due_at).toBeNull()
+  expect((await scene.queue(active)).due_at).not.toBeNull()
   await scene.db.inTenant(inactive.tenant_id, (tx) => startAfresh(tx, inactive.id, iso()))
-  expect((await scene.lane(inactive)).due_at).not.toBeNull()
+  expect((await scene.queue(inactive)).due_at).not.toBeNull()
 })

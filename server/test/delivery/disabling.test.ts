@@ -1,7 +1,7 @@
 /** A webhook whose receiver is gone or has failed for days is deactivated, and its admins are told. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { disabler } from '../../src/features/webhooks/engine/disable.ts'
-import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
 import { announceDue } from '../../src/features/webhooks/engine/topics.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import { until } from '../support/embedded.ts'
@@ -44,7 +44,7 @@ describe('a webhook whose receiver answers 410', () => {
     await Promise.all(Array.from({ length: 8 }, () => scene.event(tenant)))
     await untilInactive(webhook)
     await until('all is written down', async () => {
-      const { leased_by } = await scene.lane(webhook)
+      const { leased_by } = await scene.queue(webhook)
       return leased_by === null || undefined
     })
     expect(await rowOf(webhook)).toMatchObject({ disabled_reason: 'gone' })
@@ -104,7 +104,7 @@ describe('a webhook whose receiver has failed for five days', () => {
     const node = await startNode(scene)
     await scene.event(tenant)
     const since = await until('it fails', async () => {
-      const { failing_since } = await scene.lane(webhook)
+      const { failing_since } = await scene.queue(webhook)
       return failing_since ?? undefined
     })
     for (let day = 1; day <= 5; day += 1) {

@@ -180,7 +180,7 @@ test('an event of a day that has no partition gets one', async () => {
   )
 })
 
-test('a delivery makes the lane of its webhook due, and that of no other', async () => {
+test('a delivery makes the queue of its webhook due, and that of no other', async () => {
   const tenant = await scene.tenant()
   const [one, other] = [
     await scene.webhook(tenant, URL, { events: ['user.*'] }),
@@ -189,11 +189,11 @@ test('a delivery makes the lane of its webhook due, and that of no other', async
   startReading()
   await scene.event(tenant, 'user.created')
   await untilRead()
-  const due = (await scene.lane(one)).due_at
+  const due = (await scene.queue(one)).due_at
   expect(due).not.toBeNull()
-  expect((await scene.lane(other)).due_at).toBeNull()
+  expect((await scene.queue(other)).due_at).toBeNull()
   // What is due already is not put off by a later event.
   await scene.event(tenant, 'user.updated')
   await untilRead()
-  expect((await scene.lane(one)).due_at).toBe(due)
+  expect((await scene.queue(one)).due_at).toBe(due)
 })

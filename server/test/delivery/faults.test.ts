@@ -1,6 +1,6 @@
 /** Faults of our own: one webhook's stay its own, and the log says what happened, but no secret. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
@@ -37,8 +37,8 @@ describe('a webhook whose secret cannot be opened', () => {
     )
     expect(line).toMatchObject(['error', { webhook_id: broken.id }, expect.any(String)])
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/whole'])
-    await until('it is let alone', async () => (await scene.lane(broken)).paused_until)
-    expect((await scene.lane(broken)).failing_since).toBeNull()
+    await until('it is let alone', async () => (await scene.queue(broken)).paused_until)
+    expect((await scene.queue(broken)).failing_since).toBeNull()
     await sql(spoil, [broken.id, kept?.sealed_secret])
     scene.clock.move(6 * MINUTE)
     await scene.untilSettled(broken)
@@ -74,7 +74,7 @@ test('a delivery whose event is no longer in the journal is given up, and the ot
   const rows = await scene.deliveries(webhook)
   expect(rows.filter(({ status }) => status === 'failed')).toHaveLength(30)
   expect(node.logText()).toContain('their events are gone')
-  await until('the lane is idle', async () => isIdle(await scene.lane(webhook)) || undefined)
+  await until('the queue is idle', async () => isIdle(await scene.queue(webhook)) || undefined)
 })
 
 test('an error in making or sending a message stops that webhook alone, and for a while', async () => {
@@ -93,7 +93,7 @@ test('an error in making or sending a message stops that webhook alone, and for 
   await scene.untilSettled(whole)
   await until('the log says so', () => node.logText().includes('a fault of ours') || undefined)
   expect((await scene.deliveries(webhook)).map(({ attempts }) => attempts)).toEqual([0])
-  await until('it is let alone', async () => (await scene.lane(webhook)).paused_until)
+  await until('it is let alone', async () => (await scene.queue(webhook)).paused_until)
   scene.clock.move(6 * MINUTE)
   await scene.untilSettled(webhook)
 })
@@ -112,7 +112,7 @@ test('a try that cannot be written down stops its webhook alone, and for a while
   })
   for (let count = 0; count < 10; count += 1) await scene.event(tenant)
   await scene.untilSettled(whole, 10)
-  await until('it is let alone', async () => (await scene.lane(webhook)).paused_until)
+  await until('it is let alone', async () => (await scene.queue(webhook)).paused_until)
   expect(node.logText()).toContain('what it was sent could not be written down')
   body = ''
   scene.clock.move(6 * MINUTE)
@@ -144,7 +144,7 @@ test('a webhook that is deleted while a message is under way leaves no attempt b
 
 test('a webhook that is deleted takes up no room of the process that held it', async () => {
   const webhook = await scene.webhook(tenant, receiver.url)
-  const node = await startNode(scene, { pace: { lanes: 1, slowLanes: 0, lingerMs: 3_600_000 } })
+  const node = await startNode(scene, { pace: { queues: 1, slowQueues: 0, lingerMs: 3_600_000 } })
   await scene.event(tenant)
   await scene.untilSettled(webhook)
   await scene.db.inTenant(tenant, async (tx) => {

@@ -1,4 +1,4 @@
-/** A process that has lost its leases for a while and takes its lanes over from itself. */
+/** A process that has lost its leases for a while and takes its queues over from itself. */
 import { expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
@@ -20,11 +20,11 @@ test('what is under way when a lease runs out is not sent again by the same proc
   for (let count = 0; count < 3; count += 1) await scene.event(tenant)
   await startNode(scene)
   await until('three are under way', () => receiver.open() === 3 || undefined)
-  const { epoch } = await scene.lane(webhook)
-  await scene.database.sql(`update webhook_lanes set leased_until = now() - interval '1 s'`)
+  const { epoch } = await scene.queue(webhook)
+  await scene.database.sql(`update webhook_queues set leased_until = now() - interval '1 s'`)
   await until(
     'it is claimed anew',
-    async () => (await scene.lane(webhook)).epoch > epoch || undefined,
+    async () => (await scene.queue(webhook)).epoch > epoch || undefined,
   )
   // Proves that the new claim has fetched and sent as well.
   await scene.event(tenant)

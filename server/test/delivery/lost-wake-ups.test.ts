@@ -1,17 +1,17 @@
-/** Transactions that meet at a lane, interleaved by hand: whoever comes first, nothing is forgotten. */
+/** Transactions that meet at a queue, interleaved by hand: whoever comes first, nothing is forgotten. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
-  claimLanes,
-  type LaneState,
-  releaseLanes,
+  claimQueues,
+  type QueueState,
+  releaseQueues,
   shelveInactive,
 } from '../../src/features/webhooks/engine/claims.store.ts'
 import {
   type Event,
   insertDeliveries,
-  makeLanesDue,
+  makeQueuesDue,
 } from '../../src/features/webhooks/engine/fan-out.store.ts'
-import { startAfresh } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { type Gate, gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
@@ -57,11 +57,11 @@ async function untilOneWaits(): Promise<void> {
   })
 }
 
-/** Has a process hold the lane, with nothing left to send. */
-async function held(): Promise<LaneState> {
-  await scene.database.sql('update webhook_lanes set due_at = $1', [iso()])
+/** Has a process hold the queue, with nothing left to send. */
+async function held(): Promise<QueueState> {
+  await scene.database.sql('update webhook_queues set due_at = $1', [iso()])
   const claim = { worker: 'one', limit: 1, now: iso() }
-  const [lane] = await scene.db.acrossTenants((tx) => claimLanes(tx, claim))
+  const [queue] = await scene.db.acrossTenants((tx) => claimQueues(tx, claim))
   const { id } = webhook
   const state = {
     failures: 0,
@@ -71,52 +71,52 @@ async function held(): Promise<LaneState> {
     slots: 4,
     paused_until: null,
   }
-  return { id, epoch: lane?.epoch ?? 0, ...state }
+  return { id, epoch: queue?.epoch ?? 0, ...state }
 }
 
 /** What the reader of the journal does with an event. */
 async function fanOut(tx: TenantTx): Promise<void> {
   const { tenant_id } = webhook
   const event: Event = { id: 1, tenant_id, action: 'user.created', created_at: iso() }
-  insertDeliveries(tx, [event], await makeLanesDue(tx, [event], iso()), iso())
+  insertDeliveries(tx, [event], await makeQueuesDue(tx, [event], iso()), iso())
 }
 
-describe('an event that is added while its lane is let go of', () => {
+describe('an event that is added while its queue is let go of', () => {
   /**
    * The one who lets go must not read what waits before the fan-out has committed: it would see
-   * nothing, write "idle" over a lane that the fan-out found due already, and leave the delivery
+   * nothing, write "idle" over a queue that the fan-out found due already, and leave the delivery
    * to the next event. So it asks for the fan-out's lock first, and where it does not get it, which
    * it does not wait for, it comes again.
    */
-  test('leaves the lane due when it came first', async () => {
-    const lane = await held()
+  test('leaves the queue due when it came first', async () => {
+    const queue = await held()
     const adding = begin(fanOut)
     await adding.worked()
-    const release = () => scene.db.acrossTenants((tx) => releaseLanes(tx, [lane]))
+    const release = () => scene.db.acrossTenants((tx) => releaseQueues(tx, [queue]))
     expect(await release()).toEqual([])
-    expect((await scene.lane(webhook)).leased_by).toBe('one')
+    expect((await scene.queue(webhook)).leased_by).toBe('one')
     await adding.commit()
     expect(await release()).toEqual([webhook.id])
     const [delivery] = await scene.deliveries(webhook)
-    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null, due_at: delivery?.due_at })
+    expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, due_at: delivery?.due_at })
   })
 
-  test('leaves the lane due when it came second', async () => {
-    const lane = await held()
-    const releasing = begin((tx) => releaseLanes(tx, [lane]))
+  test('leaves the queue due when it came second', async () => {
+    const queue = await held()
+    const releasing = begin((tx) => releaseQueues(tx, [queue]))
     await releasing.worked()
     const adding = begin(fanOut)
     await untilOneWaits()
     await releasing.commit()
     await adding.commit()
-    expect((await scene.lane(webhook)).due_at).not.toBeNull()
+    expect((await scene.queue(webhook)).due_at).not.toBeNull()
     expect(await scene.deliveries(webhook)).toHaveLength(1)
   })
 })
 
-test('a claim does not wait for an event that is being added, and finds the lane after it', async () => {
+test('a claim does not wait for an event that is being added, and finds the queue after it', async () => {
   const claim = () =>
-    scene.db.acrossTenants((tx) => claimLanes(tx, { worker: 'one', limit: 1, now: iso() }))
+    scene.db.acrossTenants((tx) => claimQueues(tx, { worker: 'one', limit: 1, now: iso() }))
   // Due by an earlier event, so that the claim would take it but for the one that is being added.
   await scene.db.acrossTenants(fanOut)
   const adding = begin(fanOut)
@@ -126,7 +126,7 @@ test('a claim does not wait for an event that is being added, and finds the lane
   expect(await claim()).toHaveLength(1)
 })
 
-describe('a webhook that is activated while its lane is taken off the list', () => {
+describe('a webhook that is activated while its queue is taken off the list', () => {
   const activate = async (tx: TenantTx) => {
     const { id } = webhook
     const active = { is_active: true, disabled_reason: null }
@@ -145,7 +145,7 @@ describe('a webhook that is activated while its lane is taken off the list', () 
     await activating.worked()
     await scene.db.acrossTenants(shelve)
     await activating.commit()
-    expect((await scene.lane(webhook)).due_at).not.toBeNull()
+    expect((await scene.queue(webhook)).due_at).not.toBeNull()
   })
 
   test('is due when its activation came second', async () => {
@@ -155,6 +155,6 @@ describe('a webhook that is activated while its lane is taken off the list', () 
     await untilOneWaits()
     await shelving.commit()
     await activating.commit()
-    expect((await scene.lane(webhook)).due_at).not.toBeNull()
+    expect((await scene.queue(webhook)).due_at).not.toBeNull()
   })
 })

@@ -1,9 +1,9 @@
-/** What happens to a lane or a delivery while a process is at work on it. */
+/** What happens to a queue or a delivery while a process is at work on it. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
-  claimLanes,
+  claimQueues,
   renewLeases,
-  saveLanes,
+  saveQueues,
 } from '../../src/features/webhooks/engine/claims.store.ts'
 import {
   type DueDelivery,
@@ -27,32 +27,32 @@ beforeEach(async () => {
 
 const iso = (offset = 0) => new Date(scene.clock.now() + offset).toISOString()
 
-describe('a lane that somebody else has locked', () => {
+describe('a queue that somebody else has locked', () => {
   test('is neither renewed nor lost, and holds up no other', async () => {
     const other = await scene.webhook(webhook.tenant_id, webhook.url)
-    await scene.database.sql('update webhook_lanes set due_at = $1', [iso()])
+    await scene.database.sql('update webhook_queues set due_at = $1', [iso()])
     const claim = { worker: 'one', limit: 2, now: iso() }
-    const claimed = await scene.db.acrossTenants((tx) => claimLanes(tx, claim))
-    const lanes = claimed.map(({ webhook_id, ...lane }) => ({ ...lane, id: webhook_id }))
+    const claimed = await scene.db.acrossTenants((tx) => claimQueues(tx, claim))
+    const queues = claimed.map(({ webhook_id, ...queue }) => ({ ...queue, id: webhook_id }))
     const { pass, open } = gate()
     let isLocked = false
     const locking = scene.db.acrossTenants(async (tx) => {
-      const ofWebhook = tx.db.selectFrom('webhook_lanes').where('webhook_id', '=', webhook.id)
+      const ofWebhook = tx.db.selectFrom('webhook_queues').where('webhook_id', '=', webhook.id)
       await ofWebhook.select('webhook_id').forUpdate().execute()
       isLocked = true
       await pass
     })
     onTestFinished(() => locking)
     await until('it is locked', () => isLocked || undefined)
-    const renewed = await scene.db.acrossTenants((tx) => renewLeases(tx, lanes))
+    const renewed = await scene.db.acrossTenants((tx) => renewLeases(tx, queues))
     expect(renewed.find(({ id }) => id === webhook.id)).toMatchObject({
       isRenewed: false,
       isLost: false,
     })
     expect(renewed.find(({ id }) => id === other.id)).toMatchObject({ isRenewed: true })
-    const failing = lanes.map((lane) => ({ ...lane, failures: 3 }))
-    await scene.db.acrossTenants((tx) => saveLanes(tx, failing))
-    expect([(await scene.lane(webhook)).failures, (await scene.lane(other)).failures]).toEqual([
+    const failing = queues.map((queue) => ({ ...queue, failures: 3 }))
+    await scene.db.acrossTenants((tx) => saveQueues(tx, failing))
+    expect([(await scene.queue(webhook)).failures, (await scene.queue(other)).failures]).toEqual([
       0, 3,
     ])
     open()
@@ -114,7 +114,7 @@ describe('a delivery that is queued again while it is tried', () => {
 
 describe('a webhook of a tenant that was deleted', () => {
   const claim = () =>
-    scene.db.acrossTenants((tx) => claimLanes(tx, { worker: 'one', limit: 9, now: iso() }))
+    scene.db.acrossTenants((tx) => claimQueues(tx, { worker: 'one', limit: 9, now: iso() }))
 
   const deletedAgo = (age: string) =>
     scene.database.sql(`update tenants set deleted_at = now() - $1::interval where id = $2`, [
@@ -123,7 +123,7 @@ describe('a webhook of a tenant that was deleted', () => {
     ])
 
   beforeEach(async () => {
-    await scene.database.sql('update webhook_lanes set due_at = $1', [iso()])
+    await scene.database.sql('update webhook_queues set due_at = $1', [iso()])
   })
 
   test('is still told so', async () => {

@@ -163,7 +163,7 @@ describe('a webhook with an old secret that signs along', () => {
     expect(receiver.verifyWith(old)).toHaveLength(1)
     scene.clock.move(24 * 3600 * SECOND)
     await until('its process has let go of it', async () => {
-      const { leased_by } = await scene.lane(webhook)
+      const { leased_by } = await scene.queue(webhook)
       return leased_by === null || undefined
     })
     await scene.event(tenant)

@@ -38,14 +38,14 @@ async function events(count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => scene.event(tenant)))
 }
 
-/** Waits until the lane is let go of with a pause; answers how long it lasts, in milliseconds. */
+/** Waits until the queue is let go of with a pause; answers how long it lasts, in milliseconds. */
 async function paused(webhook: TestWebhook): Promise<number> {
   const ms = (at: string | null) => (at === null ? 0 : Date.parse(at) - scene.clock.now())
-  const lane = await until('the lane is let go of with a pause', async () => {
-    const row = await scene.lane(webhook)
+  const queue = await until('the queue is let go of with a pause', async () => {
+    const row = await scene.queue(webhook)
     return row.leased_by === null && ms(row.paused_until) > 0 ? row : undefined
   })
-  return ms(lane.paused_until)
+  return ms(queue.paused_until)
 }
 
 describe('a receiver that does well', () => {
@@ -96,7 +96,7 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
     /** Waits for the end of a burst; answers the length of the pause behind it. */
     async function pausedAfter(burst: number): Promise<number> {
       await until('the burst is over', async () => {
-        const { failures } = await scene.lane(webhook)
+        const { failures } = await scene.queue(webhook)
         return failures === burst + 1 || undefined
       })
       return paused(webhook)
@@ -129,7 +129,7 @@ describe('a receiver that answers 503 to every third message', () => {
     expect(await withTries(2)).toHaveLength(80)
     expect(receiver.received).toHaveLength(320)
     await until('it is known to do well', async () => {
-      const { failures, paused_until, leased_by } = await scene.lane(webhook)
+      const { failures, paused_until, leased_by } = await scene.queue(webhook)
       return (failures === 0 && paused_until === null && leased_by === null) || undefined
     })
   })
@@ -165,7 +165,7 @@ describe('a receiver that keeps failing', () => {
     }
     expect(receiver.received).toHaveLength(before + 3)
     expect(now.most).toBe(1)
-    expect(await scene.lane(webhook)).toMatchObject({ failures: 8, slots: 1 })
+    expect(await scene.queue(webhook)).toMatchObject({ failures: 8, slots: 1 })
   })
 
   test('is sent all that waits once a probe goes well', async () => {
@@ -179,27 +179,27 @@ describe('a receiver that keeps failing', () => {
     scene.clock.move(6 * MINUTE)
     await scene.untilSettled(webhook, 25)
     expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(25)
-    await until('the lane is well', async () => {
-      const { failures, failing_since, leased_by } = await scene.lane(webhook)
+    await until('the queue is well', async () => {
+      const { failures, failing_since, leased_by } = await scene.queue(webhook)
       return (failures === 0 && failing_since === null && leased_by === null) || undefined
     })
-    expect((await scene.lane(webhook)).slots).toBeGreaterThan(1)
+    expect((await scene.queue(webhook)).slots).toBeGreaterThan(1)
   })
 
   test('is known to fail from its first failure on, and to do well from its first success', async () => {
     const receiver = await openReceiver({ answer: (_, index) => ({ status: index ? 200 : 500 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
-    // The lane is held all the while: what is known of it is written down before it is let go of.
+    // The queue is held all the while: what is known of it is written down before it is let go of.
     await startNode(scene, { pace: { lingerMs: 60_000 } })
     await scene.event(tenant)
     const since = await until('it fails', async () => {
-      const { failing_since } = await scene.lane(webhook)
+      const { failing_since } = await scene.queue(webhook)
       return failing_since ?? undefined
     })
     expect(Math.abs(Date.parse(since) - scene.clock.now())).toBeLessThan(MINUTE)
     await scene.event(tenant)
     await until('it does well', async () => {
-      const { failing_since, leased_by } = await scene.lane(webhook)
+      const { failing_since, leased_by } = await scene.queue(webhook)
       return (failing_since === null && leased_by !== null) || undefined
     })
   })

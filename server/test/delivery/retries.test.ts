@@ -87,8 +87,8 @@ describe('a delivery that is refused', () => {
     ])
     expect(receiver.received).toHaveLength(10)
     expect(new Set(receiver.received.map(({ id, body }) => id + body)).size).toBe(1)
-    await until('the lane is idle', async () => {
-      const { due_at, leased_by } = await scene.lane(webhook)
+    await until('the queue is idle', async () => {
+      const { due_at, leased_by } = await scene.queue(webhook)
       return (due_at === null && leased_by === null) || undefined
     })
   })
@@ -129,8 +129,8 @@ describe('a receiver that says when to come again', () => {
     expect(inMs(row)).toBeGreaterThan(23.9 * HOUR)
     expect(inMs(row)).toBeLessThan(26.5 * HOUR)
     // Other events are not held back for so long.
-    await until('the lane is let go of', async () => (await scene.lane(webhook)).paused_until)
-    const { paused_until } = await scene.lane(webhook)
+    await until('the queue is let go of', async () => (await scene.queue(webhook)).paused_until)
+    const { paused_until } = await scene.queue(webhook)
     expect(Date.parse(paused_until ?? '') - scene.clock.now()).toBeLessThanOrEqual(HOUR)
   })
 })

@@ -1,6 +1,6 @@
 /** Tenants, webhooks and events on a database of a test's own, and what has become of them. */
 import { onTestFinished } from 'vitest'
-import { insertLane } from '../../src/features/webhooks/engine/lanes.store.ts'
+import { insertQueue } from '../../src/features/webhooks/engine/queues.store.ts'
 import { messageId } from '../../src/features/webhooks/events/message.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
 import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
@@ -42,8 +42,8 @@ export interface TestEvent {
   message: string
 }
 
-/** A lane as it stands in the table. */
-export interface LaneRow {
+/** A queue as it stands in the table. */
+export interface QueueRow {
   webhook_id: number
   due_at: string | null
   leased_by: string | null
@@ -79,7 +79,7 @@ export interface Scene {
   event(tenantId: number, action?: Action, changes?: Record<string, unknown>): Promise<TestEvent>
   /** Changes the row as the API does, and says so to every process. */
   change(webhook: TestWebhook, fields: Record<string, unknown>): Promise<void>
-  lane(webhook: TestWebhook): Promise<LaneRow>
+  queue(webhook: TestWebhook): Promise<QueueRow>
   /** In the order of their events. */
   deliveries(webhook: TestWebhook): Promise<WebhookDeliveryRow[]>
   /** In the order in which they were made. */
@@ -146,7 +146,7 @@ export async function openScene(): Promise<Scene> {
           .returning('id')
           .executeTakeFirstOrThrow()
         const webhook = { id, tenant_id, url }
-        await insertLane(tx, { tenant_id, webhook_id: id })
+        await insertQueue(tx, { tenant_id, webhook_id: id })
         for (const secret of secrets) await secretsOf.replace(tx, webhook, secret)
         return webhook
       }),
@@ -161,12 +161,12 @@ export async function openScene(): Promise<Scene> {
         await tx.db.updateTable('webhooks').set(fields).where('id', '=', id).execute()
         tx.stale(`webhook:${id}`)
       }),
-    async lane({ id }) {
-      const [row] = await sql<LaneRow & Record<string, unknown>>(
-        'select * from webhook_lanes where webhook_id = $1',
+    async queue({ id }) {
+      const [row] = await sql<QueueRow & Record<string, unknown>>(
+        'select * from webhook_queues where webhook_id = $1',
         [id],
       )
-      if (!row) throw new Error(`webhook ${id} has no lane`)
+      if (!row) throw new Error(`webhook ${id} has no queue`)
       return row
     },
     deliveries,

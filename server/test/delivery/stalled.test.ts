@@ -12,7 +12,7 @@ let stalled: Receiver
 let healthy: Receiver
 
 /** Far less room than the stalled receivers would fill. */
-const NARROW: Partial<Pace> = { quick: 8, lanes: 4, slowAfterMs: 50 }
+const NARROW: Partial<Pace> = { quick: 8, queues: 4, slowAfterMs: 50 }
 
 beforeEach(async () => {
   scene = await openScene()
@@ -80,8 +80,8 @@ test('a tenant with many webhooks does not make that of another wait', async () 
   })
   const webhook = await scene.webhook(single, late.url)
   for (let count = 0; count < 20; count += 1) await scene.event(crowd)
-  // Fewer lanes than the one tenant has webhooks, and all of them busy for a while.
-  const pace = { quick: 8, lanes: 10, turnMs: 100, lingerMs: 100, slowAfterMs: 3_600_000 }
+  // Fewer queues than the one tenant has webhooks, and all of them busy for a while.
+  const pace = { quick: 8, queues: 10, turnMs: 100, lingerMs: 100, slowAfterMs: 3_600_000 }
   await startNode(scene, { pace })
   await until('the crowd is at work', () => busy.received.length > 20 || undefined)
   await scene.event(single)

@@ -40,7 +40,7 @@ describe('a process that stops', () => {
     expect((await scene.deliveries(webhook)).map(({ status }) => status)).toEqual(
       Array(4).fill('delivered'),
     )
-    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null, due_at: null })
+    expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, due_at: null })
   })
 
   test('gives back what will not end: another sends it, with the same ids', async () => {
@@ -48,10 +48,10 @@ describe('a process that stops', () => {
     const node = await startNode(scene)
     await arrived(4)
     await node.stop(50)
-    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null, leased_until: null })
+    expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, leased_until: null })
     // It says nothing of the receiver, and counts as no try.
     expect(await scene.attempts(webhook)).toEqual([])
-    expect(await scene.lane(webhook)).toMatchObject({ failures: 0, failing_since: null })
+    expect(await scene.queue(webhook)).toMatchObject({ failures: 0, failing_since: null })
     receiver.answerWith(() => ({ status: 200 }))
     await startNode(scene)
     await scene.untilSettled(webhook, 4)
@@ -73,7 +73,7 @@ describe('a process that stops', () => {
     await stopped
     expect(receiver.received).toHaveLength(4)
     // What it has not sent is due for whoever comes next.
-    const { due_at } = await scene.lane(webhook)
+    const { due_at } = await scene.queue(webhook)
     expect(Date.parse(due_at ?? '')).toBeLessThanOrEqual(scene.clock.now())
   })
 
@@ -88,13 +88,13 @@ describe('a process that stops', () => {
     await scene.event(webhook.tenant_id)
     await scene.untilSettled(quiet)
     await arrived(5)
-    expect((await scene.lane(quiet)).leased_by).not.toBeNull()
+    expect((await scene.queue(quiet)).leased_by).not.toBeNull()
     const stopped = node.stop(60_000)
     await until('it is given back', async () => {
-      const { leased_by } = await scene.lane(quiet)
+      const { leased_by } = await scene.queue(quiet)
       return leased_by === null || undefined
     })
-    expect((await scene.lane(webhook)).leased_by).not.toBeNull()
+    expect((await scene.queue(webhook)).leased_by).not.toBeNull()
     open()
     await stopped
   })
@@ -113,7 +113,7 @@ describe('a process that stops', () => {
     const { pass, open } = gate()
     const { pass: isLocked, open: locked } = gate()
     const lock = scene.db.acrossTenants(async (tx) => {
-      await tx.db.selectFrom('webhook_lanes').select('epoch').forUpdate().execute()
+      await tx.db.selectFrom('webhook_queues').select('epoch').forUpdate().execute()
       locked()
       await pass
     })
@@ -127,14 +127,14 @@ describe('a process that stops', () => {
     open()
     await Promise.all([lock, stopped])
     expect(ended).toEqual(['the lock', 'the stop'])
-    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null, leased_until: null })
+    expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, leased_until: null })
   })
 
   test('ends at once where it has nothing to do', async () => {
     const node = await startNode(scene)
     await scene.untilSettled(webhook, 4)
     await node.stop(3_600_000)
-    expect(await scene.lane(webhook)).toMatchObject({ leased_by: null })
+    expect(await scene.queue(webhook)).toMatchObject({ leased_by: null })
   })
 })
 
@@ -156,7 +156,7 @@ describe('a process that has lost the database', () => {
 
   /** As if the time had passed. */
   const expireLease = () =>
-    scene.database.sql(`update webhook_lanes set leased_until = now() - interval '1 ms'`)
+    scene.database.sql(`update webhook_queues set leased_until = now() - interval '1 ms'`)
 
   test('is replaced once its lease has ended, with the same ids', async () => {
     await lost()

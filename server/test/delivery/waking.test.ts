@@ -23,7 +23,7 @@ test('an event is sent when it happens, to a webhook that was idle and to one th
 })
 
 test.each([1, 2])(
-  'no event is forgotten while its lane is let go of, where there are processes: %i',
+  'no event is forgotten while its queue is let go of, where there are processes: %i',
   async (nodes) => {
     const scene = await openScene()
     const receiver = await openReceiver()
@@ -39,7 +39,7 @@ test.each([1, 2])(
       await scene.database.sql('select pg_sleep($1::float8)', [((count * 7) % 110) / 1000])
     }
     await scene.untilSettled(webhook, 40)
-    expect((await scene.lane(webhook)).epoch).toBeGreaterThan(5)
+    expect((await scene.queue(webhook)).epoch).toBeGreaterThan(5)
   },
 )
 

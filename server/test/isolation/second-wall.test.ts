@@ -156,7 +156,7 @@ describe('a write for another tenant', () => {
       'update recovery_codes set used_at = null where tenant_id = $1',
       'update data_keys set retired_at = now() where tenant_id = $1',
       "update webhooks set url = 'https://p.test/' where tenant_id = $1",
-      'update webhook_lanes set due_at = now() where tenant_id = $1',
+      'update webhook_queues set due_at = now() where tenant_id = $1',
       'update webhook_deliveries set attempts = 0 where tenant_id = $1',
       'delete from webhook_secrets where tenant_id = $1',
       'delete from webhook_attempts where tenant_id = $1',

@@ -9,12 +9,12 @@ import { openClinic } from '../webhooks/clinic.ts'
 
 const { signal } = new AbortController()
 
-/** Locks the lane of a webhook, so that whoever comes first for it is known. */
-async function holdLane({ database }: Service, webhookId: number) {
+/** Locks the queue of a webhook, so that whoever comes first for it is known. */
+async function holdQueue({ database }: Service, webhookId: number) {
   const other = new pg.Client({ connectionString: database.url })
   await other.connect()
   await other.query('begin')
-  await other.query('select from webhook_lanes where webhook_id = $1 for update', [webhookId])
+  await other.query('select from webhook_queues where webhook_id = $1 for update', [webhookId])
   return () => other.end()
 }
 
@@ -35,7 +35,7 @@ test.each(['the deletion', 'the batch'])('%s comes first', async (first) => {
   const { id } = await at.register({ events: ['user.created'] })
   const since = new Date(service.clock.now() - HOUR).toISOString()
   const replay = (await at.call('POST', `/${id}/replay`, { body: { since } })).body
-  const letGo = await holdLane(service, id)
+  const letGo = await holdQueue(service, id)
   const remove = () => at.call('DELETE', `/${id}`)
   const run = () =>
     runReplay(

@@ -136,11 +136,11 @@ test('a retry by hand does not wait for the pause that the receiver has asked fo
   await anEvent()
   const delivery = await written(id, { status: 'pending', attempts_count: 1 })
   await until('the receiver is left alone', async () => {
-    const [lane] = await at.service.database.sql(
-      'select from webhook_lanes where webhook_id = $1 and paused_until > now() and leased_by is null',
+    const [queue] = await at.service.database.sql(
+      'select from webhook_queues where webhook_id = $1 and paused_until > now() and leased_by is null',
       [id],
     )
-    return lane && true
+    return queue && true
   })
   await at.call('POST', `/${id}/deliveries/${delivery.id}/retry`)
   await written(id, { status: 'delivered', attempts_count: 2 })

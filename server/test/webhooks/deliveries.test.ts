@@ -203,8 +203,8 @@ describe('trying again', () => {
   const rowOf = async (id: number) =>
     (
       await at.service.database.sql<Record<string, any>>(
-        `select d.status, d.tries, d.attempts, d.due_at, d.finished_at, l.due_at as lane_due_at
-         from webhook_deliveries d join webhook_lanes l using (webhook_id) where webhook_id = $1`,
+        `select d.status, d.tries, d.attempts, d.due_at, d.finished_at, q.due_at as queue_due_at
+         from webhook_deliveries d join webhook_queues q using (webhook_id) where webhook_id = $1`,
         [id],
       )
     )[0]
@@ -229,7 +229,7 @@ describe('trying again', () => {
         attempts: 4,
         due_at: next_attempt_at,
         finished_at: null,
-        lane_due_at: next_attempt_at,
+        queue_due_at: next_attempt_at,
       })
     },
   )

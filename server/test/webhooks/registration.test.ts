@@ -39,11 +39,11 @@ describe('a webhook', () => {
     ])
   })
 
-  test('has a lane of its own, idle', async () => {
+  test('has a queue of its own, idle', async () => {
     const { id } = await at.register()
     expect(
       await at.service.database.sql(
-        'select due_at, failures, leased_by from webhook_lanes where webhook_id = $1',
+        'select due_at, failures, leased_by from webhook_queues where webhook_id = $1',
         [id],
       ),
     ).toEqual([{ due_at: null, failures: 0, leased_by: null }])
@@ -137,11 +137,11 @@ describe('a change', () => {
 })
 
 describe('deactivating', () => {
-  const laneOf = async (id: number) =>
-    (await at.service.database.sql('select * from webhook_lanes where webhook_id = $1', [id]))[0]
+  const queueOf = async (id: number) =>
+    (await at.service.database.sql('select * from webhook_queues where webhook_id = $1', [id]))[0]
   const failing = (id: number) =>
     at.service.database.sql(
-      `update webhook_lanes set failures = 7, failing_since = '2026-11-01', slots = 1,
+      `update webhook_queues set failures = 7, failing_since = '2026-11-01', slots = 1,
          paused_until = '2099-01-01' where webhook_id = $1`,
       [id],
     )
@@ -177,14 +177,14 @@ describe('deactivating', () => {
       '2026-11-01T00:00:00.000Z',
     )
     expect((await put(id, { is_active: true })).body.failing_since).toBeNull()
-    expect(await laneOf(id)).toMatchObject({
+    expect(await queueOf(id)).toMatchObject({
       failures: 0,
       failing_since: null,
       slots: 4,
       paused_until: null,
       epoch: 1,
     })
-    expect((await laneOf(id))?.due_at).not.toBeNull()
+    expect((await queueOf(id))?.due_at).not.toBeNull()
   })
 
   test('or another URL: what was known of the receiver is of another one', async () => {
@@ -192,17 +192,17 @@ describe('deactivating', () => {
     await failing(id)
     expect((await put(id, { events: ['user.*'] })).body.failing_since).not.toBeNull()
     expect((await put(id, { url: 'http://127.0.0.1:10/' })).body.failing_since).toBeNull()
-    expect(await laneOf(id)).toMatchObject({ failures: 0, epoch: 1 })
+    expect(await queueOf(id)).toMatchObject({ failures: 0, epoch: 1 })
   })
 })
 
 describe('deleting', () => {
-  test('takes the webhook away at once, with its secrets and its lane', async () => {
+  test('takes the webhook away at once, with its secrets and its queue', async () => {
     const { id } = await at.register()
     expect(await at.call('DELETE', `/${id}`)).toMatchObject({ status: 204, body: undefined })
     expect((await put(id, {})).status).toBe(404)
     expect((await at.call('DELETE', `/${id}`)).status).toBe(404)
-    for (const table of ['webhook_secrets', 'webhook_lanes'])
+    for (const table of ['webhook_secrets', 'webhook_queues'])
       expect(
         await at.service.database.sql(`select 1 from ${table} where webhook_id = $1`, [id]),
       ).toEqual([])

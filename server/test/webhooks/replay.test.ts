@@ -83,11 +83,11 @@ describe('a replay', () => {
     expect(deliveries.map(({ entry_id }) => entry_id)).toEqual(events.map((event) => event.id))
     for (const delivery of deliveries)
       expect(delivery).toMatchObject({ status: 'pending', attempts: 0, tries: 0 })
-    const [lane] = await at.service.database.sql(
-      'select due_at from webhook_lanes where webhook_id = $1',
+    const [queue] = await at.service.database.sql(
+      'select due_at from webhook_queues where webhook_id = $1',
       [id],
     )
-    expect(lane?.due_at).toBe(deliveries[0]?.due_at)
+    expect(queue?.due_at).toBe(deliveries[0]?.due_at)
     expect(await shown(id, answer.body.id)).toMatchObject({
       state: 'completed',
       found: 6,

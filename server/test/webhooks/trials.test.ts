@@ -208,27 +208,27 @@ describe('while a test is under way', () => {
 describe('a receiver that answers again', () => {
   const failing = (id: number) =>
     at.service.database.sql(
-      `update webhook_lanes set failures = 9, failing_since = now() - interval '1 day',
+      `update webhook_queues set failures = 9, failing_since = now() - interval '1 day',
          paused_until = now() + interval '1 hour' where webhook_id = $1`,
       [id],
     )
-  const laneOf = async (id: number) =>
-    (await at.service.database.sql('select * from webhook_lanes where webhook_id = $1', [id]))[0]
+  const queueOf = async (id: number) =>
+    (await at.service.database.sql('select * from webhook_queues where webhook_id = $1', [id]))[0]
 
   test('has what waits for it sent at once', async () => {
     const { id } = await answering()
     await failing(id)
     await tryOut(id)
-    const lane = await laneOf(id)
-    expect(lane).toMatchObject({ failures: 0, failing_since: null, paused_until: null })
-    expect(lane?.due_at).not.toBeNull()
+    const queue = await queueOf(id)
+    expect(queue).toMatchObject({ failures: 0, failing_since: null, paused_until: null })
+    expect(queue?.due_at).not.toBeNull()
   })
 
   test('but not when the test fails', async () => {
     const { id } = await answering(() => ({ status: 503 }))
     await failing(id)
     await tryOut(id)
-    expect(await laneOf(id)).toMatchObject({ failures: 9, due_at: null })
+    expect(await queueOf(id)).toMatchObject({ failures: 9, due_at: null })
   })
 
   test('nor while the webhook is inactive', async () => {
@@ -236,7 +236,7 @@ describe('a receiver that answers again', () => {
     await at.call('PUT', `/${id}`, { body: { is_active: false } })
     await failing(id)
     await tryOut(id)
-    expect(await laneOf(id)).toMatchObject({ failures: 9, due_at: null })
+    expect(await queueOf(id)).toMatchObject({ failures: 9, due_at: null })
   })
 })
 

@@ -6,7 +6,7 @@ import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
-import { makeDue } from './engine/lanes.store.ts'
+import { makeDue } from './engine/queues.store.ts'
 import { announceDue } from './engine/topics.ts'
 import * as store from './upkeep/upkeep.store.ts'
 
@@ -62,7 +62,7 @@ export function hastenWebhooks({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
     async ({ id, tenant_id, at }, { signal }) => {
       await inBatches(signal, async () => {
         const hastened = await db.inTenant(tenant_id, async (tx) => {
-          // The lane first, as everyone does who needs both.
+          // The queue first, as everyone does who needs both.
           await makeDue(tx, id, at)
           announceDue(tx, [id])
           return store.hastenDeliveries(tx, id, at, BATCH)

@@ -21,7 +21,7 @@ export interface WebhookSecretsTable {
   created_at: Generated<string>
 }
 
-export interface WebhookLanesTable {
+export interface WebhookQueuesTable {
   webhook_id: number
   tenant_id: number
   due_at: string | null
@@ -83,7 +83,7 @@ declare module '../../platform/db/database.ts' {
   interface Database {
     webhooks: WebhooksTable
     webhook_secrets: WebhookSecretsTable
-    webhook_lanes: WebhookLanesTable
+    webhook_queues: WebhookQueuesTable
     webhook_deliveries: WebhookDeliveriesTable
     webhook_attempts: WebhookAttemptsTable
     webhook_replays: WebhookReplaysTable

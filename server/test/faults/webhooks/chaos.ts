@@ -137,7 +137,7 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
       // No lease hangs: those of killed processes have run out, or do.
       await until('no lease is left', async () => {
         const left = await database.sql(
-          'select webhook_id from webhook_lanes where leased_until > now()',
+          'select webhook_id from webhook_queues where leased_until > now()',
         )
         return left.length === 0 || undefined
       })

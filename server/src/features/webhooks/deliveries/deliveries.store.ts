@@ -144,10 +144,10 @@ export async function insertDone(
 /** Whether an active webhook's deliveries wait because its receiver has failed. */
 export async function isHeldBack(tx: TenantTx, webhookId: number): Promise<boolean> {
   const row = await tx.db
-    .selectFrom('webhook_lanes')
-    .innerJoin('webhooks', 'webhooks.id', 'webhook_lanes.webhook_id')
+    .selectFrom('webhook_queues')
+    .innerJoin('webhooks', 'webhooks.id', 'webhook_queues.webhook_id')
     .select('webhook_id')
-    .where('webhook_lanes.tenant_id', '=', tx.tenantId)
+    .where('webhook_queues.tenant_id', '=', tx.tenantId)
     .where('webhook_id', '=', webhookId)
     .where('is_active', '=', true)
     .where((or) =>

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { openBudget } from './budget.ts'
-import { openLane } from './lane.ts'
+import { openQueue } from './queue.ts'
 
 const MOMENT = 1000
 const LIMITS = { quick: 3, slow: 4, slowAfterMs: MOMENT }
@@ -16,8 +16,8 @@ afterEach(() => {
   now = 0
 })
 
-const laneOf = (tenant_id: number, webhook_id = tenant_id) =>
-  openLane(
+const queueOf = (tenant_id: number, webhook_id = tenant_id) =>
+  openQueue(
     {
       webhook_id,
       tenant_id,
@@ -38,7 +38,7 @@ const laneOf = (tenant_id: number, webhook_id = tenant_id) =>
 describe('messages under way', () => {
   test('fill the quick room', () => {
     const budget = openBudget(LIMITS)
-    const ends = [1, 2, 3].map((tenant) => budget.begin(laneOf(tenant)))
+    const ends = [1, 2, 3].map((tenant) => budget.begin(queueOf(tenant)))
     expect(budget.hasRoom()).toBe(false)
     ends[0]?.()
     expect(budget.hasRoom()).toBe(true)
@@ -46,46 +46,46 @@ describe('messages under way', () => {
 
   test('for more than a moment count apart, and take nothing from the quick room', () => {
     const budget = openBudget(LIMITS)
-    const lane = laneOf(1)
-    for (let count = 0; count < 3; count += 1) budget.begin(lane)
+    const queue = queueOf(1)
+    for (let count = 0; count < 3; count += 1) budget.begin(queue)
     now = MOMENT - 1
-    expect([budget.sort(), budget.hasRoom(), budget.isSlow(lane)]).toEqual([false, false, false])
+    expect([budget.sort(), budget.hasRoom(), budget.isSlow(queue)]).toEqual([false, false, false])
     now = MOMENT
-    expect([budget.sort(), budget.hasRoom(), budget.isSlow(lane)]).toEqual([true, true, true])
+    expect([budget.sort(), budget.hasRoom(), budget.isSlow(queue)]).toEqual([true, true, true])
     expect(budget.sort()).toBe(false)
   })
 
   test('that are slow fill a room of their own; more of them stay with the quick ones', () => {
     const budget = openBudget(LIMITS)
     for (let count = 0; count < 2; count += 1) {
-      for (let each = 0; each < 3; each += 1) budget.begin(laneOf(1))
+      for (let each = 0; each < 3; each += 1) budget.begin(queueOf(1))
       now += MOMENT
       budget.sort()
     }
     // Four of the six have gone over.
-    budget.begin(laneOf(2))
+    budget.begin(queueOf(2))
     expect(budget.hasRoom()).toBe(false)
   })
 
   test('that end at last make room among the slow ones', () => {
     const budget = openBudget({ ...LIMITS, slow: 1 })
-    const lanes = [laneOf(1), laneOf(2)] as const
-    const endFirst = budget.begin(lanes[0])
-    budget.begin(lanes[1])
+    const queues = [queueOf(1), queueOf(2)] as const
+    const endFirst = budget.begin(queues[0])
+    budget.begin(queues[1])
     now = MOMENT
     budget.sort()
-    expect(lanes.map(budget.isSlow)).toEqual([true, false])
+    expect(queues.map(budget.isSlow)).toEqual([true, false])
     endFirst()
     expect(budget.sort()).toBe(true)
-    expect(lanes.map(budget.isSlow)).toEqual([false, true])
+    expect(queues.map(budget.isSlow)).toEqual([false, true])
   })
 })
 
 describe('the next turn', () => {
-  test('is that of the tenant with the fewest messages under way, however many lanes it has', () => {
+  test('is that of the tenant with the fewest messages under way, however many queues it has', () => {
     const budget = openBudget(LIMITS)
-    const crowd = [laneOf(1, 11), laneOf(1, 12), laneOf(1, 13)]
-    const single = laneOf(2, 21)
+    const crowd = [queueOf(1, 11), queueOf(1, 12), queueOf(1, 13)]
+    const single = queueOf(2, 21)
     expect(budget.next([...crowd, single])).toBe(crowd[0])
     budget.begin(crowd[0] ?? single)
     expect(budget.next([...crowd, single])).toBe(single)
@@ -106,8 +106,8 @@ test('whatever begins and ends, rooms are kept and turns are fair', () => {
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       now = 0
       const budget = openBudget(LIMITS)
-      // Two tenants of one lane, and two of two.
-      const lanes = [1, 2, 3, 3, 4, 4].map((tenant, index) => laneOf(tenant, index))
+      // Two tenants of one queue, and two of two.
+      const queues = [1, 2, 3, 3, 4, 4].map((tenant, index) => queueOf(tenant, index))
       const running: { tenant: number; end: () => void }[] = []
       const busy = (tenant: number) => running.filter((one) => one.tenant === tenant).length
       for (const one of steps) {
@@ -118,7 +118,7 @@ test('whatever begins and ends, rooms are kept and turns are fair', () => {
           now += one.ms
           budget.sort()
         } else if (budget.hasRoom()) {
-          const ready = lanes.filter((_, index) => one.among.includes(index))
+          const ready = queues.filter((_, index) => one.among.includes(index))
           const next = budget.next(ready)
           const least = Math.min(...ready.map(({ tenantId }) => busy(tenantId)))
           expect(next === undefined ? [] : [busy(next.tenantId)]).toEqual(
@@ -129,7 +129,7 @@ test('whatever begins and ends, rooms are kept and turns are fair', () => {
         expect(running.length).toBeLessThanOrEqual(LIMITS.quick + LIMITS.slow)
       }
       for (const { end } of running) end()
-      expect([budget.hasRoom(), lanes.some(budget.isSlow)]).toEqual([true, false])
+      expect([budget.hasRoom(), queues.some(budget.isSlow)]).toEqual([true, false])
     }),
   )
 })

@@ -3,23 +3,23 @@
  * counts apart: receivers that do not answer fill a room of their own and never that of the others.
  */
 import { performance } from 'node:perf_hooks'
-import type { Lane } from './lane.ts'
 import type { Pace } from './pace.ts'
+import type { Queue } from './queue.ts'
 
 export interface Budget {
   hasRoom(): boolean
-  /** Notes that the lane has begun a message; answers what to call at its end. */
-  begin(lane: Lane): () => void
+  /** Notes that the queue has begun a message; answers what to call at its end. */
+  begin(queue: Queue): () => void
   /** Moves what has been under way for long into the other room. Answers whether this made room. */
   sort(): boolean
-  /** Of lanes that may send, the one whose tenant has the fewest messages under way. */
-  next(lanes: Iterable<Lane>): Lane | undefined
-  /** Whether something of the lane has been under way for long. */
-  isSlow(lane: Lane): boolean
+  /** Of queues that may send, the one whose tenant has the fewest messages under way. */
+  next(queues: Iterable<Queue>): Queue | undefined
+  /** Whether something of the queue has been under way for long. */
+  isSlow(queue: Queue): boolean
 }
 
 interface Running {
-  lane: Lane
+  queue: Queue
   since: number
   isSlow: boolean
 }
@@ -28,7 +28,7 @@ export function openBudget(limits: Pick<Pace, 'quick' | 'slow' | 'slowAfterMs'>)
   // In the order of their beginning.
   const running = new Set<Running>()
   const byTenant = new Map<number, number>()
-  const slowOf = new Map<Lane, number>()
+  const slowOf = new Map<Queue, number>()
   let slow = 0
 
   const count = <K>(counts: Map<K, number>, key: K, change: 1 | -1) => {
@@ -39,16 +39,16 @@ export function openBudget(limits: Pick<Pace, 'quick' | 'slow' | 'slowAfterMs'>)
 
   return {
     hasRoom: () => running.size - slow < limits.quick,
-    begin(lane) {
-      const entry: Running = { lane, since: performance.now(), isSlow: false }
+    begin(queue) {
+      const entry: Running = { queue, since: performance.now(), isSlow: false }
       running.add(entry)
-      count(byTenant, lane.tenantId, 1)
+      count(byTenant, queue.tenantId, 1)
       return () => {
         running.delete(entry)
-        count(byTenant, lane.tenantId, -1)
+        count(byTenant, queue.tenantId, -1)
         if (!entry.isSlow) return
         slow -= 1
-        count(slowOf, lane, -1)
+        count(slowOf, queue, -1)
       }
     },
     sort() {
@@ -59,21 +59,21 @@ export function openBudget(limits: Pick<Pace, 'quick' | 'slow' | 'slowAfterMs'>)
         if (entry.isSlow) continue
         entry.isSlow = true
         slow += 1
-        count(slowOf, entry.lane, 1)
+        count(slowOf, entry.queue, 1)
       }
       return slow > before
     },
-    next(lanes) {
-      let best: Lane | undefined
+    next(queues) {
+      let best: Queue | undefined
       let least = Number.POSITIVE_INFINITY
-      for (const lane of lanes) {
-        const busy = byTenant.get(lane.tenantId) ?? 0
+      for (const queue of queues) {
+        const busy = byTenant.get(queue.tenantId) ?? 0
         if (busy >= least) continue
-        best = lane
+        best = queue
         least = busy
       }
       return best
     },
-    isSlow: (lane) => slowOf.has(lane),
+    isSlow: (queue) => slowOf.has(queue),
   }
 }

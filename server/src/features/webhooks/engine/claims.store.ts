@@ -1,12 +1,12 @@
-/** The lanes' SQL for the processes that send: claim, renew, let go. Leases are by the database's clock. */
+/** The queues' SQL for the processes that send: claim, renew, let go. Leases are by the database's clock. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
 
-/** Seconds that a claim holds unless it is renewed; so long a killed process holds its lanes up. */
+/** Seconds that a claim holds unless it is renewed; so long a killed process holds its queues up. */
 export const LEASE_SECONDS = 10
 
-export interface ClaimedLane {
+export interface ClaimedQueue {
   webhook_id: number
   tenant_id: number
   epoch: number
@@ -27,44 +27,44 @@ const LOOKED_AT = 1000
 const FAREWELL_SECONDS = 60 * 60
 
 /**
- * Claims up to `limit` lanes with due deliveries, of active webhooks of active tenants: those first whose tenant has the fewest lanes at
- * work already, then those that wait longest. A lane that another process is just claiming is
- * skipped, so any number of processes claim side by side.
+ * Claims up to `limit` queues with due deliveries, of active webhooks of active tenants: those first
+ * whose tenant has the fewest queues at work already, then those that wait longest. A queue that
+ * another process is just claiming is skipped, so any number of processes claim side by side.
  */
-export async function claimLanes(
+export async function claimQueues(
   tx: TenantTx,
   claim: { worker: string; limit: number; now: string },
-): Promise<ClaimedLane[]> {
-  const { rows } = await sql<Omit<ClaimedLane, 'secrets'>>`
+): Promise<ClaimedQueue[]> {
+  const { rows } = await sql<Omit<ClaimedQueue, 'secrets'>>`
     with due as (
-      select l.webhook_id, l.tenant_id, l.due_at
-      from webhook_lanes l join webhooks w on w.id = l.webhook_id and w.is_active
-        join tenants t on t.id = l.tenant_id and t.is_active
+      select q.webhook_id, q.tenant_id, q.due_at
+      from webhook_queues q join webhooks w on w.id = q.webhook_id and w.is_active
+        join tenants t on t.id = q.tenant_id and t.is_active
           and coalesce(t.deleted_at > now() - make_interval(secs => ${FAREWELL_SECONDS}), true)
-      where l.due_at <= ${claim.now}::timestamptz
-        and (l.leased_until is null or l.leased_until < now())
-        and (l.paused_until is null or l.paused_until <= ${claim.now}::timestamptz)
-      order by l.due_at limit ${LOOKED_AT}
+      where q.due_at <= ${claim.now}::timestamptz
+        and (q.leased_until is null or q.leased_until < now())
+        and (q.paused_until is null or q.paused_until <= ${claim.now}::timestamptz)
+      order by q.due_at limit ${LOOKED_AT}
     ), busy as (
-      select tenant_id, count(*) as lanes from webhook_lanes
+      select tenant_id, count(*) as queues from webhook_queues
       where due_at is not null and leased_until >= now() group by tenant_id
     ), turns as (
-      select d.webhook_id, d.due_at, coalesce(b.lanes, 0)
+      select d.webhook_id, d.due_at, coalesce(b.queues, 0)
         + row_number() over (partition by d.tenant_id order by d.due_at) as turn
       from due d left join busy b using (tenant_id)
     ), chosen as (
-      select l.webhook_id from webhook_lanes l join turns using (webhook_id)
-      where l.leased_until is null or l.leased_until < now()
+      select q.webhook_id from webhook_queues q join turns using (webhook_id)
+      where q.leased_until is null or q.leased_until < now()
       order by turns.turn, turns.due_at limit ${claim.limit}
-      for update of l skip locked
+      for update of q skip locked
     )
-    update webhook_lanes l
-    set leased_by = ${claim.worker}, epoch = l.epoch + 1,
+    update webhook_queues q
+    set leased_by = ${claim.worker}, epoch = q.epoch + 1,
       leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
     from chosen c, webhooks w
-    where l.webhook_id = c.webhook_id and w.id = l.webhook_id
-    returning l.webhook_id, l.tenant_id, l.epoch, l.failures, l.failure_share, l.failing_since,
-      l.failed_at, l.slots, l.paused_until, w.url`.execute(tx.db)
+    where q.webhook_id = c.webhook_id and w.id = q.webhook_id
+    returning q.webhook_id, q.tenant_id, q.epoch, q.failures, q.failure_share, q.failing_since,
+      q.failed_at, q.slots, q.paused_until, w.url`.execute(tx.db)
   if (rows.length === 0) return []
   const secrets = await tx.db
     .selectFrom('webhook_secrets')
@@ -77,58 +77,58 @@ export async function claimLanes(
     .where((or) => or.or([or('expires_at', 'is', null), or('expires_at', '>', claim.now)]))
     .orderBy(sql`expires_at desc nulls first`)
     .execute()
-  return rows.map((lane) => ({
-    ...lane,
-    secrets: secrets.filter(({ webhook_id }) => webhook_id === lane.webhook_id),
+  return rows.map((queue) => ({
+    ...queue,
+    secrets: secrets.filter(({ webhook_id }) => webhook_id === queue.webhook_id),
   }))
 }
 
 /**
- * Takes the lanes of inactive webhooks off the list: new events put them there, and claims would look
+ * Takes the queues of inactive webhooks off the list: new events put them there, and claims would look
  * at them first each time. The webhook is locked as well, so that its activation is not overlooked.
  */
 export async function shelveInactive(tx: TenantTx, now: string): Promise<void> {
   await sql`
     with shelved as (
-      select l.webhook_id from webhook_lanes l join webhooks w on w.id = l.webhook_id
-      where l.due_at <= ${now}::timestamptz and not w.is_active
-      order by l.webhook_id limit ${LOOKED_AT} for update of l, w skip locked
+      select q.webhook_id from webhook_queues q join webhooks w on w.id = q.webhook_id
+      where q.due_at <= ${now}::timestamptz and not w.is_active
+      order by q.webhook_id limit ${LOOKED_AT} for update of q, w skip locked
     )
-    update webhook_lanes l set due_at = null from shelved s
-    where l.webhook_id = s.webhook_id`.execute(tx.db)
+    update webhook_queues q set due_at = null from shelved s
+    where q.webhook_id = s.webhook_id`.execute(tx.db)
 }
 
 /**
- * Renews leases. Answers of each lane whether that was done, and whether it is another's by now. One
+ * Renews leases. Answers of each queue whether that was done, and whether it is another's by now. One
  * that is locked is neither: it must not hold up all the others.
  */
 export async function renewLeases(
   tx: TenantTx,
-  lanes: readonly { id: number; epoch: number }[],
+  queues: readonly { id: number; epoch: number }[],
 ): Promise<{ id: number; isRenewed: boolean; isLost: boolean }[]> {
   const { rows } = await sql<{ id: number; isRenewed: boolean; isLost: boolean }>`
     with mine as materialized (
-      select * from unnest(${lanes.map(({ id }) => id)}::bigint[],
-        ${lanes.map(({ epoch }) => epoch)}::bigint[]) as mine(webhook_id, epoch)
+      select * from unnest(${queues.map(({ id }) => id)}::bigint[],
+        ${queues.map(({ epoch }) => epoch)}::bigint[]) as mine(webhook_id, epoch)
     ), held as materialized (
-      select l.webhook_id from webhook_lanes l join mine using (webhook_id, epoch)
-      order by l.webhook_id for no key update of l skip locked
+      select q.webhook_id from webhook_queues q join mine using (webhook_id, epoch)
+      order by q.webhook_id for no key update of q skip locked
     ), renewed as (
-      update webhook_lanes l set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
-      from held where l.webhook_id = held.webhook_id
-      returning l.webhook_id
+      update webhook_queues q set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
+      from held where q.webhook_id = held.webhook_id
+      returning q.webhook_id
     )
     select mine.webhook_id as id, renewed.webhook_id is not null as "isRenewed",
-      l.webhook_id is null as "isLost"
+      q.webhook_id is null as "isLost"
     from mine left join renewed using (webhook_id)
-      left join webhook_lanes l on l.webhook_id = mine.webhook_id and l.epoch = mine.epoch`.execute(
+      left join webhook_queues q on q.webhook_id = mine.webhook_id and q.epoch = mine.epoch`.execute(
     tx.db,
   )
   return rows
 }
 
-/** How a lane's receiver does, as it is kept. */
-export interface LaneState {
+/** How a queue's receiver does, as it is kept. */
+export interface QueueState {
   id: number
   epoch: number
   failures: number
@@ -139,9 +139,9 @@ export interface LaneState {
   paused_until: string | null
 }
 
-/** The columns of `unnest`ed lane states, as `given`. */
-function given(lanes: readonly LaneState[]) {
-  const column = <K extends keyof LaneState>(key: K) => lanes.map((lane) => lane[key])
+/** The columns of `unnest`ed queue states, as `given`. */
+function given(queues: readonly QueueState[]) {
+  const column = <K extends keyof QueueState>(key: K) => queues.map((queue) => queue[key])
   return sql`unnest(${column('id')}::bigint[], ${column('epoch')}::bigint[],
     ${column('failures')}::integer[], ${column('failure_share')}::float8[],
     ${column('failing_since')}::timestamptz[],
@@ -151,67 +151,70 @@ function given(lanes: readonly LaneState[]) {
 }
 
 /**
- * Locks lanes, in one order for everybody. Answers those that it could lock: one that somebody else
+ * Locks queues, in one order for everybody. Answers those that it could lock: one that somebody else
  * has locked for long must not hold up all the others.
  */
-async function lock(tx: TenantTx, lanes: readonly LaneState[]): Promise<LaneState[]> {
+async function lock(tx: TenantTx, queues: readonly QueueState[]): Promise<QueueState[]> {
   const { rows } = await sql<{ id: number }>`
-    select webhook_id as id from webhook_lanes
-    where webhook_id = any(${lanes.map(({ id }) => id)}::bigint[])
+    select webhook_id as id from webhook_queues
+    where webhook_id = any(${queues.map(({ id }) => id)}::bigint[])
     order by webhook_id for update skip locked`.execute(tx.db)
   const locked = new Set(rows.map(({ id }) => id))
-  return lanes.filter(({ id }) => locked.has(id))
+  return queues.filter(({ id }) => locked.has(id))
 }
 
-/** How the receiver does, written into a lane that is still held. */
+/** How the receiver does, written into a queue that is still held. */
 const state = sql`failures = given.failures, failure_share = given.failure_share,
   failing_since = given.failing_since,
   failed_at = given.failed_at, slots = given.slots, paused_until = given.paused_until`
 
-/** Writes down how the receivers of held lanes do; of those that are locked it is known at their release. */
-export async function saveLanes(tx: TenantTx, lanes: readonly LaneState[]): Promise<void> {
-  const locked = await lock(tx, lanes)
+/** Writes down how the receivers of held queues do; of those that are locked it is known at their release. */
+export async function saveQueues(tx: TenantTx, queues: readonly QueueState[]): Promise<void> {
+  const locked = await lock(tx, queues)
   tx.send(
-    sql`update webhook_lanes l set ${state} from ${given(locked)}
-      where l.webhook_id = given.webhook_id and l.epoch = given.epoch`.compile(tx.db),
+    sql`update webhook_queues q set ${state} from ${given(locked)}
+      where q.webhook_id = given.webhook_id and q.epoch = given.epoch`.compile(tx.db),
   )
 }
 
 /**
- * Lets go of lanes, each due when its earliest delivery is. The lock comes first, in a statement of
+ * Lets go of queues, each due when its earliest delivery is. The lock comes first, in a statement of
  * its own: a fan-out that is adding deliveries has it until its commit, and what is read behind it
  * sees them. In one statement they could be missed, and would wait for the next event.
  *
- * @returns the webhooks of lanes that are let go of, or gone with their webhook; of the others the
+ * @returns the webhooks of queues that are let go of, or gone with their webhook; of the others the
  *   lock is somebody else's now
  */
-export async function releaseLanes(tx: TenantTx, lanes: readonly LaneState[]): Promise<number[]> {
-  const locked = await lock(tx, lanes)
+export async function releaseQueues(
+  tx: TenantTx,
+  queues: readonly QueueState[],
+): Promise<number[]> {
+  const locked = await lock(tx, queues)
   tx.send(
-    sql`update webhook_lanes l set leased_by = null, leased_until = null, ${state},
+    sql`update webhook_queues q set leased_by = null, leased_until = null, ${state},
         due_at = (select min(d.due_at) from webhook_deliveries d
-          where d.webhook_id = l.webhook_id and d.status = 'pending')
+          where d.webhook_id = q.webhook_id and d.status = 'pending')
       from ${given(locked)}
-      where l.webhook_id = given.webhook_id and l.epoch = given.epoch`.compile(tx.db),
+      where q.webhook_id = given.webhook_id and q.epoch = given.epoch`.compile(tx.db),
   )
   // One that was started afresh meanwhile has waited for what was under way.
   tx.send(
-    sql`update webhook_lanes l set leased_until = null from ${given(locked)}
-      where l.webhook_id = given.webhook_id and l.epoch = given.epoch + 1 and l.leased_by is null`.compile(
+    sql`update webhook_queues q set leased_until = null from ${given(locked)}
+      where q.webhook_id = given.webhook_id and q.epoch = given.epoch + 1 and q.leased_by is null`.compile(
       tx.db,
     ),
   )
-  const ids = lanes.map(({ id }) => id)
+  const ids = queues.map(({ id }) => id)
   const ours = new Set(locked.map(({ id }) => id))
   const others = ids.filter((id) => !ours.has(id))
-  const theirs = others.length > 0 ? await listLanes(tx, others) : new Set()
+  const theirs = others.length > 0 ? await listQueues(tx, others) : new Set()
   return ids.filter((id) => !theirs.has(id))
 }
 
-/** Which of these webhooks have a lane: one that is deleted takes its lane with it. */
-async function listLanes(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {
+/** Which of these webhooks have a queue: one that is deleted takes its queue with it. */
+async function listQueues(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
-    select webhook_id as id from webhook_lanes where webhook_id = any(${ids}::bigint[])`.execute(
+    select webhook_id as id from webhook_queues where webhook_id = any(${ids}::bigint[])`.execute(
     tx.db,
   )
   return new Set(rows.map(({ id }) => id))

@@ -1,4 +1,4 @@
-/** Sends what is queued in the lanes, as many at once as lanes and budget allow, and settles each try. */
+/** Sends what waits in the queues, as many at once as they and the budget allow, and settles each try. */
 import type { Clock } from '../../../lib/clock.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -8,7 +8,7 @@ import type { DueDelivery, Outcome } from './deliveries.store.ts'
 import type { Disable } from './disable.ts'
 import type { Holdings } from './holdings.ts'
 import { type Judged, judge } from './judge.ts'
-import { begin, cutOff, end, ended, isHungry, type Lane, maySend, settled } from './lane.ts'
+import { begin, cutOff, end, ended, isHungry, maySend, type Queue, settled } from './queue.ts'
 import type { Recorder } from './recorder.ts'
 import type { Random } from './schedule.ts'
 
@@ -23,12 +23,12 @@ export interface DispatcherDeps {
   recorder: Recorder
   /** Called for every try that was made. */
   onAttempt?: ((outcome: 'delivered' | 'retried' | 'failed', seconds: number) => void) | undefined
-  /** Called when a lane should be fetched for. */
+  /** Called when a queue should be fetched for. */
   onHungry: () => void
 }
 
 export interface Dispatcher {
-  /** Begins as many messages as lanes and budget allow, by turns. */
+  /** Begins as many messages as queues and budget allow, by turns. */
   sendAll(): void
   /** Begins nothing more, and waits for what is under way; after `patienceMs` it is cut off. */
   stop(patienceMs: number): Promise<void>
@@ -45,84 +45,84 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   function sendAll(): void {
     if (isStopping) return
     const now = clock.now()
-    const ready = new Set([...holdings.lanes.values()].filter((lane) => maySend(lane, now)))
+    const ready = new Set([...holdings.queues.values()].filter((queue) => maySend(queue, now)))
     while (ready.size > 0 && budget.hasRoom()) {
-      const lane = budget.next(ready)
-      if (!lane) return
-      sendNext(lane)
-      ready.delete(lane)
+      const queue = budget.next(ready)
+      if (!queue) return
+      sendNext(queue)
+      ready.delete(queue)
       // Behind the others again.
-      if (maySend(lane, now)) ready.add(lane)
+      if (maySend(queue, now)) ready.add(queue)
     }
   }
 
-  /** As `sendAll`, for one lane while there is room for everybody. */
-  function sendFrom(lane: Lane): void {
+  /** As `sendAll`, for one queue while there is room for everybody. */
+  function sendFrom(queue: Queue): void {
     const now = clock.now()
-    while (!isStopping && budget.hasRoom() && maySend(lane, now)) sendNext(lane)
+    while (!isStopping && budget.hasRoom() && maySend(queue, now)) sendNext(queue)
   }
 
-  function sendNext(lane: Lane): void {
-    const delivery = begin(lane)
+  function sendNext(queue: Queue): void {
+    const delivery = begin(queue)
     if (!delivery) return
     running += 1
-    const leave = budget.begin(lane)
-    void trySending(lane, delivery).then((judged) => {
+    const leave = budget.begin(queue)
+    void trySending(queue, delivery).then((judged) => {
       const wasFull = !budget.hasRoom()
       running -= 1
       leave()
-      if (judged) settle(lane, delivery, judged)
-      else cutOff(lane, delivery)
-      if (isHungry(lane, clock.now())) deps.onHungry()
+      if (judged) settle(queue, delivery, judged)
+      else cutOff(queue, delivery)
+      if (isHungry(queue, clock.now())) deps.onHungry()
       if (wasFull) sendAll()
-      else sendFrom(lane)
+      else sendFrom(queue)
       if (running === 0) onQuiet()
     })
   }
 
   /** Answers how it went; undefined when it was cut off, or failed by a fault of ours. */
-  async function trySending(lane: Lane, delivery: DueDelivery): Promise<Judged | undefined> {
+  async function trySending(queue: Queue, delivery: DueDelivery): Promise<Judged | undefined> {
     try {
       const { event: action, resource_type } = delivery
       // The feeder passes on only what has its entry.
       const entry = { ...delivery, action, resource_type: resource_type ?? '' }
-      const attempt = await deps.send(lane.target, entry, cut.signal)
+      const attempt = await deps.send(queue.target, entry, cut.signal)
       // It says nothing about the receiver, and is sent again.
       if (attempt.error === 'aborted') return undefined
       const now = clock.now()
-      return judge({ delivery, attempt, health: lane.health, now, random: deps.random })
+      return judge({ delivery, attempt, health: queue.health, now, random: deps.random })
     } catch (error) {
-      holdings.fail(lane, 'a message could not be made', error)
+      holdings.fail(queue, 'a message could not be made', error)
       return undefined
     }
   }
 
-  function settle(lane: Lane, delivery: DueDelivery, judged: Judged): void {
+  function settle(queue: Queue, delivery: DueDelivery, judged: Judged): void {
     const { health, disable } = judged
     // What failed at a webhook's former address is due at its new one.
-    const isLate = lane.isOutdated && judged.outcome.status === 'pending'
+    const isLate = queue.isOutdated && judged.outcome.status === 'pending'
     const due_at = new Date(clock.now()).toISOString()
     const outcome = isLate ? { ...judged.outcome, due_at } : judged.outcome
-    const wasFailing = isFailing(lane)
+    const wasFailing = isFailing(queue)
     const { attempt, status } = outcome
-    ended(lane, health, clock.now())
+    ended(queue, health, clock.now())
     deps.onAttempt?.(status === 'pending' ? 'retried' : status, attempt.duration_ms / 1000)
     // What went well stands in the list of deliveries: of thousands a second the log need not tell.
     log[attempt.error === null ? 'debug' : 'info'](describe(outcome), 'webhook attempt')
     recorder.add(outcome, (isWritten) => {
-      settled(lane, delivery)
-      if (!isWritten) holdings.fail(lane, 'what it was sent could not be written down')
-      if (isHungry(lane, clock.now())) deps.onHungry()
+      settled(queue, delivery)
+      if (!isWritten) holdings.fail(queue, 'what it was sent could not be written down')
+      if (isHungry(queue, clock.now())) deps.onHungry()
     })
     if (disable) {
-      end(lane)
-      const webhook = { id: lane.id, tenant_id: lane.tenantId, url: lane.target.url }
+      end(queue)
+      const webhook = { id: queue.id, tenant_id: queue.tenantId, url: queue.target.url }
       const since = health.failing_since ?? attempt.started_at
       // One after the other: when our own network fails, many receivers do at once.
       disabling = disabling.then(() =>
         canFail(deps.disable(webhook, disable, since), 'deactivating a webhook', log),
       )
-    } else if (wasFailing !== isFailing(lane)) holdings.save(lane)
+    } else if (wasFailing !== isFailing(queue)) holdings.save(queue)
   }
 
   return {
@@ -141,7 +141,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 }
 
-const isFailing = ({ health }: Lane) => health.failures > 0 || health.failing_since !== null
+const isFailing = ({ health }: Queue) => health.failures > 0 || health.failing_since !== null
 
 /** The log's line of a try: no URL, which may hold a secret, and nothing of the answer. */
 function describe({ delivery, attempt, status }: Outcome) {

@@ -1,6 +1,6 @@
 /**
- * Delivers what is due: claims lanes, fetches their deliveries, sends them, writes down how it went,
- * and lets go of lanes that have nothing left. Any number of processes do so side by side.
+ * Delivers what is due: claims queues, fetches their deliveries, sends them, writes down how it went,
+ * and lets go of queues that have nothing left. Any number of processes do so side by side.
  */
 import type { Clock } from '../../../lib/clock.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
@@ -13,9 +13,9 @@ import type { Disable } from './disable.ts'
 import { type DispatcherDeps, openDispatcher } from './dispatcher.ts'
 import { openFeeder } from './feeder.ts'
 import { openHoldings } from './holdings.ts'
-import { end, wantMore } from './lane.ts'
 import { openLoop } from './loop.ts'
 import { PACE, type Pace } from './pace.ts'
+import { end, wantMore } from './queue.ts'
 import { openRecorder } from './recorder.ts'
 import type { Random } from './schedule.ts'
 import { readTopic } from './topics.ts'
@@ -34,7 +34,7 @@ export interface EngineDeps {
 }
 
 export interface Engine {
-  /** Begins nothing more, waits up to `patienceMs` for what is under way, and lets go of all lanes. */
+  /** Begins nothing more, waits up to `patienceMs` for what is under way, and lets go of all queues. */
   stop(patienceMs: number): Promise<void>
 }
 
@@ -111,9 +111,9 @@ export function startEngine(deps: EngineDeps): Engine {
     }
     const { what, webhookId } = heard
     if (what === 'changed') holdings.change(webhookId)
-    const held = webhookId === null ? undefined : holdings.lanes.get(webhookId)
-    for (const lane of webhookId === null ? holdings.lanes.values() : held ? [held] : [])
-      wantMore(lane)
+    const held = webhookId === null ? undefined : holdings.queues.get(webhookId)
+    for (const queue of webhookId === null ? holdings.queues.values() : held ? [held] : [])
+      wantMore(queue)
     feeder.wake()
     // One that is over may have been made free for a new claim.
     if (!held || held.isOver) claimer.wake()
@@ -126,7 +126,7 @@ export function startEngine(deps: EngineDeps): Engine {
       const quiet = dispatcher.stop(patienceMs)
       await Promise.all([claimer.stop(), feeder.stop()])
       // Those that are quiet are let go of at once, for other processes to go on with.
-      for (const lane of holdings.lanes.values()) end(lane)
+      for (const queue of holdings.queues.values()) end(queue)
       await quiet
       await recorder.finish(pace.lastWordsMs)
       await Promise.all([releaser.stop(), heart.stop()])

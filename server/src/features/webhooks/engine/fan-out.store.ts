@@ -32,11 +32,11 @@ function wanted(events: readonly Event[]) {
 }
 
 /**
- * Has the lanes of the webhooks that want any of the events looked at from `iso` on. Answers the
- * webhooks. The lanes stay locked until the end of the transaction, so that whoever lets go of one
+ * Has the queues of the webhooks that want any of the events looked at from `iso` on. Answers the
+ * webhooks. The queues stay locked until the end of the transaction, so that whoever lets go of one
  * meanwhile waits, and then sees the deliveries that are added.
  */
-export async function makeLanesDue(
+export async function makeQueuesDue(
   tx: TenantTx,
   events: readonly Event[],
   iso: string,
@@ -44,12 +44,12 @@ export async function makeLanesDue(
   tx.send(sql`set local lock_timeout = '2s'`.compile(tx.db))
   const { rows } = await sql<{ webhook_id: number }>`
     with locked as materialized (
-      select webhook_id, due_at from webhook_lanes
+      select webhook_id, due_at from webhook_queues
       where webhook_id in (select w.id from ${wanted(events)})
       order by webhook_id for no key update
     ), changed as (
-      update webhook_lanes l set due_at = ${iso}::timestamptz from locked
-      where l.webhook_id = locked.webhook_id
+      update webhook_queues q set due_at = ${iso}::timestamptz from locked
+      where q.webhook_id = locked.webhook_id
         and (locked.due_at is null or locked.due_at > ${iso}::timestamptz)
     )
     select webhook_id from locked`.execute(tx.db)
@@ -59,7 +59,7 @@ export async function makeLanesDue(
 /**
  * Adds the deliveries to these webhooks; those that are there already stay as they are. One that a
  * replay has queued before stays also when that is cancelled. A webhook that
- * has come to want an event only now is left out: its lane is not locked, and might not be looked at.
+ * has come to want an event only now is left out: its queue is not locked, and might not be looked at.
  */
 export function insertDeliveries(
   tx: TenantTx,

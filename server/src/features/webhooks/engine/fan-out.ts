@@ -6,7 +6,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Follower, follow, isPublic } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { type Event, ensureDays, insertDeliveries, makeLanesDue } from './fan-out.store.ts'
+import { type Event, ensureDays, insertDeliveries, makeQueuesDue } from './fan-out.store.ts'
 import { announceDue } from './topics.ts'
 
 export interface FanOutDeps {
@@ -36,7 +36,7 @@ function isEvent(entry: Omit<Event, 'tenant_id'> & { tenant_id: number | null })
 async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Promise<void> {
   if (events.length === 0) return
   const iso = new Date(clock.now()).toISOString()
-  const webhooks = await makeLanesDue(tx, events, iso)
+  const webhooks = await makeQueuesDue(tx, events, iso)
   if (webhooks.length === 0) return
   const times = events.map(({ created_at }) => created_at).sort()
   await ensureDays(tx, times[0] as string, times.at(-1) as string)

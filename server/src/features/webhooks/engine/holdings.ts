@@ -1,4 +1,4 @@
-/** The lanes that a process holds: claimed, kept by a heartbeat, let go of when there is nothing left. */
+/** The queues that a process holds: claimed, kept by a heartbeat, let go of when there is nothing left. */
 import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
@@ -9,23 +9,23 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Budget } from './budget.ts'
 import * as store from './claims.store.ts'
+import type { Pace } from './pace.ts'
 import {
   end,
   inherit,
   isQuiet,
-  type Lane,
-  openLane,
+  openQueue,
   outdate,
+  type Queue,
   renewed,
   rest,
   stateOf,
-} from './lane.ts'
-import type { Pace } from './pace.ts'
+} from './queue.ts'
 import { openTarget } from './targets.ts'
 
 export interface Holdings {
-  readonly lanes: ReadonlyMap<number, Lane>
-  /** Claims lanes while there is room, one call at a time. Answers how many, and whether there may be more. */
+  readonly queues: ReadonlyMap<number, Queue>
+  /** Claims queues while there is room, one call at a time. Answers how many, and whether there may be more. */
   claim(): Promise<{ claimed: number; hasMore: boolean }>
   /** Ends what is held of a webhook that has changed, of all without one: it is read anew. */
   change(webhookId: number | null): void
@@ -38,11 +38,11 @@ export interface Holdings {
   /** Lets go of all that is quiet, for up to `patienceMs` where somebody else has it locked. */
   releaseAll(patienceMs: number): Promise<void>
   /** Has it written down that a receiver has begun to fail, or does well again. */
-  save(lane: Lane): void
-  /** Leaves a lane alone for a while, because of a fault of ours. */
-  fail(lane: Lane, why: string, err?: unknown): void
-  /** Whether a lane has been held for long while others wait. */
-  isOverdue(lane: Lane): boolean
+  save(queue: Queue): void
+  /** Leaves a queue alone for a while, because of a fault of ours. */
+  fail(queue: Queue, why: string, err?: unknown): void
+  /** Whether a queue has been held for long while others wait. */
+  isOverdue(queue: Queue): boolean
 }
 
 export interface HoldingsDeps {
@@ -63,13 +63,13 @@ const NOWHERE = { url: '', keys: [] }
 
 export function openHoldings({ db, clock, keyRing, log, pace, budget }: HoldingsDeps): Holdings {
   const worker = randomUUID()
-  const lanes = new Map<number, Lane>()
+  const queues = new Map<number, Queue>()
   /** What has changed since the claim began that is under way: it may have read it before. */
   const changed = new Set<number | null>()
   const changedTenants = new Set<number>()
 
   /** What is to be written down, and the one transaction at a time that does. */
-  const unsaved = new Set<Lane>()
+  const unsaved = new Set<Queue>()
   let saving: Promise<void> | undefined
   let isLeaving = false
 
@@ -78,7 +78,7 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
     while (unsaved.size > 0) {
       const batch = [...unsaved]
       unsaved.clear()
-      const work = db.acrossTenants((tx) => store.saveLanes(tx, batch.map(stateOf)))
+      const work = db.acrossTenants((tx) => store.saveQueues(tx, batch.map(stateOf)))
       await canFail(work, 'writing down how receivers do', log)
       // One that fails now and then changes with every message.
       if (unsaved.size > 0 && !isLeaving) await delay(GATHERED_MS)
@@ -86,97 +86,98 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
     saving = undefined
   }
 
-  /** How many more lanes may be held. Those whose receivers are slow hardly count. */
+  /** How many more queues may be held. Those whose receivers are slow hardly count. */
   function room(): number {
-    const slow = [...lanes.values()].filter(
-      (lane) => lane.health.failures > 0 || budget.isSlow(lane),
+    const slow = [...queues.values()].filter(
+      (queue) => queue.health.failures > 0 || budget.isSlow(queue),
     ).length
-    return pace.lanes - lanes.size + Math.min(slow, pace.slowLanes)
+    return pace.queues - queues.size + Math.min(slow, pace.slowQueues)
   }
 
-  function fail(lane: Lane, why: string, err?: unknown): void {
-    log.error({ err, webhook_id: lane.id }, `nothing is sent to a webhook for a while: ${why}`)
-    rest(lane, clock.now() + FAULT_PAUSE)
+  function fail(queue: Queue, why: string, err?: unknown): void {
+    log.error({ err, webhook_id: queue.id }, `nothing is sent to a webhook for a while: ${why}`)
+    rest(queue, clock.now() + FAULT_PAUSE)
   }
 
-  const isOverdue = (lane: Lane) => performance.now() - lane.claimedAt > pace.turnMs && room() <= 0
+  const isOverdue = (queue: Queue) =>
+    performance.now() - queue.claimedAt > pace.turnMs && room() <= 0
 
-  function isDone(lane: Lane): boolean {
-    if (lane.isOver || lane.health.pausedUntil > clock.now()) return true
+  function isDone(queue: Queue): boolean {
+    if (queue.isOver || queue.health.pausedUntil > clock.now()) return true
     const now = performance.now()
-    if (lane.heldUntil < now) return true
-    if (lane.queue.length > 0) return false
-    const isIdle = lane.idleSince !== undefined && now - lane.idleSince >= pace.lingerMs
-    return (isIdle && !lane.wantsMore) || isOverdue(lane)
+    if (queue.heldUntil < now) return true
+    if (queue.waiting.length > 0) return false
+    const isIdle = queue.idleSince !== undefined && now - queue.idleSince >= pace.lingerMs
+    return (isIdle && !queue.wantsMore) || isOverdue(queue)
   }
 
   async function renew(): Promise<void> {
-    const held = [...lanes.values()]
+    const held = [...queues.values()]
     if (held.length === 0) return
     const askedAt = performance.now()
     const answers = await db.acrossTenants((tx) => store.renewLeases(tx, held))
     const of = new Map(answers.map((answer) => [answer.id, answer]))
-    for (const lane of held) {
-      const { isRenewed = false, isLost = false } = of.get(lane.id) ?? {}
-      if (isRenewed) renewed(lane, askedAt)
+    for (const queue of held) {
+      const { isRenewed = false, isLost = false } = of.get(queue.id) ?? {}
+      if (isRenewed) renewed(queue, askedAt)
       // However busy it is, an old secret signs along for its day and no longer.
-      if (isLost || lane.staleAt <= clock.now()) end(lane)
+      if (isLost || queue.staleAt <= clock.now()) end(queue)
     }
   }
 
-  const quiet = () => [...lanes.values()].filter(isQuiet)
+  const quiet = () => [...queues.values()].filter(isQuiet)
 
-  async function release(done: readonly Lane[]): Promise<number> {
+  async function release(done: readonly Queue[]): Promise<number> {
     if (done.length === 0) return 0
     // From here on nothing is begun in them. While letting go fails, their leases run out.
-    for (const lane of done) end(lane)
-    const free = await db.acrossTenants((tx) => store.releaseLanes(tx, done.map(stateOf)))
+    for (const queue of done) end(queue)
+    const free = await db.acrossTenants((tx) => store.releaseQueues(tx, done.map(stateOf)))
     const released = new Set(free)
-    for (const lane of done)
-      if (released.has(lane.id) && lanes.get(lane.id) === lane) lanes.delete(lane.id)
+    for (const queue of done)
+      if (released.has(queue.id) && queues.get(queue.id) === queue) queues.delete(queue.id)
     return free.length
   }
 
   return {
-    lanes,
+    queues,
     fail,
     isOverdue,
     async claim() {
       const limit = room()
       if (limit <= 0) return { claimed: 0, hasMore: false }
       // After an outage the own leases come first, or they would be claimed anew.
-      if ([...lanes.values()].some(({ heldUntil }) => heldUntil < performance.now())) await renew()
+      if ([...queues.values()].some(({ heldUntil }) => heldUntil < performance.now())) await renew()
       const askedAt = performance.now()
       const now = new Date(clock.now()).toISOString()
       changed.clear()
       changedTenants.clear()
       const opened = await db.acrossTenants(async (tx) => {
-        const claimed = await store.claimLanes(tx, { worker, limit, now })
+        const claimed = await store.claimQueues(tx, { worker, limit, now })
         return Promise.all(
-          claimed.map(async (lane) => ({ lane, target: await openTarget(keyRing, tx, lane) })),
+          claimed.map(async (queue) => ({ queue, target: await openTarget(keyRing, tx, queue) })),
         )
       })
-      for (const { lane: claimed, target } of opened) {
-        const lane = openLane(claimed, target ?? NOWHERE, askedAt)
-        const lapsed = lanes.get(lane.id)
+      for (const { queue: claimed, target } of opened) {
+        const queue = openQueue(claimed, target ?? NOWHERE, askedAt)
+        const lapsed = queues.get(queue.id)
         // What is under way is not sent a second time.
-        if (lapsed) inherit(lane, lapsed)
-        lanes.set(lane.id, lane)
+        if (lapsed) inherit(queue, lapsed)
+        queues.set(queue.id, queue)
         const isStale =
-          changed.has(lane.id) || changed.has(null) || changedTenants.has(lane.tenantId)
-        if (isStale) end(lane)
-        else if (!target) fail(lane, 'its secret cannot be opened')
+          changed.has(queue.id) || changed.has(null) || changedTenants.has(queue.tenantId)
+        if (isStale) end(queue)
+        else if (!target) fail(queue, 'its secret cannot be opened')
       }
       return { claimed: opened.length, hasMore: opened.length === limit }
     },
     change(webhookId) {
       changed.add(webhookId)
-      for (const lane of lanes.values())
-        if (webhookId === null || lane.id === webhookId) outdate(lane)
+      for (const queue of queues.values())
+        if (webhookId === null || queue.id === webhookId) outdate(queue)
     },
     changeTenant(tenantId) {
       changedTenants.add(tenantId)
-      for (const lane of lanes.values()) if (lane.tenantId === tenantId) end(lane)
+      for (const queue of queues.values()) if (queue.tenantId === tenantId) end(queue)
     },
     async renew() {
       await renew()
@@ -188,7 +189,7 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
     async releaseAll(patienceMs) {
       isLeaving = true
       const until = performance.now() + patienceMs
-      // It has the rows of its lanes locked, as a fan-out of another process may.
+      // It has the rows of its queues locked, as a fan-out of another process may.
       await saving
       await release(quiet())
       while (quiet().length > 0 && performance.now() < until) {
@@ -196,8 +197,8 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
         await release(quiet())
       }
     },
-    save(lane) {
-      unsaved.add(lane)
+    save(queue) {
+      unsaved.add(queue)
       saving ??= saveAll()
     },
   }

@@ -7,16 +7,16 @@ export interface Pace {
   slow: number
   /** How long a moment is, in milliseconds. */
   slowAfterMs: number
-  /** Lanes held at once, not counting those whose receivers are slow. */
-  lanes: number
-  slowLanes: number
+  /** Queues held at once, not counting those whose receivers are slow. */
+  queues: number
+  slowQueues: number
   /** Milliseconds between looks when nothing wakes the engine. */
   pollMs: number
   heartbeatMs: number
-  /** How long an idle lane is kept, as more may come, and a busy one while others wait. */
+  /** How long an idle queue is kept, as more may come, and a busy one while others wait. */
   lingerMs: number
   turnMs: number
-  /** At a stop: for writing down what has ended, and again for letting go of the lanes. */
+  /** At a stop: for writing down what has ended, and again for letting go of the queues. */
   lastWordsMs: number
 }
 
@@ -24,8 +24,8 @@ export const PACE: Pace = {
   quick: 512,
   slow: 2048,
   slowAfterMs: 1000,
-  lanes: 256,
-  slowLanes: 1024,
+  queues: 256,
+  slowQueues: 1024,
   pollMs: 1000,
   heartbeatMs: 3000,
   lingerMs: 1000,

@@ -1,5 +1,5 @@
 /**
- * How much a receiver is sent in the long run, by how often it fails: a simulated lane on a simulated
+ * How much a receiver is sent in the long run, by how often it fails: a simulated queue on a simulated
  * clock, beside a loop that never waits.
  */
 import { describe, expect, test } from 'vitest'
@@ -40,7 +40,7 @@ interface Options {
   /** How long a receiver takes for an answer, a half more or less. */
   latency?: number
   status?: number | null
-  /** Where the lane is claimed by another process, with what is kept of its health. */
+  /** Where the queue is claimed by another process, with what is kept of its health. */
   moved?: boolean
   from?: Health
 }
@@ -65,7 +65,7 @@ function send(fails: Fails, isPaced: boolean, options: Options): Run {
     }
     running.sort((one, other) => one.ends - other.ends)
     const next = running.shift()
-    // Between its bursts a lane is let go of: what goes on is what was written down.
+    // Between its bursts a queue is let go of: what goes on is what was written down.
     if (!next && moved) health = { ...health, slots: Math.floor(health.slots) }
     now = next?.ends ?? health.pausedUntil
     if (!next || now >= ms) continue

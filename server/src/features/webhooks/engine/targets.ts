@@ -1,17 +1,17 @@
-/** Where a lane's messages go and what signs them, with its secrets opened. */
+/** Where a queue's messages go and what signs them, with its secrets opened. */
 import { createSecretKey } from 'node:crypto'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { secretPlace } from '../registrations/secrets.ts'
 import type { Target } from '../sending/attempt.ts'
 import { keyOf } from '../sending/signature.ts'
-import type { ClaimedLane } from './claims.store.ts'
+import type { ClaimedQueue } from './claims.store.ts'
 
 /** Undefined when its secrets can't be opened: nothing goes out unsigned. */
 export async function openTarget(
   keyRing: KeyRing,
   tx: TenantTx,
-  { url, tenant_id, secrets }: Pick<ClaimedLane, 'tenant_id' | 'url' | 'secrets'>,
+  { url, tenant_id, secrets }: Pick<ClaimedQueue, 'tenant_id' | 'url' | 'secrets'>,
 ): Promise<Target | undefined> {
   try {
     const keys = await Promise.all(

@@ -5,7 +5,7 @@ import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append, changesBetween } from '../../../platform/journal/index.ts'
 import type { TargetPolicy } from '../../../platform/net/index.ts'
-import { insertLane, startAfresh } from '../engine/lanes.store.ts'
+import { insertQueue, startAfresh } from '../engine/queues.store.ts'
 import { announceDue } from '../engine/topics.ts'
 import { newSecret } from '../sending/signature.ts'
 import type { NewWebhook, RegisteredWebhook, Webhook, WebhookChange } from '../webhooks.schema.ts'
@@ -61,7 +61,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
           url,
           events: distinct(events),
         })
-        await insertLane(tx, { tenant_id, webhook_id: created.id })
+        await insertQueue(tx, { tenant_id, webhook_id: created.id })
         await secrets.replace(tx, created, secret ?? made.secret ?? '')
         await append(tx, actorOf(caller), {
           ...entryOf('webhook.registered', created),

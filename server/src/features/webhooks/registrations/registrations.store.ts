@@ -13,12 +13,12 @@ const OWN_COLUMNS = [
   'webhooks.created_at',
   'webhooks.disabled_reason',
 ] as const
-const COLUMNS = [...OWN_COLUMNS, 'webhook_lanes.failing_since'] as const
+const COLUMNS = [...OWN_COLUMNS, 'webhook_queues.failing_since'] as const
 
 function visible(tx: TenantTx) {
   return tx.db
     .selectFrom('webhooks')
-    .innerJoin('webhook_lanes', 'webhook_lanes.webhook_id', 'webhooks.id')
+    .innerJoin('webhook_queues', 'webhook_queues.webhook_id', 'webhooks.id')
     .select(COLUMNS)
     .where(ofScope(tx, 'webhooks.tenant_id'))
 }
@@ -63,7 +63,7 @@ export async function countWebhooks(tx: TenantTx): Promise<number> {
   return count
 }
 
-/** Inserts the webhook; its lane and its secret are for others to add. */
+/** Inserts the webhook; its queue and its secret are for others to add. */
 export async function insertWebhook(
   tx: TenantTx,
   webhook: { tenant_id: number; url: string; events: string[] },
@@ -89,7 +89,7 @@ export async function updateWebhook(
     .execute()
 }
 
-/** Deletes the webhook with its secrets, its lane and its replays. */
+/** Deletes the webhook with its secrets, its queue and its replays. */
 export async function deleteWebhook(tx: TenantTx, id: number): Promise<void> {
   await tx.db.deleteFrom('webhooks').where('id', '=', id).where(ofScope(tx, 'tenant_id')).execute()
 }

@@ -8,7 +8,7 @@ import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
-import { makeDue } from '../engine/lanes.store.ts'
+import { makeDue } from '../engine/queues.store.ts'
 import { announceDue } from '../engine/topics.ts'
 import { isWanted } from '../events/subscription.ts'
 import { found } from '../registrations/registrations.service.ts'
@@ -197,15 +197,15 @@ async function queueBatch(
   { id, webhook_id }: { id: number; webhook_id: number },
   now: string,
 ): Promise<boolean> {
-  // A deletion locks the webhook, its lane and then its replays. A batch that held its replay and
-  // waited for the lane would deadlock with it, and keep everybody's fan-out waiting meanwhile.
+  // A deletion locks the webhook, its queue and then its replays. A batch that held its replay and
+  // waited for the queue would deadlock with it, and keep everybody's fan-out waiting meanwhile.
   if (!(await keepWebhook(tx, webhook_id))) return false
   const replay = await store.lockRunning(tx, id)
   if (!replay) return false
   const entries = await store.readEntries(tx, replay, BATCH)
   const events = entries.filter(({ action }) => isWanted(replay.events, action))
   if (events.length > 0) {
-    // The lane before the deliveries, as everyone does who needs both.
+    // The queue before the deliveries, as everyone does who needs both.
     await makeDue(tx, replay.webhook_id, now)
     await store.queueEvents(tx, replay, events, now)
     announceDue(tx, [replay.webhook_id])

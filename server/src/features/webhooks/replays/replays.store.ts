@@ -115,7 +115,7 @@ export async function listUnswept(
 
 /**
  * A replay under way, held until the transaction ends: of two that go on with it, one waits. Whoever
- * locks the lane after it keeps the webhook first.
+ * locks the queue after it keeps the webhook first.
  */
 export function lockRunning(tx: TenantTx, id: number): Promise<RunningReplay | undefined> {
   return tx.db

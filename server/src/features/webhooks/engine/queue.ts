@@ -1,14 +1,14 @@
 /**
- * A lane as the process that holds it knows it: what waits to be sent, what is under way, how it does.
+ * A queue as the process that holds it knows it: what waits to be sent, what is under way, how it does.
  * Nothing else changes one.
  */
 import { performance } from 'node:perf_hooks'
 import type { Target } from '../sending/attempt.ts'
-import { type ClaimedLane, type LaneState, LEASE_SECONDS } from './claims.store.ts'
+import { type ClaimedQueue, LEASE_SECONDS, type QueueState } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
 import { type Health, slotsNow } from './health.ts'
 
-export interface Lane {
+export interface Queue {
   readonly id: number
   readonly tenantId: number
   readonly epoch: number
@@ -18,7 +18,7 @@ export interface Lane {
   readonly staleAt: number
   health: Health
   /** Fetched and not begun. */
-  queue: DueDelivery[]
+  waiting: DueDelivery[]
   /** Under way. */
   running: number
   /** Begun and not written down yet, so that they are not fetched a second time. */
@@ -44,7 +44,7 @@ export const TRUSTED_MS = LEASE_SECONDS * 1000 - 2_000
 const AHEAD = 12
 
 /** @param askedAt when the claim was sent, by `performance.now()` */
-export function openLane(claimed: ClaimedLane, target: Target, askedAt: number): Lane {
+export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number): Queue {
   return {
     id: claimed.webhook_id,
     tenantId: claimed.tenant_id,
@@ -64,7 +64,7 @@ export function openLane(claimed: ClaimedLane, target: Target, askedAt: number):
       slots: claimed.slots,
       pausedUntil: claimed.paused_until === null ? 0 : Date.parse(claimed.paused_until),
     },
-    queue: [],
+    waiting: [],
     running: 0,
     open: new Set(),
     closed: new Set(),
@@ -77,36 +77,36 @@ export function openLane(claimed: ClaimedLane, target: Target, askedAt: number):
 }
 
 /** Whether one more message may go out now. */
-export function maySend(lane: Lane, now: number): boolean {
+export function maySend(queue: Queue, now: number): boolean {
   return (
-    !lane.isOver &&
-    lane.queue.length > 0 &&
-    lane.running < slotsNow(lane.health) &&
-    lane.health.pausedUntil <= now &&
-    lane.heldUntil > performance.now()
+    !queue.isOver &&
+    queue.waiting.length > 0 &&
+    queue.running < slotsNow(queue.health) &&
+    queue.health.pausedUntil <= now &&
+    queue.heldUntil > performance.now()
   )
 }
 
 /** Whether its next deliveries should be fetched, before it runs dry. */
-export function isHungry(lane: Lane, now: number): boolean {
+export function isHungry(queue: Queue, now: number): boolean {
   return (
-    lane.wantsMore &&
-    !lane.isOver &&
-    lane.health.pausedUntil <= now &&
-    lane.queue.length < Math.floor(lane.health.slots)
+    queue.wantsMore &&
+    !queue.isOver &&
+    queue.health.pausedUntil <= now &&
+    queue.waiting.length < Math.floor(queue.health.slots)
   )
 }
 
 /** There may be due deliveries that it has not fetched. */
-export function wantMore(lane: Lane): void {
-  lane.wantsMore = true
+export function wantMore(queue: Queue): void {
+  queue.wantsMore = true
 }
 
 /** Its next deliveries are about to be read. Returns how many there may be at most. */
-export function fetching(lane: Lane): number {
-  lane.wantsMore = false
-  lane.closed.clear()
-  return lane.open.size + lane.queue.length + Math.floor(lane.health.slots) * AHEAD
+export function fetching(queue: Queue): number {
+  queue.wantsMore = false
+  queue.closed.clear()
+  return queue.open.size + queue.waiting.length + Math.floor(queue.health.slots) * AHEAD
 }
 
 /**
@@ -114,87 +114,87 @@ export function fetching(lane: Lane): number {
  * as their events are gone.
  * @param limit how many were asked for
  */
-export function fetched(lane: Lane, found: readonly DueDelivery[], limit: number): DueDelivery[] {
+export function fetched(queue: Queue, found: readonly DueDelivery[], limit: number): DueDelivery[] {
   // As many as were asked for: there may be more behind them.
-  if (found.length === limit) lane.wantsMore = true
-  const queued = new Set(lane.queue.map(({ id }) => id))
-  const isKnown = (id: number) => lane.open.has(id) || lane.closed.has(id) || queued.has(id)
+  if (found.length === limit) queue.wantsMore = true
+  const queued = new Set(queue.waiting.map(({ id }) => id))
+  const isKnown = (id: number) => queue.open.has(id) || queue.closed.has(id) || queued.has(id)
   const fresh = found.filter(({ id }) => !isKnown(id))
   const [lost, whole] = [true, false].map((isLost) =>
     fresh.filter(({ resource_type }) => (resource_type === null) === isLost),
   ) as [DueDelivery[], DueDelivery[]]
-  if (!lane.isOver) lane.queue.push(...whole)
-  lane.idleSince = lane.queue.length > 0 ? undefined : (lane.idleSince ?? performance.now())
+  if (!queue.isOver) queue.waiting.push(...whole)
+  queue.idleSince = queue.waiting.length > 0 ? undefined : (queue.idleSince ?? performance.now())
   return lost
 }
 
 /** Takes the next delivery out of the queue, to be sent. */
-export function begin(lane: Lane): DueDelivery | undefined {
-  const delivery = lane.queue.shift()
+export function begin(queue: Queue): DueDelivery | undefined {
+  const delivery = queue.waiting.shift()
   if (!delivery) return undefined
-  lane.running += 1
-  lane.open.add(delivery.id)
+  queue.running += 1
+  queue.open.add(delivery.id)
   return delivery
 }
 
 /** A try has ended and is not to be written down: its delivery may be fetched again. */
-export function cutOff(lane: Lane, { id }: DueDelivery): void {
-  lane.running -= 1
-  lane.open.delete(id)
+export function cutOff(queue: Queue, { id }: DueDelivery): void {
+  queue.running -= 1
+  queue.open.delete(id)
 }
 
 /** A try has ended, and this is how the receiver does since. It stays open until it is written down. */
-export function ended(lane: Lane, health: Health, now: number): void {
-  lane.running -= 1
-  lane.health = health
+export function ended(queue: Queue, health: Health, now: number): void {
+  queue.running -= 1
+  queue.health = health
   // What is queued waits in the database for the end of a pause.
-  if (health.pausedUntil > now) lane.queue = []
+  if (health.pausedUntil > now) queue.waiting = []
 }
 
 /** How a try went is written down. */
-export function settled(lane: Lane, { id }: DueDelivery): void {
-  lane.open.delete(id)
-  lane.closed.add(id)
-  if (isQuiet(lane) && lane.queue.length === 0) lane.idleSince ??= performance.now()
+export function settled(queue: Queue, { id }: DueDelivery): void {
+  queue.open.delete(id)
+  queue.closed.add(id)
+  if (isQuiet(queue) && queue.waiting.length === 0) queue.idleSince ??= performance.now()
 }
 
 /** Takes over what a lapsed lease of the same webhook has under way, unless that went to another address. */
-export function inherit(lane: Lane, lapsed: Lane): void {
+export function inherit(queue: Queue, lapsed: Queue): void {
   end(lapsed)
   if (lapsed.isOutdated) return
-  lane.open = lapsed.open
-  lane.closed = lapsed.closed
+  queue.open = lapsed.open
+  queue.closed = lapsed.closed
 }
 
 /** Its lease was renewed. @param askedAt when that was asked for, by `performance.now()` */
-export function renewed(lane: Lane, askedAt: number): void {
-  lane.heldUntil = askedAt + TRUSTED_MS
+export function renewed(queue: Queue, askedAt: number): void {
+  queue.heldUntil = askedAt + TRUSTED_MS
 }
 
 /** The webhook has changed: what it was when it was claimed is not gone by any more. */
-export function outdate(lane: Lane): void {
-  lane.isOutdated = true
-  end(lane)
+export function outdate(queue: Queue): void {
+  queue.isOutdated = true
+  end(queue)
 }
 
-/** Begins nothing more in the lane before `until`, in milliseconds since the Unix epoch. */
-export function rest(lane: Lane, until: number): void {
-  lane.health = { ...lane.health, pausedUntil: until }
-  end(lane)
+/** Begins nothing more in the queue before `until`, in milliseconds since the Unix epoch. */
+export function rest(queue: Queue, until: number): void {
+  queue.health = { ...queue.health, pausedUntil: until }
+  end(queue)
 }
 
-/** Begins nothing more in the lane; it is let go of once quiet. */
-export function end(lane: Lane): void {
-  lane.isOver = true
-  lane.queue = []
+/** Begins nothing more in the queue; it is let go of once quiet. */
+export function end(queue: Queue): void {
+  queue.isOver = true
+  queue.waiting = []
 }
 
 /** Whether all that was begun has ended and is written down. */
-export function isQuiet(lane: Lane): boolean {
-  return lane.running === 0 && lane.open.size === 0
+export function isQuiet(queue: Queue): boolean {
+  return queue.running === 0 && queue.open.size === 0
 }
 
-export function stateOf({ id, epoch, health }: Lane): LaneState {
+export function stateOf({ id, epoch, health }: Queue): QueueState {
   return {
     id,
     epoch,

@@ -1,18 +1,18 @@
-/** The lanes' SQL for what is done to them from outside the engine. */
+/** The queues' SQL for what is done to them from outside the engine. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
 
-/** Makes the lane of a new webhook. */
-export async function insertLane(
+/** Makes the queue of a new webhook. */
+export async function insertQueue(
   tx: TenantTx,
-  lane: { tenant_id: number; webhook_id: number },
+  queue: { tenant_id: number; webhook_id: number },
 ): Promise<void> {
-  await tx.db.insertInto('webhook_lanes').values(lane).execute()
+  await tx.db.insertInto('webhook_queues').values(queue).execute()
 }
 
 /**
- * A lane's row is waited for by the fan-out of everybody's events: a process that stalls in the
+ * A queue's row is waited for by the fan-out of everybody's events: a process that stalls in the
  * middle of a transaction must not keep it.
  */
 function holdBriefly(tx: TenantTx): void {
@@ -23,7 +23,7 @@ function holdBriefly(tx: TenantTx): void {
 export async function makeDue(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
   holdBriefly(tx)
   await tx.db
-    .updateTable('webhook_lanes')
+    .updateTable('webhook_queues')
     .set({ due_at: sql`least(due_at, ${iso}::timestamptz)` })
     .where('webhook_id', '=', webhookId)
     .execute()
@@ -33,7 +33,7 @@ export async function makeDue(tx: TenantTx, webhookId: number, iso: string): Pro
 export async function makeDueAtOnce(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
   holdBriefly(tx)
   await tx.db
-    .updateTable('webhook_lanes')
+    .updateTable('webhook_queues')
     .set({ due_at: sql`least(due_at, ${iso}::timestamptz)`, paused_until: null })
     .where('webhook_id', '=', webhookId)
     .execute()
@@ -41,7 +41,7 @@ export async function makeDueAtOnce(tx: TenantTx, webhookId: number, iso: string
 
 /**
  * Forgets what the receiver has done so far, and has its deliveries looked at. A process that holds
- * the lane learns it by the new epoch: what it still knows is not written back.
+ * the queue learns it by the new epoch: what it still knows is not written back.
  *
  * @param receiver a new one is sent to at once; with the same one the lease stays until the holder
  *   lets go or it runs out, so that another process does not send what is under way as well
@@ -54,7 +54,7 @@ export async function startAfresh(
 ): Promise<void> {
   holdBriefly(tx)
   await tx.db
-    .updateTable('webhook_lanes')
+    .updateTable('webhook_queues')
     .set((eb) => ({
       due_at: iso,
       leased_by: null,

@@ -1,0 +1,130 @@
+/** When a queue may send, wants more, and is done. */
+import { performance } from 'node:perf_hooks'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type ClaimedQueue, LEASE_SECONDS } from './claims.store.ts'
+import type { DueDelivery } from './deliveries.store.ts'
+import { PACE } from './pace.ts'
+import {
+  end,
+  isHungry,
+  isQuiet,
+  maySend,
+  openQueue,
+  type Queue,
+  stateOf,
+  TRUSTED_MS,
+} from './queue.ts'
+
+const NOW = Date.UTC(2026, 10, 20, 12)
+const TARGET = { url: 'https://receiver.test/', keys: [] }
+const CLAIMED: ClaimedQueue = {
+  webhook_id: 7,
+  tenant_id: 2,
+  epoch: 3,
+  failures: 2,
+  failure_share: 0.25,
+  failing_since: '2026-11-19T00:00:00.000Z',
+  failed_at: '2026-11-19T00:00:00.000Z',
+  slots: 2,
+  paused_until: '2026-11-20T11:59:59.000Z',
+  url: TARGET.url,
+  secrets: [],
+}
+
+let queue: Queue
+
+beforeEach(() => {
+  queue = openQueue(CLAIMED, TARGET, performance.now())
+  queue.waiting = [{ id: 1 } as DueDelivery]
+})
+
+describe('a queue may send', () => {
+  test('what is queued, once its pause is over', () => {
+    expect(maySend(queue, NOW)).toBe(true)
+    expect(maySend(queue, NOW - 2000)).toBe(false)
+    queue.waiting = []
+    expect(maySend(queue, NOW)).toBe(false)
+  })
+
+  test('as many at once as it has slots, of which a part is none', () => {
+    queue.health = { ...queue.health, slots: 2.9 }
+    queue.running = 1
+    expect(maySend(queue, NOW)).toBe(true)
+    queue.running = 2
+    expect(maySend(queue, NOW)).toBe(false)
+  })
+
+  test('fewer while its receiver fails in a row', () => {
+    queue.health = { ...queue.health, slots: 4, failures: 3 }
+    queue.running = 1
+    expect(maySend(queue, NOW)).toBe(true)
+    queue.running = 2
+    expect(maySend(queue, NOW)).toBe(false)
+  })
+
+  test('nothing once its lease may be over', () => {
+    queue.heldUntil = performance.now()
+    expect(maySend(queue, NOW)).toBe(false)
+  })
+
+  test('nothing once it is over', () => {
+    end(queue)
+    expect(maySend(queue, NOW)).toBe(false)
+    expect(queue.waiting).toEqual([])
+  })
+})
+
+test('a lease is trusted for less than it lasts, and for longer than two heartbeats', () => {
+  expect(TRUSTED_MS).toBeLessThan(LEASE_SECONDS * 1000)
+  expect(TRUSTED_MS).toBeGreaterThan(2 * PACE.heartbeatMs)
+  expect(openQueue(CLAIMED, TARGET, 1000).heldUntil).toBe(1000 + TRUSTED_MS)
+})
+
+describe('a queue wants to be fetched for', () => {
+  test('while it may hold more, and has less queued than it may send at once', () => {
+    expect(isHungry(queue, NOW)).toBe(true)
+    queue.waiting = [{ id: 1 } as DueDelivery, { id: 2 } as DueDelivery]
+    expect(isHungry(queue, NOW)).toBe(false)
+    queue.waiting = []
+    queue.wantsMore = false
+    expect(isHungry(queue, NOW)).toBe(false)
+  })
+
+  test('not in a pause, and not once it is over', () => {
+    expect(isHungry(queue, NOW - 2000)).toBe(false)
+    end(queue)
+    expect(isHungry(queue, NOW)).toBe(false)
+  })
+})
+
+test('a queue is quiet once all that was begun has ended and is written down', () => {
+  expect(isQuiet(queue)).toBe(true)
+  queue.running = 1
+  queue.open.add(1)
+  expect(isQuiet(queue)).toBe(false)
+  queue.running = 0
+  expect(isQuiet(queue)).toBe(false)
+  queue.open.delete(1)
+  expect(isQuiet(queue)).toBe(true)
+})
+
+test('what a queue knows of its receiver is kept as it was read, in whole slots', () => {
+  queue.health = { ...queue.health, slots: 2.75 }
+  const { failures, failure_share, failing_since, failed_at, paused_until } = CLAIMED
+  expect(stateOf(queue)).toEqual({
+    id: 7,
+    epoch: 3,
+    failures,
+    failure_share,
+    failing_since,
+    failed_at,
+    slots: 2,
+    paused_until,
+  })
+  queue.health = { ...queue.health, failing_since: null, failedAt: 0, pausedUntil: 0 }
+  expect(stateOf(queue)).toMatchObject({
+    failing_since: null,
+    failed_at: null,
+    paused_until: null,
+  })
+})
