@@ -1,10 +1,10 @@
-/** Sends requests out: within a deadline, to targets that may be dialled, over lines that are kept. */
+/** Sends requests out: within a deadline, to targets that may be dialled, over pooled connections. */
 import { LRUCache } from 'lru-cache'
 import type { TargetPolicy } from './addresses.ts'
+import type { Answer, Connection } from './connection.ts'
 import { dialler } from './dial.ts'
 import { type DialFailure, DialFault } from './faults.ts'
-import type { Answer, Line } from './line.ts'
-import { openLines } from './lines.ts'
+import { openConnectionPool } from './pool.ts'
 import { dnsResolver, type Resolver } from './resolver.ts'
 import { type Run, type StartedRun, startRun } from './run.ts'
 import { judgeUrl } from './targets.ts'
@@ -53,7 +53,7 @@ export interface OutboundOptions {
 
 export function openOutbound(options: OutboundOptions): Outbound {
   const { policy, resolver = dnsResolver(), idleMs = 4000, ca } = options
-  const lines = openLines(dialler({ policy, resolver, ca }), idleMs)
+  const pool = openConnectionPool(dialler({ policy, resolver, ca }), idleMs)
   const running = new Set<StartedRun>()
   const judged = new LRUCache<string, ReturnType<typeof judgeUrl>>({ max: MOST_JUDGED })
 
@@ -65,11 +65,11 @@ export function openOutbound(options: OutboundOptions): Outbound {
   }
   let isClosed = false
 
-  async function over(line: Line, url: URL, request: Post, run: Run): Promise<Answer> {
+  async function over(connection: Connection, url: URL, request: Post, run: Run): Promise<Answer> {
     // RFC 9110, 12.5.3: without the header any coding of the answer would do.
     const headers = { 'accept-encoding': 'identity', ...request.headers }
-    const answer = await line.post({ ...request, url, headers }, run)
-    lines.keep(line)
+    const answer = await connection.post({ ...request, url, headers }, run)
+    pool.keep(connection)
     return answer
   }
 
@@ -77,14 +77,14 @@ export function openOutbound(options: OutboundOptions): Outbound {
     const verdict = judge(request.url)
     if ('refusal' in verdict) throw refused(verdict.refusal)
     const { url } = verdict
-    const kept = lines.take(url.origin)
+    const kept = pool.take(url.origin)
     try {
       if (kept) return await over(kept, url, request, run)
     } catch (error) {
-      // The server closed it just as we wrote (RFC 9112, 9.3.1). On a new line it may not happen again.
+      // The server closed it just as we wrote (RFC 9112, 9.3.1). On a new connection it may not happen again.
       if (!(error instanceof DialFault && error.isUnheard)) throw error
     }
-    return over(await lines.open(url, run), url, request, run)
+    return over(await pool.open(url, run), url, request, run)
   }
 
   return {
@@ -108,7 +108,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
     async close() {
       isClosed = true
       for (const run of running) run.stop(new DialFault('aborted', 'the service stops'))
-      await lines.close()
+      await pool.close()
     },
   }
 }

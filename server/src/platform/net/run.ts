@@ -4,7 +4,7 @@ import { DialFault } from './faults.ts'
 export interface Run {
   /** Why it has ended early: the deadline, the caller or the close of all. */
   readonly fault: DialFault | undefined
-  /** Aborted with that fault. Made when asked for: on a kept line nobody does. */
+  /** Aborted with that fault. Made when asked for: on a kept connection nobody does. */
   readonly signal: AbortSignal
   /** Told of that fault as well: by who has the run at the moment, and for less than a signal. */
   onStop: (() => void) | undefined

@@ -1,4 +1,4 @@
-/** A line: one connection to one judged address, over which requests go one after another. */
+/** One connection to one judged address, over which requests go one after another. */
 import type { Socket } from 'node:net'
 import type { Client } from 'undici'
 import { readBody } from './answer.ts'
@@ -9,10 +9,10 @@ import type { Run } from './run.ts'
 /** Bytes that the header of an answer may have. */
 const MOST_HEADER = 16 * 1024
 
-/** How long a line may be idle when the server's Keep-Alive header allows for more. */
+/** How long a connection may be idle when the server's Keep-Alive header allows for more. */
 const LONGEST_IDLE_MS = 30_000
 
-export interface LineRequest {
+export interface ConnectionRequest {
   url: URL
   headers: Record<string, string>
   body: string | Buffer
@@ -28,37 +28,42 @@ export interface Answer {
   body: string
 }
 
-export interface Line {
+export interface Connection {
   readonly origin: string
   /** The address at the other end, without the port. */
   readonly address: string
   /** Whether it may take another request. */
   isOpen(): boolean
-  /** One POST. Whatever goes wrong ends the line. @throws DialFault, also the one that stopped the run */
-  post(request: LineRequest, run: Run): Promise<Answer>
+  /** One POST. Whatever goes wrong ends the connection. @throws DialFault, also the one that stopped the run */
+  post(request: ConnectionRequest, run: Run): Promise<Answer>
   /** Ends it and what runs over it; resolves when the connection is gone. */
   end(): Promise<void>
 }
 
-export interface LineOptions {
+export interface ConnectionOptions {
   origin: string
   /** How long it may be idle, unless the server's Keep-Alive header says something else. */
   idleMs: number
-  /** Told when it has ended, by whomever. */
-  onEnd(line: Line): void
+  /** Called when it has ended, whoever ended it. */
+  onEnd(connection: Connection): void
 }
 
-export async function openLine(socket: Socket, options: LineOptions): Promise<Line> {
+export async function openConnection(
+  socket: Socket,
+  options: ConnectionOptions,
+): Promise<Connection> {
   const { origin, idleMs, onEnd } = options
   // Loaded here: it takes 100 ms, which a command that only reads the configuration should not pay.
   const { Client } = await import('undici')
   let isHandedOver = false
   const client = new Client(origin, {
-    // undici would connect again on its own; a line is one connection, and none that nobody judged.
+    // undici would connect again on its own, to an address that nobody has judged.
     connect(_target, take) {
       const isFirst = !isHandedOver
       isHandedOver = true
-      queueMicrotask(() => (isFirst ? take(null, socket) : take(new Error('the line ended'), null)))
+      queueMicrotask(() =>
+        isFirst ? take(null, socket) : take(new Error('the connection ended'), null),
+      )
     },
     allowH2: false,
     keepAliveTimeout: idleMs,
@@ -72,24 +77,29 @@ export async function openLine(socket: Socket, options: LineOptions): Promise<Li
     if (socket.closed) resolve()
     else socket.once('close', resolve)
   })
-  const line: Line = {
+  const connection: Connection = {
     origin,
     address: unmapped(socket.remoteAddress ?? ''),
     isOpen: () => !socket.destroyed,
-    post: (request, run) => exchange(client, line, request, run),
+    post: (request, run) => exchange(client, connection, request, run),
     end() {
-      onEnd(line)
+      onEnd(connection)
       // Destroyed, it fails what undici would otherwise send over a connection of its own.
       client.destroy(null, () => undefined)
       socket.destroy()
       return gone
     },
   }
-  client.once('disconnect', () => void line.end())
-  return line
+  client.once('disconnect', () => void connection.end())
+  return connection
 }
 
-function exchange(client: Client, line: Line, request: LineRequest, run: Run): Promise<Answer> {
+function exchange(
+  client: Client,
+  connection: Connection,
+  request: ConnectionRequest,
+  run: Run,
+): Promise<Answer> {
   const { url, headers, body, keepBytes } = request
   return new Promise((resolve, reject) => {
     const reader = readBody(keepBytes)
@@ -103,12 +113,12 @@ function exchange(client: Client, line: Line, request: LineRequest, run: Run): P
     const fail = (fault: unknown) => {
       run.onStop = undefined
       reject(fault)
-      void line.end()
+      void connection.end()
     }
     const stop = () => fail(run.fault)
     if (run.fault) return stop()
     run.onStop = stop
-    run.address = line.address
+    run.address = connection.address
     client.dispatch(
       { path: url.pathname + url.search, method: 'POST', headers, body },
       {
@@ -130,7 +140,7 @@ function exchange(client: Client, line: Line, request: LineRequest, run: Run): P
         onResponseData(_controller, chunk) {
           if (reader.take(chunk)) return
           finish()
-          void line.end()
+          void connection.end()
         },
         onResponseEnd: finish,
         onResponseError: (_controller, error) => fail(answerFault(error, heard)),
