@@ -19,6 +19,7 @@ export type Settings = Record<string, string | undefined>
 export const OWN_LIMITS: Settings = {
   RATE_LIMIT_PER_MINUTE: undefined,
   AUTH_RATE_LIMIT_PER_MINUTE: undefined,
+  PAYMENT_RATE_LIMIT_PER_MINUTE: undefined,
   WRITE_RATE_LIMIT_PER_MINUTE: undefined,
   TENANT_WRITE_RATE_LIMIT_PER_MINUTE: undefined,
 }
@@ -54,6 +55,7 @@ export async function startService(dataDir: string, settings: Settings = {}): Pr
       LOG_LEVEL: 'info',
       RATE_LIMIT_PER_MINUTE: '0',
       AUTH_RATE_LIMIT_PER_MINUTE: '0',
+      PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
       WRITE_RATE_LIMIT_PER_MINUTE: '0',
       TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
       BOOTSTRAP_ADMIN_EMAIL: SUPERADMIN.email,

@@ -116,6 +116,7 @@ export async function openApp(deps: AppDeps) {
   const limits = openLimits({
     requests: config.RATE_LIMIT_PER_MINUTE,
     guesses: config.AUTH_RATE_LIMIT_PER_MINUTE,
+    payments: config.PAYMENT_RATE_LIMIT_PER_MINUTE,
     userWrites: config.WRITE_RATE_LIMIT_PER_MINUTE,
     tenantWrites: config.TENANT_WRITE_RATE_LIMIT_PER_MINUTE,
   })

@@ -151,6 +151,12 @@ export const VARIABLES = {
     default: '600',
     read: integer(600, 0, 10_000_000),
   }),
+  PAYMENT_RATE_LIMIT_PER_MINUTE: variable({
+    meaning:
+      'payment notifications a minute of one address, of each provider for itself; 0 for no limit',
+    default: '60000',
+    read: integer(60_000, 0, 10_000_000),
+  }),
   WRITE_RATE_LIMIT_PER_MINUTE: variable({
     meaning: 'changes a minute of one user, from wherever; 0 for no limit',
     default: '3000',

@@ -27,6 +27,7 @@ export const PROBLEMS = {
     403,
     'Confirm your e-mail address first; ask for a new link if it has expired',
   ],
+  sender_not_allowed: [403, 'Notifications are not taken from this address'],
   registration_closed: [
     403,
     'This tenant takes no registrations; ask its administrator for an account',

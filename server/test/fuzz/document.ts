@@ -37,7 +37,7 @@ export const OPERATIONS: Described[] = Object.entries<Record<string, any>>(docum
       method: method.toUpperCase(),
       path,
       parameters: operation.parameters ?? [],
-      body: operation.requestBody?.content['application/json'].schema,
+      body: Object.values<{ schema: Schema }>(operation.requestBody?.content ?? {})[0]?.schema,
       responses: operation.responses,
     })),
 )

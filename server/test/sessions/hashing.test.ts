@@ -121,7 +121,13 @@ describe('more sign-ins than can be hashed', () => {
   test('are answered 503 with the time to wait, and the others as ever', async () => {
     const passwords = await openPasswords({ ...COST, memoryCost: 16_384 }, 1, { waitingOfOne: 0 })
     const { services } = service.app
-    const limits = openLimits({ requests: 0, guesses: 0, userWrites: 0, tenantWrites: 0 })
+    const limits = openLimits({
+      requests: 0,
+      guesses: 0,
+      payments: 0,
+      userWrites: 0,
+      tenantWrites: 0,
+    })
     const server = await openServer({
       trustedProxies: 0,
       corsOrigins: [],

@@ -59,6 +59,7 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
       DEMO: 'false',
       RATE_LIMIT_PER_MINUTE: '0',
       AUTH_RATE_LIMIT_PER_MINUTE: '0',
+      PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
       WRITE_RATE_LIMIT_PER_MINUTE: '0',
       TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
     }),

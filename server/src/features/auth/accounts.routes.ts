@@ -42,7 +42,7 @@ function registrationOperations({
   recovery,
   askTenant,
 }: AccountParts): AnyOperation[] {
-  const common = { tag: 'Accounts', access: anyone, throttled: true } as const
+  const common = { tag: 'Accounts', access: anyone, limit: 'guesses' } as const
   return [
     operation({
       ...common,
@@ -103,7 +103,7 @@ function registrationOperations({
 }
 
 function recoveryOperations({ recovery, askTenant }: AccountParts): AnyOperation[] {
-  const common = { tag: 'Accounts', access: anyone, throttled: true } as const
+  const common = { tag: 'Accounts', access: anyone, limit: 'guesses' } as const
   return [
     operation({
       ...common,

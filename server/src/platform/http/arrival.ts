@@ -42,16 +42,16 @@ export function markAnswer(request: FastifyRequest, reply: FastifyReply): void {
 
 /** @throws Problem 429 when the address has called too often */
 export function countArrival(
-  { guesses, requests }: Limits,
+  limits: Limits,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> | undefined {
   const network = networkOf(request.ip)
   const operation = request.routeOptions.config?.operation
   // Each for itself: asking for links takes nothing from those who register.
-  return operation?.throttled
-    ? guesses.take(`${operation.id} ${network}`, reply)
-    : requests.take(network, reply)
+  return operation?.limit
+    ? limits[operation.limit].take(`${operation.id} ${network}`, reply)
+    : limits.requests.take(network, reply)
 }
 
 /** Calls back at once where there is nothing to wait for. */

@@ -1,4 +1,7 @@
-/** Reads request bodies: JSON in UTF-8 and nothing else, judged with the words of the contract. */
+/**
+ * Reads request bodies: JSON in UTF-8 and nothing else, judged with the words of the contract; or the
+ * bytes as they are, for operations that take these.
+ */
 
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -40,8 +43,14 @@ function parse(request: FastifyRequest, bytes: Buffer): unknown {
 /** Installs the parser for every content type, in place of Fastify's own. */
 export function readJsonBodies(app: FastifyInstance): void {
   const inATurn = oneATurn()
+  app.addHook('onRequest', (request, _reply, done) => {
+    // One of bad grammar would be refused before it comes to a parser.
+    if (request.routeOptions.config.takesBytes) delete request.headers['content-type']
+    done()
+  })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes, done) => {
+    if (request.routeOptions.config.takesBytes) return done(null, bytes)
     const read = () => {
       try {
         done(null, parse(request, bytes as Buffer))

@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Fault, InvalidInput, Problem, type Refuse } from '../../lib/problems.ts'
 import type { Caller } from '../access/index.ts'
 import type { AnyOperation } from './operation.ts'
+import { takesBytes } from './raw-body.ts'
 import type { Part } from './validation/faults.ts'
 import { type Check, type Checked, compileCheck } from './validation/validator.ts'
 
@@ -32,7 +33,7 @@ export function inputReader(op: AnyOperation): ReadInput {
   const checks = {
     path: op.params && compileCheck(op.params, 'path'),
     query: op.query && compileCheck(op.query, 'query'),
-    body: op.body && compileCheck(op.body, 'body'),
+    body: op.body && (takesBytes(op) ? asBytes : compileCheck(op.body, 'body')),
   }
   return (request, caller, work) => {
     const body = op.bodyOptional ? (request.body ?? {}) : request.body
@@ -80,7 +81,7 @@ function checkParts(
 ) {
   const path = checks.path?.(request.params) ?? UNDECLARED
   const query = checks.query?.(request.query) ?? UNDECLARED
-  const isMissing = checks.body && body === undefined
+  const isMissing = checks.body && checks.body !== asBytes && body === undefined
   const checked = (isMissing ? MISSING : checks.body?.(body)) ?? UNDECLARED
   const isUnreadable = checks.query && !isDecodable(request.raw.url ?? '')
   return {
@@ -95,6 +96,9 @@ function checkParts(
     ],
   }
 }
+
+/** A body that the operation judges for itself. */
+const asBytes: Check = (body = Buffer.alloc(0)) => ({ value: body, faults: [] })
 
 /** A part that the operation does not take. */
 const UNDECLARED: Checked = { value: undefined, faults: [] }

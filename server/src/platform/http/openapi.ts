@@ -5,6 +5,7 @@ import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import { anyone } from '../access/index.ts'
 import { bodyLimitOf, showBytes } from './body-limit.ts'
 import { type AnyOperation, operation, statusesOf } from './operation.ts'
+import { takesBytes } from './raw-body.ts'
 
 type Json = Record<string, unknown>
 
@@ -73,21 +74,30 @@ function describe(op: AnyOperation, components: Json): Json {
     tags: [op.tag],
     description: op.access.roles ? `Who may call: ${op.access.name}.` : 'Takes no token.',
     security: op.access.roles ? [{ bearer: [] }] : [],
-    ...(op.params || op.query
+    ...(op.params || op.query || op.headers
       ? {
           parameters: [
             ...parametersOf(op.params, 'path', schemaOf),
             ...parametersOf(op.query, 'query', schemaOf),
+            ...headerParametersOf(op.headers),
           ],
         }
       : {}),
     ...(op.body
-      ? { requestBody: { required: !op.bodyOptional, content: json(schemaOf(op.body)) } }
+      ? {
+          requestBody: {
+            required: !op.bodyOptional,
+            content: takesBytes(op) ? ANY_TYPE : json(schemaOf(op.body)),
+          },
+        }
       : {}),
     ...(op.method === 'GET' ? {} : { 'x-body-limit': bodyLimitOf(op) }),
     responses,
   }
 }
+
+/** Every type of body is taken where its bytes are; what is in them is JSON all the same. */
+const ANY_TYPE: Json = { '*/*': { schema: { type: 'object', additionalProperties: true } } }
 
 const json = (schema: unknown): Json => ({ 'application/json': { schema } })
 
@@ -132,6 +142,16 @@ function parametersOf(
     // What has a default is there in the end, but the caller need not send it.
     required: where === 'path' || (required.includes(name) && !('default' in property)),
     schema: schemaOf(property),
+  }))
+}
+
+function headerParametersOf(headers: AnyOperation['headers'] = {}): Json[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type: 'string' },
   }))
 }
 

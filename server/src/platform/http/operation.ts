@@ -5,6 +5,9 @@
 import type { Static, TSchema } from 'typebox'
 import type { Refuse } from '../../lib/problems.ts'
 import type { Access, Origin, Restriction } from '../access/index.ts'
+import type { Network } from '../net/index.ts'
+import type { OwnLimit } from './rate-limit.ts'
+import { takesBytes } from './raw-body.ts'
 
 type Infer<S> = S extends TSchema ? Static<S> : undefined
 
@@ -12,7 +15,7 @@ type Infer<S> = S extends TSchema ? Static<S> : undefined
 type Answer<S> = S extends TSchema ? Static<S> : void
 
 /** What a handler gets: the caller that the access rule proves, and the validated input. */
-export interface Call<C, P, Q, B, K = unknown> {
+export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
   caller: C
   origin: Origin
   path: Infer<P>
@@ -20,6 +23,8 @@ export interface Call<C, P, Q, B, K = unknown> {
   body: Infer<B>
   /** What the operation's `refine` has returned. */
   refined: K
+  /** What came of the operation's `headers`: none where one was not sent, several where one came twice. */
+  headers: Readonly<Record<H, readonly string[]>>
   /** The request's `Host` header, for sign-in by subdomain; `X-Forwarded-Host` is never read. */
   host: string
 }
@@ -38,7 +43,7 @@ export interface Given<C, P, Q, B> {
   host: string
 }
 
-export interface Operation<C, P, Q, B, R, K = unknown> {
+export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** With `{name}` for path parameters, as the specification writes them. */
   path: string
@@ -47,8 +52,15 @@ export interface Operation<C, P, Q, B, R, K = unknown> {
   summary: string
   tag: string
   access: Access<C>
+  /**
+   * The networks that it may be called from, asked before a byte of the body is read; undefined for all.
+   * Behind proxies it is the address that the outermost trusted one saw.
+   */
+  onlyFrom?: () => readonly Network[] | undefined
   params?: P
   query?: Q
+  /** Request headers that the handler gets, each with what it is for. They may be left out. */
+  headers?: Readonly<Record<H, string>>
   body?: B
   /** The bytes of the largest body, where its kind's limit does not suit (see `body-limit.ts`). */
   bodyLimit?: number
@@ -72,15 +84,15 @@ export interface Operation<C, P, Q, B, R, K = unknown> {
   success: readonly [status: number, schema: R]
   /** Refusals beside those that every operation of its kind can answer. */
   refusals?: readonly number[]
-  /** Whether anyone may call it to guess at secrets: one address does so less often, counted apart. */
-  throttled?: boolean
+  /** What bounds how often one address calls it, in place of the limit of all requests. */
+  limit?: OwnLimit
   /** The restrictions under which a session may call it all the same. */
   whileRestricted?: readonly Restriction[]
-  handle: (call: Call<C, P, Q, B, K>) => Promise<Answer<R>> | Answer<R>
+  handle: (call: Call<C, P, Q, B, K, H>) => Promise<Answer<R>> | Answer<R>
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the list holds operations of every input and caller
-export type AnyOperation = Operation<any, any, any, any, any, any>
+export type AnyOperation = Operation<any, any, any, any, any, any, any>
 
 /** Types an operation by its own schemas; answers it as it is. */
 export function operation<
@@ -90,7 +102,8 @@ export function operation<
   const B extends TSchema | undefined = undefined,
   const R extends TSchema | null = null,
   K = undefined,
->(definition: Operation<C, P, Q, B, R, K>): Operation<C, P, Q, B, R, K> {
+  const H extends string = never,
+>(definition: Operation<C, P, Q, B, R, K, H>): Operation<C, P, Q, B, R, K, H> {
   return definition
 }
 
@@ -98,7 +111,8 @@ export function operation<
 export function statusesOf(op: AnyOperation): number[] {
   const common = [400, 429, 500, 503]
   if (op.access.roles) common.push(401, 403)
-  if (op.params || op.query || op.body) common.push(422)
+  if (op.onlyFrom) common.push(403)
+  if (op.params || op.query || (op.body && !takesBytes(op))) common.push(422)
   // 409: whatever a write refers to may be deleted while it runs.
   if (op.method !== 'GET') common.push(409, 413)
   return [...new Set([op.success[0], ...common, ...(op.refusals ?? [])])].sort((a, b) => a - b)

@@ -4,6 +4,7 @@ import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Caller, Identity, Origin, Restriction } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
+import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { whenDone } from './arrival.ts'
 import { bodyLimitOf, takesLongBodies } from './body-limit.ts'
@@ -13,12 +14,15 @@ import { type FewAtOnce, fewAtOnce } from './few-at-once.ts'
 import { inputReader } from './input.ts'
 import { type AnyOperation, statusesOf } from './operation.ts'
 import type { Limits } from './rate-limit.ts'
+import { takesBytes } from './raw-body.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation behind the route; a route without one stops the boot. */
     operation?: AnyOperation
     takesBody?: boolean
+    /** Its body is handed on as it came, of whatever type. */
+    takesBytes?: boolean
     /** A static page for everyone. */
     isPage?: boolean
   }
@@ -80,7 +84,7 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate, few?: 
   app.route({
     method: op.method,
     url: op.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-    config: { operation: op, takesBody: op.body !== undefined },
+    config: { operation: op, takesBody: op.body !== undefined, takesBytes: takesBytes(op) },
     bodyLimit: bodyLimitOf(op),
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
@@ -103,7 +107,7 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate, few?: 
 }
 
 /**
- * Token, role, and the limits of those who write. What is held in memory is there at once: only where
+ * The sender's network, token, role, and the limits of those who write. What is held in memory is there at once: only where
  * something must be waited for is there a promise, as a turn of the event loop costs as much as the whole
  * check.
  */
@@ -113,10 +117,17 @@ function enter(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> | undefined {
+  refuseStrangers(op, request)
   const admitted = admit(op, gate, request)
   if (op.method === 'GET') return admitted
   const count = () => countWrite(gate, request, reply)
   return admitted === undefined ? count() : admitted.then(count)
+}
+
+/** @throws Problem 403 for an address that the operation may not be called from */
+function refuseStrangers({ onlyFrom }: AnyOperation, request: FastifyRequest): void {
+  const networks = onlyFrom?.()
+  if (networks && !isWithin(networks, request.ip)) throw new Problem('sender_not_allowed')
 }
 
 function countWrite(
@@ -186,11 +197,24 @@ function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMe
     const answer = readInput(request, caller, (input) => {
       const origin = caller?.origin ?? originOf(request)
       const host = request.headers.host ?? ''
-      const handle = () => op.handle({ ...input, caller, origin, host })
+      const headers = headersOf(op, request)
+      const handle = () => op.handle({ ...input, caller, origin, host, headers })
       return few && caller ? few.run(caller.user_id, handle) : handle()
     })
     return answer instanceof Promise ? answer.then(send) : send(answer)
   }
+}
+
+const NO_HEADERS = Object.freeze({})
+
+function headersOf({ headers }: AnyOperation, { raw: { rawHeaders } }: FastifyRequest) {
+  if (!headers) return NO_HEADERS
+  // Names stand at even places.
+  const valuesOf = (wanted: string) =>
+    rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === wanted)
+  return Object.fromEntries(
+    Object.keys(headers).map((name) => [name, valuesOf(name.toLowerCase())]),
+  )
 }
 
 /** For the serializer: undeclared fields never leave, whatever a service answers. */

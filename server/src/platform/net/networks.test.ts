@@ -1,6 +1,6 @@
 /** Networks as an operator lists them: read strictly, and refused with what to write instead. */
 import { describe, expect, test } from 'vitest'
-import { contains, parseAddress, parseNetworks, unmapped } from './networks.ts'
+import { contains, isWithin, parseAddress, parseNetworks, unmapped } from './networks.ts'
 
 const shown = (text: string) => parseNetworks(text).map(({ first, bits }) => `${first}/${bits}`)
 const isIn = (text: string, address: string) => {
@@ -76,4 +76,35 @@ test('an IPv4 address that a socket shows as IPv6 is shown as IPv4', () => {
     '192.0.2.7',
     '::1',
   ])
+})
+
+describe('an address', () => {
+  const listed = parseNetworks('192.0.2.0/24, ::ffff:198.51.100.0/120, 2001:db8::/32')
+
+  test.each(['192.0.2.7', '::ffff:192.0.2.7', '::FFFF:c000:207', '198.51.100.9', '2001:db8::1'])(
+    '%s is within them, however either is written',
+    (address) => {
+      expect(isWithin(listed, address)).toBe(true)
+    },
+  )
+
+  test.each([
+    '192.0.3.7',
+    '::192.0.2.7',
+    '64:ff9b::192.0.2.7',
+    '2001:db9::1',
+    '192.0.2.7:443',
+    '192.0.2.7, 203.0.113.1',
+    'fe80::1%eth0',
+    'unknown',
+    '',
+  ])('"%s" is not', (address) => {
+    expect(isWithin(listed, address)).toBe(false)
+  })
+
+  test('of IPv4 is in no network of all IPv6, and in none at all where none is listed', () => {
+    expect(isWithin(parseNetworks('::/0'), '192.0.2.7')).toBe(false)
+    expect(isWithin(parseNetworks('0.0.0.0/0'), '::ffff:192.0.2.7')).toBe(true)
+    expect(isWithin([], '192.0.2.7')).toBe(false)
+  })
 })

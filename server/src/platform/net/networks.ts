@@ -32,6 +32,24 @@ export function contains({ first, bits }: Network, address: Address): boolean {
 }
 
 /**
+ * Whether the address is in one of the networks, an IPv4 address also where either of them is written
+ * as IPv6 (`::ffff:192.0.2.7`). What is no address is in none.
+ */
+export function isWithin(networks: readonly Network[], text: string): boolean {
+  const address = parseAddress(text)
+  if (!address) return false
+  const { first: plain } = asIPv4({ first: address, bits: 128 })
+  return networks.some((network) => contains(asIPv4(network), plain))
+}
+
+/** A network of IPv4-mapped addresses (RFC 4291, 2.5.5.2) as the IPv4 network that it is. */
+function asIPv4(network: Network): Network {
+  const { first, bits } = network
+  const isMapped = first instanceof ipaddr.IPv6 && bits >= 96 && first.isIPv4MappedAddress()
+  return isMapped ? { first: first.toIPv4Address(), bits: bits - 96 } : network
+}
+
+/**
  * Reads a list such as `10.1.0.0/16, fd00::/8, 192.0.2.7` (RFC 4632; an address alone is a network of
  * one). Empty text is an empty list. @throws Error that says which part is wrong
  */

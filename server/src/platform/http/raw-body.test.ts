@@ -1,0 +1,226 @@
+/** Operations that providers call: bytes as they came, their headers, their networks, their limit. */
+import { type AddressInfo, connect } from 'node:net'
+import Type from 'typebox'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { silentLog } from '../../../test/support/server-address.ts'
+import { anyone } from '../access/index.ts'
+import { parseNetworks } from '../net/index.ts'
+import { openApiDocument } from './openapi.ts'
+import { operation } from './operation.ts'
+import { openLimits } from './rate-limit.ts'
+import { RawBody } from './raw-body.ts'
+import { addOperations } from './routes.ts'
+import { openServer } from './server.ts'
+
+const MOST = 20 * 1024
+
+interface Options {
+  allowed?: string
+  trustedProxies?: number
+  limited?: boolean
+}
+
+/** A server with one operation that answers what it was handed. */
+async function open({ allowed, trustedProxies = 0, limited = false }: Options = {}) {
+  const networks = allowed === undefined ? undefined : parseNetworks(allowed)
+  const op = operation({
+    method: 'POST',
+    path: '/notify',
+    id: 'notify',
+    summary: 'Notify',
+    tag: 'Notifications',
+    access: anyone,
+    onlyFrom: () => networks,
+    headers: { 'Example-Signature': 'Signs the body', 'X-Other': 'Something else' },
+    body: RawBody,
+    bodyLimit: MOST,
+    limit: 'payments',
+    success: [200, Type.Object({ bytes: Type.String(), headers: Type.Any() })],
+    handle: ({ body, headers }) => ({ bytes: body.toString('hex'), headers }),
+  })
+  const other = operation({
+    ...op,
+    path: '/other',
+    id: 'other',
+    limit: undefined as never,
+    success: [200, null],
+    handle: () => undefined,
+  })
+  const limits = openLimits({
+    requests: limited ? 1 : 0,
+    guesses: 0,
+    payments: limited ? 3 : 0,
+    userWrites: 0,
+    tenantWrites: 0,
+  })
+  const server = await openServer({
+    trustedProxies,
+    corsOrigins: [],
+    limits,
+    log: silentLog,
+    onAnswered: () => undefined,
+  })
+  const nobody = () => {
+    throw new Error('nobody signs in here')
+  }
+  addOperations(server, [op, other], {
+    authenticate: nobody,
+    refused: nobody,
+    limits,
+    log: silentLog,
+  })
+  onTestFinished(() => server.close())
+  const send = async (payload: string | Buffer, headers: Record<string, string> = {}) => {
+    const answer = await server.inject({ method: 'POST', url: '/notify', payload, headers })
+    return { status: answer.statusCode, body: answer.json() }
+  }
+  return { op, server, send }
+}
+
+type Server = Awaited<ReturnType<typeof open>>['server']
+
+/** Sends text on a connection of its own. Returns the first bytes that came back. */
+async function exchange(server: Server, text: string, host = '127.0.0.1'): Promise<string> {
+  await server.listen({ host: host.includes(':') ? '::' : host, port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'))
+    socket.once('error', reject)
+    socket.once('data', (chunk) => {
+      resolve(chunk.toString('latin1'))
+      socket.destroy()
+    })
+  })
+}
+
+const POST = 'POST /notify HTTP/1.1\r\nHost: x\r\n'
+
+describe('the body', () => {
+  test.each([
+    ['JSON', '{"a":1.0}'],
+    ['no JSON', '{'],
+    ['no UTF-8', Buffer.from([0xff, 0x00, 0xfe])],
+    ['a byte order mark', '\ufeff{}'],
+    ['of 20 KiB', Buffer.alloc(MOST, 'x')],
+  ])('is handed on as the bytes that came: %s', async (_what, payload) => {
+    const { send } = await open()
+    const { status, body } = await send(payload)
+    expect([status, body.bytes]).toEqual([200, Buffer.from(payload).toString('hex')])
+  })
+
+  test.each(['text/plain', 'application/json; charset=latin1', 'garbage', '/;;=', 'a/b;c="'])(
+    'is taken as the content type "%s"',
+    async (type) => {
+      const { send } = await open()
+      expect(await send('{"a":1}', { 'content-type': type })).toMatchObject({
+        status: 200,
+        body: { bytes: Buffer.from('{"a":1}').toString('hex') },
+      })
+    },
+  )
+
+  test('that is not there is no bytes', async () => {
+    const { send } = await open()
+    expect(await send('')).toMatchObject({ status: 200, body: { bytes: '' } })
+  })
+
+  test('of one byte more than the limit is 413, also in chunks', async () => {
+    const { server, send } = await open()
+    const refused = { code: 'body_too_large', detail: 'The body is larger than 20 KiB; send less' }
+    expect(await send(Buffer.alloc(MOST + 1))).toEqual({ status: 413, body: refused })
+    const chunk = `${MOST.toString(16)}\r\n${'x'.repeat(MOST)}\r\n`
+    const answer = await exchange(
+      server,
+      `${POST}Transfer-Encoding: chunked\r\n\r\n${chunk}1\r\nx\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /)
+    expect(answer).toContain(JSON.stringify(refused.code))
+  })
+})
+
+describe('a header', () => {
+  test('is handed on as text, and none where it was not sent', async () => {
+    const { send } = await open()
+    const { body } = await send('{}', { 'example-signature': 't=1,v1=ab', 'x-unasked': 'x' })
+    expect(body.headers).toEqual({ 'Example-Signature': ['t=1,v1=ab'], 'X-Other': [] })
+  })
+
+  test('that came twice is told apart from one with a comma, and an empty one from none', async () => {
+    const { server } = await open()
+    const twice = 'Example-Signature: a, b\r\nexample-signature: c\r\nX-Other:\r\n'
+    const answer = await exchange(server, `${POST}${twice}Content-Length: 2\r\n\r\n{}`)
+    expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '').headers).toEqual({
+      'Example-Signature': ['a, b', 'c'],
+      'X-Other': [''],
+    })
+  })
+})
+
+describe('an address that is not in the networks', () => {
+  const refused = { status: 403, body: { code: 'sender_not_allowed' } }
+
+  test('is refused before a byte of the body is there', async () => {
+    const { server } = await open({ allowed: '192.0.2.0/24' })
+    expect(await exchange(server, `${POST}Content-Length: 1000\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 403 /,
+    )
+  })
+
+  test('is refused before its body is measured', async () => {
+    const { send } = await open({ allowed: '192.0.2.0/24' })
+    expect(await send(Buffer.alloc(MOST + 1))).toMatchObject(refused)
+  })
+
+  test('does not get in by what it writes into X-Forwarded-For', async () => {
+    const none = await open({ allowed: '192.0.2.0/24' })
+    const forged = { 'x-forwarded-for': '192.0.2.7' }
+    expect(await none.send('{}', forged)).toMatchObject(refused)
+    const one = await open({ allowed: '192.0.2.0/24', trustedProxies: 1 })
+    const first = { 'x-forwarded-for': '192.0.2.7, 203.0.113.9' }
+    expect(await one.send('{}', first)).toMatchObject(refused)
+    expect(await one.send('{}', { 'x-forwarded-for': '203.0.113.9, 192.0.2.7' })).toMatchObject({
+      status: 200,
+    })
+  })
+
+  test('is told from one that the socket shows as IPv6', async () => {
+    const { server } = await open({ allowed: '127.0.0.0/8' })
+    const answer = await exchange(server, `${POST}Content-Length: 2\r\n\r\n{}`, '::')
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+test('everyone is heard where no networks are set', async () => {
+  const { send } = await open()
+  expect(await send('{}')).toMatchObject({ status: 200 })
+})
+
+test('the limit of its own takes the place of the limit of all requests', async () => {
+  const { server, send } = await open({ limited: true })
+  const statuses: number[] = []
+  for (let calls = 0; calls < 4; calls += 1) statuses.push((await send('{}')).status)
+  expect(statuses).toEqual([200, 200, 200, 429])
+  expect((await server.inject({ method: 'POST', url: '/other' })).statusCode).toBe(200)
+})
+
+test('the document says what is taken, and leaves 422 to the operation', async () => {
+  const { op } = await open()
+  const document: any = openApiDocument([op], '1')
+  const described = document.paths['/notify'].post
+  expect(described.parameters).toEqual([
+    {
+      name: 'Example-Signature',
+      in: 'header',
+      required: false,
+      description: 'Signs the body',
+      schema: { type: 'string' },
+    },
+    expect.objectContaining({ name: 'X-Other', in: 'header' }),
+  ])
+  expect(Object.keys(described.requestBody.content)).toEqual(['*/*'])
+  expect(described['x-body-limit']).toBe(MOST)
+  expect(described.responses).toHaveProperty('403')
+  expect(described.responses).not.toHaveProperty('422')
+  const own: any = openApiDocument([{ ...op, refusals: [422] }], '1')
+  expect(own.paths['/notify'].post.responses).toHaveProperty('422')
+})
