@@ -1,0 +1,160 @@
+/** Amounts in minor units: exact or not at all. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { currencyOf, exponentOf, minorUnits, wholeUnits } from './money.ts'
+
+/** As ISO 4217 has them, of every number of digits that there is. */
+const CURRENCIES = { JPY: 0, EUR: 2, KWD: 3, CLF: 4 } as const
+const aCurrency = fc.constantFrom(...(Object.keys(CURRENCIES) as (keyof typeof CURRENCIES)[]))
+const anAmount = fc.maxSafeNat()
+
+/** The amount as a provider writes it: by moving the decimal mark in its digits. */
+function written(amount: number, digits: number): string {
+  const text = String(amount).padStart(digits + 1, '0')
+  return digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
+}
+
+describe('a decimal', () => {
+  test.each([
+    ['100.00', 'EUR', 10_000],
+    ['100.00', 'JPY', 100],
+    ['1.234', 'KWD', 1234],
+    ['0.00', 'EUR', 0],
+    ['7', 'EUR', 700],
+    ['7.5', 'EUR', 750],
+    ['7.500000', 'EUR', 750],
+    ['0.0001', 'CLF', 1],
+    ['90071992547409.91', 'EUR', Number.MAX_SAFE_INTEGER],
+    ['007.10', 'EUR', 710],
+  ])('%s %s is %i', (decimal, currency, expected) => {
+    expect(minorUnits(decimal, currency)).toBe(expected)
+  })
+
+  test.each([
+    ['1.005', 'EUR'],
+    ['1.5', 'JPY'],
+    ['0.00001', 'CLF'],
+    ['90071992547409.92', 'EUR'],
+    ['9'.repeat(64), 'JPY'],
+    [`0.${'0'.repeat(70)}`, 'EUR'],
+    ['-1.00', 'EUR'],
+    ['+1.00', 'EUR'],
+    ['1e2', 'EUR'],
+    ['1E2', 'EUR'],
+    [' 1.00', 'EUR'],
+    ['1.00 ', 'EUR'],
+    ['1.00\n', 'EUR'],
+    ['1 000.00', 'EUR'],
+    ['1,000.00', 'EUR'],
+    ['1,00', 'EUR'],
+    ['.50', 'EUR'],
+    ['1.', 'EUR'],
+    ['1.0.0', 'EUR'],
+    ['', 'EUR'],
+    ['0x10', 'EUR'],
+    ['Infinity', 'EUR'],
+    ['١٠٠', 'EUR'],
+    ['１００', 'EUR'],
+    [100, 'EUR'],
+    [null, 'EUR'],
+    [undefined, 'EUR'],
+  ])('%j %s is none that can be held', (decimal, currency) => {
+    expect(minorUnits(decimal, currency)).toBeUndefined()
+  })
+
+  test('is read back as the amount it was written for, whatever the currency', () => {
+    fc.assert(
+      fc.property(anAmount, aCurrency, (amount, currency) => {
+        expect(minorUnits(written(amount, CURRENCIES[currency]), currency)).toBe(amount)
+      }),
+    )
+  })
+
+  test('may have any number of zeros more, and no other digit', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(),
+        aCurrency,
+        fc.integer({ min: 0, max: 20 }),
+        fc.integer({ min: 1, max: 9 }),
+        (amount, currency, zeros, digit) => {
+          const digits = CURRENCIES[currency]
+          const point = digits === 0 ? '.' : ''
+          const longer = `${written(amount, digits)}${point}${'0'.repeat(zeros)}`
+          expect(minorUnits(`${longer}0`, currency)).toBe(amount)
+          expect(minorUnits(`${longer}${digit}`, currency)).toBeUndefined()
+        },
+      ),
+    )
+  })
+
+  test('grows with what it is written for: the order is never turned around', () => {
+    fc.assert(
+      fc.property(anAmount, anAmount, aCurrency, (one, other, currency) => {
+        const [a, b] = [one, other].map((amount) =>
+          minorUnits(written(amount, CURRENCIES[currency]), currency),
+        ) as [number, number]
+        expect(Math.sign(a - b)).toBe(Math.sign(one - other))
+      }),
+    )
+  })
+
+  test('is either refused or an integer that JavaScript holds, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.string(), aCurrency, (text, currency) => {
+        const units = minorUnits(text, currency)
+        expect(units === undefined || (Number.isSafeInteger(units) && units >= 0)).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('a whole number of minor units', () => {
+  test('is the number, up to what can be held', () => {
+    fc.assert(fc.property(anAmount, (amount) => wholeUnits(String(amount)) === amount))
+    expect(wholeUnits('9007199254740991')).toBe(Number.MAX_SAFE_INTEGER)
+  })
+
+  test.each(['9007199254740992', '1.0', '1e3', '-0', '-5', '+5', '05', '', '"5"', 'null', ' 5'])(
+    'is not %j',
+    (source) => {
+      expect(wholeUnits(source)).toBeUndefined()
+    },
+  )
+
+  test('is not what is missing', () => {
+    expect(wholeUnits(undefined)).toBeUndefined()
+  })
+})
+
+describe('a currency', () => {
+  test.each([
+    ['EUR', 2],
+    ['IQD', 3],
+    ['HUF', 2],
+    ['COP', 2],
+    ['JPY', 0],
+    ['KWD', 3],
+    ['CLF', 4],
+    ['MGA', 2],
+    ['ISK', 0],
+  ])('%s has %i digits by ISO 4217, whatever Intl says', (code, digits) => {
+    expect(exponentOf(code)).toBe(digits)
+  })
+
+  test('is known in either case', () => {
+    expect(currencyOf('eur')).toBe('EUR')
+    expect(currencyOf('Eur')).toBe('EUR')
+  })
+
+  test.each(['XXX', 'XAU', 'ABC', 'EU', 'EURO', '', ' EUR', 'EUR\n', 'ſek', 978, null, undefined])(
+    '%j is none',
+    (code) => {
+      expect(currencyOf(code)).toBeUndefined()
+    },
+  )
+
+  test('that is unknown has no digits to fall back to', () => {
+    expect(() => exponentOf('XXX')).toThrow(RangeError)
+  })
+})
