@@ -47,6 +47,13 @@ export const ACTIONS = {
   'webhook.replayed': 'The events of a time were put in the queue of a webhook again',
   'webhook.secrets_withdrawn': 'The secrets before the current one of a webhook were withdrawn',
   'webhook.replay_cancelled': 'A replay was cancelled, and what still waited of it taken back',
+  'payment.updated': 'A payment is pending or authorized, or its amount changed meanwhile',
+  'payment.succeeded': 'A payment was made',
+  'payment.failed': 'A payment failed; another try may follow',
+  'payment.canceled': 'A payment was canceled before it was made',
+  'payment.refunded': 'A payment, or more of it than before, was given back',
+  'payment_notification.read': "A payment provider's notification was read, with its body",
+  'payment_notification.processed': "A payment provider's notification was tried again by hand",
   'webhook.test': 'A webhook was tried with an event made for it',
 } as const
 

@@ -21,6 +21,9 @@ const department = about('department', '12', ADMIN)
 const user = about('user', String(NURSE), ADMIN)
 const session = about('session', '3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10', NURSE)
 const webhook = about('webhook', '5', ADMIN)
+/** Nobody's doing: its provider says so. */
+const payment = (before: object | null, after: object) =>
+  about('payment', '81', ADMIN)({ before, after }, null)
 
 const active = { is_active: true }
 const inactive = { is_active: false }
@@ -33,6 +36,15 @@ const registered = {
   department_id: 12,
   is_active: true,
 }
+const authorized = {
+  provider: 'cardnet',
+  provider_payment_id: 'pay_4f2b',
+  status: 'authorized',
+  amount: 10_000,
+  amount_refunded: 0,
+  currency: 'EUR',
+}
+const paid = { ...authorized, status: 'succeeded' }
 const nurse = { ...registered, can_see_all_patients: false, must_change_password: false }
 
 /** As the journal's entries of the action are; a test holds them against real ones. */
@@ -67,6 +79,15 @@ const EXAMPLES: Record<PublicAction, Example> = {
   'auth.logout': session({ sessions: 1 }),
   'auth.session_revoked': session({ sessions: 1 }),
   'auth.session_ended': session(null),
+  'payment.updated': payment(null, authorized),
+  'payment.succeeded': payment(authorized, paid),
+  'payment.failed': payment(authorized, { ...authorized, status: 'failed' }),
+  'payment.canceled': payment(authorized, { ...authorized, status: 'canceled' }),
+  'payment.refunded': payment(paid, {
+    ...paid,
+    status: 'partially_refunded',
+    amount_refunded: 2_500,
+  }),
   'webhook.test': webhook(),
 }
 

@@ -1,0 +1,231 @@
+/** What a payment becomes: only ever forward, and in any order the same. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { PaymentFacts, SaidStatus } from './payment-facts.ts'
+import { type Move, moved, type PaymentState } from './states.ts'
+
+const facts = (status: SaidStatus, more: Partial<PaymentFacts> = {}): PaymentFacts => ({
+  provider: 'cardnet',
+  provider_payment_id: 'pay_1',
+  tenant_id: 2,
+  status,
+  amount: 1000,
+  amount_refunded: 0,
+  currency: 'EUR',
+  said_at: 5,
+  ...more,
+})
+
+type Seen = Extract<Move, { to: PaymentState }>
+
+/** What becomes of a payment by all of these, one after the other, and what is told of it. */
+function after(said: readonly PaymentFacts[]) {
+  let state: PaymentState | null = null
+  const actions: (string | null)[] = []
+  for (const next of said) {
+    const move = moved(state, next)
+    if (move && 'to' in move) {
+      state = move.to
+      actions.push(move.action)
+    }
+  }
+  return { state: state as PaymentState | null, actions }
+}
+const statusAfter = (...said: PaymentFacts[]) => after(said).state?.status
+
+/** What is to be seen of a payment. */
+function shown(state: PaymentState | null) {
+  if (!state) return null
+  const { said_at: _, ...rest } = state
+  return rest
+}
+
+describe('while it is open', () => {
+  test('the state that was said last stands, whenever it comes', () => {
+    const [early, late] = [facts('failed', { said_at: 1 }), facts('authorized', { said_at: 2 })]
+    expect(statusAfter(early, late)).toBe('authorized')
+    expect(statusAfter(late, early)).toBe('authorized')
+  })
+
+  test('a second card may follow a failure, and fail as well', () => {
+    const said = ['pending', 'failed', 'authorized', 'failed'] as const
+    expect(statusAfter(...said.map((status, said_at) => facts(status, { said_at })))).toBe('failed')
+  })
+
+  test('the amount may change', () => {
+    const { state, actions } = after([
+      facts('authorized', { said_at: 1 }),
+      facts('authorized', { said_at: 2, amount: 700 }),
+    ])
+    expect(state?.amount).toBe(700)
+    expect(actions).toEqual(['payment.updated', 'payment.updated'])
+  })
+
+  test('what says the same again later is remembered, and told to nobody', () => {
+    const said = [facts('pending', { said_at: 1 }), facts('pending', { said_at: 3 })]
+    expect(after(said).actions).toEqual(['payment.updated', null])
+    expect(statusAfter(...said, facts('failed', { said_at: 2 }))).toBe('pending')
+  })
+})
+
+describe('a closed one', () => {
+  const closed = [
+    facts('canceled'),
+    facts('succeeded'),
+    facts('succeeded', { amount_refunded: 1 }),
+    facts('succeeded', { amount_refunded: 'all' }),
+  ]
+
+  test('outranks every open one, however late that was said', () => {
+    for (const end of closed)
+      for (const status of ['pending', 'authorized', 'failed'] as const)
+        expect(moved((moved(null, end) as Seen).to, facts(status, { said_at: 9e12 }))).toBeNull()
+  })
+
+  test('gives way to those above it, and to none below', () => {
+    closed.forEach((one, rank) => {
+      const from = (moved(null, one) as Seen).to
+      closed.forEach((other, above) => {
+        expect(moved(from, other) !== null, `${rank} to ${above}`).toBe(above > rank)
+      })
+    })
+  })
+
+  test('keeps the amount that it was paid with', () => {
+    const { state } = after([
+      facts('authorized', { said_at: 1 }),
+      facts('succeeded', { amount: 800 }),
+      facts('succeeded', { amount: 1000, amount_refunded: 'all' }),
+    ])
+    expect(state).toMatchObject({ amount: 800, amount_refunded: 800, status: 'refunded' })
+  })
+})
+
+describe('a refund', () => {
+  const refund = (amount_refunded: number | 'all') => facts('succeeded', { amount_refunded })
+
+  test('only grows, and each growth is told', () => {
+    const { state, actions } = after([
+      facts('succeeded'),
+      refund(300),
+      refund(300),
+      refund(100),
+      refund(900),
+      refund(1000),
+    ])
+    expect(state).toMatchObject({ status: 'refunded', amount: 1000, amount_refunded: 1000 })
+    expect(actions).toEqual(['payment.succeeded', ...Array(3).fill('payment.refunded')])
+  })
+
+  test('of all needs no number', () => {
+    expect(after([facts('succeeded'), refund('all')]).state?.amount_refunded).toBe(1000)
+  })
+
+  test('of nothing is none', () => {
+    expect(statusAfter(facts('succeeded'), refund(0))).toBe('succeeded')
+  })
+
+  test('of a payment over nothing is one where all of it is said', () => {
+    expect(statusAfter(facts('succeeded', { amount: 0 }))).toBe('succeeded')
+    expect(statusAfter(facts('succeeded', { amount: 0, amount_refunded: 'all' }))).toBe('refunded')
+  })
+
+  test('of more than was paid is refused', () => {
+    expect(moved(null, refund(1001))).toEqual({ refused: 'refund_too_large' })
+    const paid = (moved(null, facts('succeeded', { amount: 800 })) as Seen).to
+    expect(moved(paid, refund(900))).toEqual({ refused: 'refund_too_large' })
+  })
+})
+
+test('what is said in another currency is refused', () => {
+  const from = (moved(null, facts('pending')) as Seen).to
+  expect(moved(from, facts('succeeded', { currency: 'USD' }))).toEqual({
+    refused: 'other_currency',
+  })
+})
+
+/** Everything that a provider may say of one payment, as it agrees with itself. */
+const aHistory = fc
+  .record({
+    open: fc.array(
+      fc.record({
+        status: fc.constantFrom('pending' as const, 'authorized' as const, 'failed' as const),
+        said_at: fc.nat(4),
+        amount: fc.constantFrom(1000, 1200),
+      }),
+      { maxLength: 5 },
+    ),
+    isCanceled: fc.boolean(),
+    isPaid: fc.boolean(),
+    refunds: fc.array(fc.constantFrom(0, 100, 500, 800, 'all' as const), { maxLength: 4 }),
+  })
+  .map(({ open, isCanceled, isPaid, refunds }) => [
+    ...open.map(({ status, ...more }) => facts(status, more)),
+    ...(isCanceled ? [facts('canceled', { said_at: 7 })] : []),
+    ...(isPaid ? [facts('succeeded', { amount: 800, said_at: 6 })] : []),
+    ...refunds.map((amount_refunded) => facts('succeeded', { amount: 800, amount_refunded })),
+  ])
+
+/** A history as it may come: each of it at least once, in any order, some of it again. */
+const deliveries = (history: PaymentFacts[]) =>
+  fc
+    .tuple(
+      fc.shuffledSubarray(history, { minLength: history.length }),
+      fc.array(fc.nat(Math.max(history.length - 1, 0)), { maxLength: history.length }),
+    )
+    .map(([once, again]) => [...once, ...again.flatMap((index) => history[index] ?? [])])
+
+describe('whatever comes in whichever order and however often', () => {
+  const twoWays = aHistory.chain((history) => fc.tuple(deliveries(history), deliveries(history)))
+
+  test('ends in the same payment', () => {
+    fc.assert(
+      fc.property(twoWays, ([one, other]) => {
+        expect(shown(after(one).state)).toEqual(shown(after(other).state))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('never goes back: neither in rank, nor in what is refunded', () => {
+    const ranks = ['open', 'canceled', 'succeeded', 'partially_refunded', 'refunded']
+    const rank = (state: PaymentState) => Math.max(ranks.indexOf(state.status), 0)
+    fc.assert(
+      fc.property(aHistory.chain(deliveries), (said) => {
+        let state: PaymentState | null = null
+        for (const next of said) {
+          const move = moved(state, next)
+          if (!move || !('to' in move)) continue
+          if (state) {
+            expect(rank(move.to)).toBeGreaterThanOrEqual(rank(state))
+            expect(move.to.amount_refunded).toBeGreaterThanOrEqual(state.amount_refunded)
+          }
+          state = move.to
+        }
+      }),
+    )
+  })
+
+  test('changes nothing when it all comes once more', () => {
+    fc.assert(
+      fc.property(aHistory.chain(deliveries), (said) => {
+        const { state } = after(said)
+        for (const again of said) expect(moved(state, again)).toBeNull()
+      }),
+    )
+  })
+
+  test('is what was paid, less what was given back', () => {
+    fc.assert(
+      fc.property(aHistory.chain(deliveries), (said) => {
+        const paid = said.filter(({ status }) => status === 'succeeded')
+        if (paid.length === 0) return
+        const sums = paid.map(({ amount_refunded: sum }) => (sum === 'all' ? 800 : sum))
+        expect(after(said).state).toMatchObject({
+          amount: 800,
+          amount_refunded: Math.max(...sums),
+        })
+      }),
+    )
+  })
+})
