@@ -1,7 +1,10 @@
 /**
  * A service of its own process for the tests of the embedded server: starts it on the folder given,
- * says `ready <json>`, and with `write` inserts rows, saying `ack <id>` once each is committed.
+ * says `ready <json>`, and with `write` inserts rows, saying `ack <id>` once each is committed. With
+ * `die-in-initdb` it kills itself before the cluster that initdb makes can be put into its place.
  */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import pg from 'pg'
 import { StartupFault } from '../../src/lib/faults.ts'
 import { startEmbedded } from '../../src/platform/db/embedded/index.ts'
@@ -10,6 +13,15 @@ const [dataDir = '', mode] = process.argv.slice(2)
 const say = (kind: string, value: unknown) =>
   void process.stdout.write(`${kind} ${JSON.stringify(value)}\n`)
 const tell = (_: object, message: string) => say('log', message)
+
+if (mode === 'die-in-initdb') {
+  // In this process: however late a look comes, it comes before what is told when initdb has ended.
+  setInterval(() => {
+    const draft = readdirSync(dataDir).find((name) => name.startsWith('postgres.draft-'))
+    if (draft && existsSync(join(dataDir, draft, 'PG_VERSION')))
+      process.kill(process.pid, 'SIGKILL')
+  }, 1)
+}
 
 try {
   const server = await startEmbedded({ dataDir, log: { info: tell, warn: tell, error: tell } })

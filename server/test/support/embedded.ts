@@ -28,8 +28,9 @@ export async function scratch(): Promise<string> {
 export async function started(
   dataDir: string,
   settings: Record<string, string> = { fsync: 'off' },
+  log: Parameters<typeof startEmbedded>[0]['log'] = quiet,
 ): Promise<EmbeddedServer> {
-  const server = await startEmbedded({ dataDir, log: quiet, settings })
+  const server = await startEmbedded({ dataDir, log, settings })
   onTestFinished(() => server.stop())
   return server
 }
@@ -112,7 +113,10 @@ export interface Service {
 }
 
 /** Starts `embedded-child.ts` on the folder; it is killed with the test. */
-export function service(dataDir: string, options: { mode?: 'write'; code?: string } = {}): Service {
+export function service(
+  dataDir: string,
+  options: { mode?: 'write' | 'die-in-initdb'; code?: string } = {},
+): Service {
   const code = options.code ?? join(import.meta.dirname, 'embedded-child.ts')
   const child: ChildProcess = spawn(
     process.execPath,

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   childrenOf,
@@ -14,6 +15,15 @@ import {
   started,
   until,
 } from '../../../../test/support/embedded.ts'
+
+/** Sends a signal to a process that may have gone. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'ESRCH' })
+  }
+}
 
 describe('when the service is killed with -9', () => {
   test('nothing acknowledged is lost and no server is left, five times over', {
@@ -42,19 +52,12 @@ describe('when the service is killed with -9', () => {
     expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
   })
 
-  // The machine may pause just then, and what is to be interrupted be over.
-  test('in the middle of making the cluster, nothing half-made is left in its place', {
-    retry: 2,
-  }, async () => {
+  test('in the middle of making the cluster, nothing half-made is left in its place', async () => {
     const dataDir = await scratch()
-    const child = service(dataDir)
-    await until('initdb is at work', async () => {
-      const draft = (await readdir(dataDir)).find((name) => name.startsWith('postgres.draft-'))
-      return draft && (await stat(join(dataDir, draft, 'PG_VERSION')))
-    })
-    child.kill()
-    await child.ended
-    expect(await readdir(dataDir)).not.toContain('postgres')
+    await service(dataDir, { mode: 'die-in-initdb' }).ended
+    const left = await readdir(dataDir)
+    expect(left.filter((name) => name.startsWith('postgres.draft-'))).toHaveLength(1)
+    expect(left).not.toContain('postgres')
     const server = await started(dataDir)
     expect(await query(server.connection, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
     expect((await readdir(dataDir)).filter((name) => name.includes('draft'))).toEqual([])
@@ -101,30 +104,31 @@ describe('when the server is killed with -9', () => {
     await nobodyLeft(dataDir)
   })
 
-  test('it comes back although a process of the dead one is busy for a while', {
-    retry: 2,
-  }, async () => {
+  test('it comes back although a process of the dead one is busy for a while', async () => {
     const dataDir = await scratch()
-    const server = await started(dataDir)
-    // It counts without ever looking whether the postmaster lives.
-    const busy = query(
-      server.connection,
-      'SELECT count(*) FROM generate_series(1, 15000000)',
-    ).catch(() => undefined)
-    const backend = await until('the query runs', async () => {
-      const rows = await query<{ pid: number }>(
-        server.connection,
-        `SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT count%' AND state = 'active'`,
-      )
-      return rows[0]?.pid
-    })
+    const said: string[] = []
+    const say = (_: object, message: string) => void said.push(message)
+    const server = await started(dataDir, undefined, { info: say, warn: say, error: say })
+    const client = new pg.Client(server.connection)
+    client.on('error', () => undefined)
+    await client.connect()
+    onTestFinished(() => client.end().catch(() => undefined))
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    const backend = rows[0]?.pid as number
+    // Halted it does not see that the postmaster has gone, and keeps the dead one's memory.
+    process.kill(backend, 'SIGSTOP')
+    onTestFinished(() => void signal(backend, 'SIGCONT'))
     const killed = await postmasterPid(dataDir)
     process.kill(killed, 'SIGKILL')
+    await until('it has tried in vain', () =>
+      said.includes('PostgreSQL did not start again; trying once more') ? true : undefined,
+    )
+    expect(said).not.toContain('PostgreSQL is back')
+    process.kill(backend, 'SIGCONT')
     await until('another server answers', async () => {
       await query(server.connection, 'SELECT 1')
       return (await postmasterPid(dataDir)) !== killed ? true : undefined
     })
-    await busy
     expect(await processesOn(dataDir)).not.toContain(backend)
   })
 
