@@ -32,14 +32,16 @@ export function runTable(prepare: (service: Service) => Promise<void>): void {
 
   describe.each(TABLE.map((line) => ({ line, title: titleOf(line) })))('$title', ({ line }) => {
     test('on the own tenant', async () => {
-      expect(await statusesOf(line, () => scene.freshTarget(scene.own))).toEqual(line.own)
+      expect(await statusesOf(line, () => scene.freshTarget(scene.own, line.name))).toEqual(
+        line.own,
+      )
     })
 
     if (line.foreign)
       test('on a foreign tenant', async () => {
         // What a superadmin does succeeds; for them it is another clinic than the untouched one.
         const targetFor = async (kind: CallerKind) =>
-          kind === 'superadmin' ? scene.freshTarget(scene.third) : scene.foreignTarget
+          kind === 'superadmin' ? scene.freshTarget(scene.third, line.name) : scene.foreignTarget
         expect(await statusesOf(line, targetFor)).toEqual(line.foreign)
       })
   })
@@ -58,7 +60,7 @@ export function runTable(prepare: (service: Service) => Promise<void>): void {
   }
 
   async function call(line: Line, kind: CallerKind, target: Target): Promise<number> {
-    const token = await scene.tokenOf(kind)
+    const token = await scene.tokenOf(kind, line.name)
     const { path: values = {}, ...options } = line.aim(target, token)
     const [method = '', template = ''] = line.name.split(' ')
     const path = template.replaceAll(/\{(\w+)\}/g, (_, key) => String(values[key]))

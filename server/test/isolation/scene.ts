@@ -43,10 +43,10 @@ export interface Scene {
   own: Clinic
   foreign: Clinic
   third: Clinic
-  /** A token of a new session, so that calls may end it; undefined for nobody. */
-  tokenOf(kind: CallerKind): Promise<string | undefined>
-  /** New records of a clinic. */
-  freshTarget(clinic: Clinic): Promise<Target>
+  /** A token for one call of the operation, which may end its session; undefined for nobody. */
+  tokenOf(kind: CallerKind, operation: string): Promise<string | undefined>
+  /** New records of a clinic, for one call of the operation. */
+  freshTarget(clinic: Clinic, operation: string): Promise<Target>
   /** The foreign clinic's records as they stand. */
   foreignTarget: Target
   /** Every row of the foreign clinic, as text. */
@@ -66,20 +66,27 @@ export async function openScene(service: Service): Promise<Scene> {
   }
   await furnish(service, root, foreign)
   const foreignWebhook = await furnishWebhook(service, foreign)
+  /** Tokens that have only read so far: reading ends no session. */
+  const unspent = new Map<CallerKind, string>()
   return {
     service,
     root,
     own,
     foreign,
     third,
-    async tokenOf(kind) {
+    async tokenOf(kind, operation) {
       if (kind === 'nobody') return undefined
+      const known = unspent.get(kind)
+      if (!operation.startsWith('GET ')) unspent.delete(kind)
+      if (known !== undefined) return known
       const person = kind === 'superadmin' ? root : own.people[kind]
       const { email, password } = person
       const subdomain = kind === 'superadmin' ? 'platform' : own.subdomain
-      return (await signIn(service, { email, password, subdomain })).access_token
+      const { access_token } = await signIn(service, { email, password, subdomain })
+      if (operation.startsWith('GET ')) unspent.set(kind, access_token)
+      return access_token
     },
-    async freshTarget(clinic) {
+    async freshTarget(clinic, operation) {
       const insert = async (text: string, values: unknown[]) =>
         (await sql<{ id: number }>(`${text} returning id`, values))[0]?.id as number
       const tag = crypto.randomUUID()
@@ -100,7 +107,8 @@ export async function openScene(service: Service): Promise<Scene> {
         ]),
         sessionId: jtiOf(clinic.people.doctor.token),
         refresh: clinic.people.doctor.refresh,
-        ...(await freshWebhook(clinic)),
+        // Only where it is of use: it takes as long as all the rest.
+        ...(operation.includes('webhook') ? await freshWebhook(clinic) : foreignWebhook),
         spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
           'Spare',
           tag,
