@@ -10,6 +10,8 @@ export default defineConfig({
     // Most of a file's time is waited for: three on two processors take half the time of one.
     maxWorkers: Math.max(3, availableParallelism()),
     globalSetup: ['server/test/support/global-setup.ts'],
+    setupFiles: ['server/test/support/record-statements.ts'],
+    reporters: ['default', './scripts/slowest.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

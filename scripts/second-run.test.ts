@@ -1,0 +1,56 @@
+/** Which files run a second time, and what is recorded to choose them from. */
+import { describe, expect, it } from 'vitest'
+import { ownerClient } from '../server/src/platform/db/connection.ts'
+import { emptyDatabase } from '../server/test/support/database.ts'
+import { fingerprintOf, record } from '../server/test/support/record-statements.ts'
+import { covering } from './second-run.mjs'
+
+describe('the files of the second run', () => {
+  const all = [
+    { file: 'quick', seconds: 1, statements: ['a', 'b'] },
+    { file: 'slow', seconds: 60, statements: ['a', 'b', 'c'] },
+    { file: 'other', seconds: 2, statements: ['c', 'd'] },
+    { file: 'pure', seconds: 1, statements: [] },
+  ]
+
+  it('run every statement, in little time', () => {
+    expect(covering(all)).toEqual(['other', 'quick'])
+  })
+
+  it('are the same in whatever order they were recorded', () => {
+    const same = ['x', 'y', 'z'].map((file) => ({ file, seconds: 1, statements: ['a'] }))
+    expect(covering(same)).toEqual(['x'])
+    expect(covering(same.toReversed())).toEqual(['x'])
+  })
+
+  it('hold the only one that knows an outcome, however long it takes', () => {
+    const rare = { file: 'rare', seconds: 600, statements: ['40001 a'] }
+    expect(covering([...all, rare])).toContain('rare')
+  })
+})
+
+describe('what is recorded', () => {
+  it('is the same for other numbers, ids and lengths of lists', () => {
+    const one = fingerprintOf('select *\n  from journal_20261121 where id in ($1, $2, $3) limit 5')
+    expect(one).toBe(fingerprintOf('select * from journal_20261122 where id in ($1,$2) limit 10'))
+    expect(one).not.toBe(fingerprintOf('select * from journal_20261121 where id = $1 limit 5'))
+  })
+
+  it('is what the service runs, with how it ends, and nothing of the test', async () => {
+    const noted = new Set<string>()
+    const database = await emptyDatabase()
+    await record(noted)
+    await database.sql('select 0')
+    const client = ownerClient(database.address)
+    await client.connect()
+    await client.query('select 1')
+    await client.query('select 1 where false')
+    await expect(client.query('select nothing')).rejects.toThrow('nothing')
+    await client.end()
+    expect([...noted].sort()).toEqual([
+      '42703 select nothing',
+      'none select 0 where false',
+      'rows select 0',
+    ])
+  })
+})

@@ -1,0 +1,62 @@
+/**
+ * Notes which statements the service runs in each test file, when `RECORD_STATEMENTS` names a folder:
+ * what `scripts/second-run.mjs` chooses the files from that run on another PostgreSQL as well.
+ */
+import { writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { afterAll, expect, inject } from 'vitest'
+import { withDatabase } from './server-address.ts'
+
+/** A statement without what differs between two runs of it: numbers, and how long its lists are. */
+export const fingerprintOf = (text: string): string =>
+  text
+    .replace(/\s+/g, ' ')
+    .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '0')
+    .replace(/\d+/g, '0')
+    .replace(/\(\$0(, ?\$0)+\)/g, '($0)')
+    .replace(/\(\$0\)(, ?\(\$0\))+/g, '($0)')
+    .trim()
+
+interface Connection {
+  host: string
+  port: number
+  connectionParameters: { application_name?: string }
+}
+
+/** Notes each statement with how it ended: with rows, with none, or with an SQLSTATE. */
+export async function record(noted: Set<string>): Promise<void> {
+  // Not at the top: most files of pure functions never load the driver.
+  const { default: pg } = await import('pg')
+  const reference = new pg.Client(withDatabase(inject('server'), null))
+  const isOfService = ({ host, port, connectionParameters }: Connection) =>
+    host === reference.host &&
+    port === reference.port &&
+    connectionParameters.application_name === 'wardkeep'
+  const { query } = pg.Client.prototype
+  pg.Client.prototype.query = function (this: Connection, ...args: any[]): any {
+    const result: any = (query as any).apply(this, args)
+    const text = typeof args[0] === 'string' ? args[0] : args[0]?.text
+    if (typeof text !== 'string' || !isOfService(this)) return result
+    const note = (outcome: string) => void noted.add(`${outcome} ${fingerprintOf(text)}`)
+    if (typeof result?.then !== 'function') note('sent')
+    else
+      result.then(
+        ({ rowCount }: { rowCount?: number | null }) => note(rowCount ? 'rows' : 'none'),
+        ({ code }: { code?: string }) =>
+          note(/^[0-9A-Z]{5}$/.test(code ?? '') ? `${code}` : 'lost'),
+      )
+    return result
+  } as typeof query
+}
+
+const folder = process.env.RECORD_STATEMENTS
+if (folder !== undefined) {
+  const noted = new Set<string>()
+  await record(noted)
+  afterAll(() => {
+    const { testPath = '' } = expect.getState()
+    const name = `${basename(testPath)}-${process.pid}-${performance.now()}.json`
+    const kept = { file: testPath, statements: [...noted].sort() }
+    writeFileSync(join(folder, name), JSON.stringify(kept))
+  })
+}
