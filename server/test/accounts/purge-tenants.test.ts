@@ -1,7 +1,6 @@
 /** A deleted tenant can be put back for its days; then all of it is destroyed, and nothing else. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { purge } from '../../src/features/tenants/tenants.jobs.ts'
-import { purgeWebhooks } from '../../src/features/webhooks/index.ts'
+import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
@@ -86,9 +85,9 @@ async function rowsOf(tenantId: number): Promise<Record<string, number>> {
 }
 
 const run = (signal = new AbortController().signal) =>
-  purge(service.app.db, service.clock, DAYS, signal, [purgeWebhooks])
+  purge(service.app.db, service.clock, DAYS, signal, purgesOf(Object.values(service.app.features)))
 
-const restore = (id: number) => service.app.services.tenants.restore(id)
+const restore = (id: number) => service.app.features.tenants.service.restore(id)
 
 async function deleteTenant(id: number): Promise<void> {
   const { token } = await superadmin(service)
@@ -146,7 +145,7 @@ test('once that has begun it cannot be put back, and the next run ends it', asyn
   expect((await rowsOf(id)).users).toBe(5)
   await expect(restore(id)).rejects.toMatchObject({ code: 'not_found' })
   // Even if the days are made more meanwhile: half of it may be gone.
-  await purge(service.app.db, service.clock, 300 * DAYS, new AbortController().signal)
+  await purge(service.app.db, service.clock, 300 * DAYS, new AbortController().signal, [])
   expect((await rowsOf(id)).users).toBe(0)
 })
 

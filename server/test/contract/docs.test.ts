@@ -1,7 +1,6 @@
 /** Compares the table of docs/api.md with the operations that are built and with the contract. */
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { describeApi } from '../../src/app.ts'
 import { type AnyOperation, statusesOf } from '../../src/platform/http/operation.ts'
 import { openService } from '../support/service.ts'
 import { ADDED, BUILT, nameOf, PENDING, SPECIFIED } from './operations.ts'
@@ -94,13 +93,5 @@ describe('the table of docs/api.md', () => {
       input: inputOf(op),
       others: statusesOf(op).filter((status) => status !== op.success[0] && !isCommon(op, status)),
     })
-  })
-
-  test('tells of operations as they are described without a running service, too', () => {
-    const { paths } = describeApi() as { paths: Record<string, object> }
-    const described = Object.entries(paths).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => nameOf({ method: method.toUpperCase(), path })),
-    )
-    expect(described.sort()).toEqual(BUILT.map(nameOf).sort())
   })
 })

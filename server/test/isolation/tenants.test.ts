@@ -188,7 +188,7 @@ describe('a tenant that is deleted', () => {
       await service.call('POST', '/api/admin/departments', { token: root.token, body: department }),
     ).toMatchObject({ status: 404 })
 
-    const restored = await service.app.services.tenants.restore(clinic.id)
+    const restored = await service.app.features.tenants.service.restore(clinic.id)
     expect(restored).toMatchObject({ id: clinic.id, subdomain: 'leaving' })
     const again = await signIn(service, credentials)
     expect(await get('/api/users/me', again.access_token)).toMatchObject({
@@ -197,7 +197,7 @@ describe('a tenant that is deleted', () => {
     })
     // The sessions from before stay ended.
     expect(await get('/api/users/me', admin.token)).toMatchObject({ status: 401 })
-    await expect(service.app.services.tenants.restore(clinic.id)).rejects.toMatchObject({
+    await expect(service.app.features.tenants.service.restore(clinic.id)).rejects.toMatchObject({
       status: 404,
     })
   })

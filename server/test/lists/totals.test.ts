@@ -6,7 +6,8 @@ import { userList } from '../../src/features/users/users.schema.ts'
 import { listUsers } from '../../src/features/users/users.store.ts'
 import type { PageQuery } from '../../src/lib/page.ts'
 import { inScope, type Scopes, type TenantTx } from '../../src/platform/db/index.ts'
-import { forgetWrites, keepForgettingWrites } from '../../src/platform/db/list-writes.ts'
+import { forgetWrites, listWritesUpkeep } from '../../src/platform/db/list-writes.ts'
+import { startUpkeep } from '../../src/platform/upkeep.ts'
 import { scopesOf } from '../sessions/scopes.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -197,7 +198,7 @@ test('a node that is up for four minutes forgets what it found, and nothing of t
       return done
     },
   }
-  onTestFinished(keepForgettingWrites(watched, silentLog))
+  onTestFinished(await startUpkeep([listWritesUpkeep(watched)], silentLog))
   const twoMinutes = async () => {
     vi.advanceTimersByTime(2 * 60_000)
     await forgotten

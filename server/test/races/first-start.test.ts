@@ -40,7 +40,7 @@ test('the journal tells of each once', async () => {
 
 test('all sign with one key, so a token of one is good at the others', async () => {
   expect(await database.sql('select 1 from signing_keys')).toHaveLength(1)
-  expect(new Set(nodes.map(({ app }) => app.services.auth.keys.signer().kid)).size).toBe(1)
+  expect(new Set(nodes.map(({ app }) => app.features.auth.keys.signer().kid)).size).toBe(1)
   for (const node of nodes) {
     const { token } = await superadmin(node)
     for (const other of nodes) expect(await standing(other, token)).toBe(200)

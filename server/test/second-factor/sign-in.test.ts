@@ -161,8 +161,8 @@ describe('a recovery code', () => {
 })
 
 test('of sixteen transactions at once one takes the code, and one a recovery code', async () => {
-  const { db, services } = service.app
-  const { secondFactor } = services.accounts
+  const { db, features } = service.app
+  const { secondFactor } = features.auth
   for (const secret of [code(), factor.recovery[0] ?? '']) {
     const taken = await atOnce(() =>
       db.inTenant(clinic.id, (tx) => secondFactor.take(tx, person.id, secret)),

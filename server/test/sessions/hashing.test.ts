@@ -1,7 +1,9 @@
 /** What sign-in does with password hashes: the same work for all, never too much at once, kept up to date. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { authOperations, signInService, tenantAsker } from '../../src/features/auth/index.ts'
-import { usersService } from '../../src/features/users/index.ts'
+import { authOperations } from '../../src/features/auth/auth.routes.ts'
+import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
+import { signInService } from '../../src/features/auth/sign-in/sign-in.service.ts'
+import { usersService } from '../../src/features/users/users.service.ts'
 import { Problem } from '../../src/lib/problems.ts'
 import { openPasswords, type Passwords } from '../../src/platform/crypto/index.ts'
 import { addOperations, openLimits, openServer } from '../../src/platform/http/index.ts'
@@ -31,13 +33,13 @@ beforeAll(async () => {
 
 /** The service's sign-in, but with `passwords` in place of its own. */
 function signInWith(passwords: Passwords) {
-  const { db, services } = service.app
+  const { db, features } = service.app
   return signInService({
     db,
     clock: service.clock,
     passwords,
-    sessions: services.auth.sessions,
-    secondFactor: services.accounts.secondFactor,
+    sessions: features.auth.sessions,
+    secondFactor: features.auth.secondFactor,
     throttle: openThrottle(db, service.clock),
     pace: async () => 0,
     askTenant: tenantAsker('wardkeep.test', false),
@@ -120,7 +122,7 @@ describe('an administrator', () => {
 describe('more sign-ins than can be hashed', () => {
   test('are answered 503 with the time to wait, and the others as ever', async () => {
     const passwords = await openPasswords({ ...COST, memoryCost: 16_384 }, 1, { waitingOfOne: 0 })
-    const { services } = service.app
+    const { auth } = service.app.features
     const limits = openLimits({
       requests: 0,
       guesses: 0,
@@ -135,8 +137,8 @@ describe('more sign-ins than can be hashed', () => {
       log: silentLog,
       onAnswered: () => undefined,
     })
-    addOperations(server, authOperations({ ...services.auth, signIn: signInWith(passwords) }), {
-      authenticate: services.auth.sessions.authenticate,
+    addOperations(server, authOperations({ ...auth, signIn: signInWith(passwords) }), {
+      authenticate: auth.sessions.authenticate,
       refused: async () => undefined,
       limits,
       log: silentLog,

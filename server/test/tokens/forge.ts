@@ -47,7 +47,7 @@ export const ownPair = () => generateKeyPairSync('ed25519')
 /** The private key that the service signs with, or the one of `kid`: opened as only the root key can. */
 export async function serviceKey(
   service: Service,
-  kid = service.app.services.auth.keys.signer().kid,
+  kid = service.app.features.auth.keys.signer().kid,
 ): Promise<KeyObject> {
   const [row] = await service.database.sql<{ sealed_private_key: Buffer }>(
     'select sealed_private_key from signing_keys where kid = $1',

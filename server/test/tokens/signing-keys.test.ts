@@ -1,7 +1,7 @@
 /** The keys behind the access tokens: published, rotated without a sign-out, sealed at rest. */
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openSigningKeys } from '../../src/features/auth/index.ts'
+import { openSigningKeys } from '../../src/features/auth/tokens/signing-keys.service.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import type { Changes, Scopes } from '../../src/platform/db/index.ts'
@@ -29,7 +29,7 @@ afterEach(async () => {
 
 const keysOf = async (node: Service): Promise<JSONWebKeySet> =>
   (await node.call('GET', '/.well-known/jwks.json')).body
-const rotate = (node: Service) => node.app.services.auth.keys.rotate()
+const rotate = (node: Service) => node.app.features.auth.keys.rotate()
 const kidOf = (token: string) => String(partsOf(token).header.kid)
 
 describe('the published keys', () => {
@@ -64,7 +64,7 @@ describe('a new signing key', () => {
       for (const { token } of before) expect(await standing(node, token)).toBe(200)
     const after = await superadmin(service)
     expect(kidOf(after.token)).not.toBe(kidOf(root.token))
-    const heard = () => other.app.services.auth.keys.signer().kid
+    const heard = () => other.app.features.auth.keys.signer().kid
     await eventually(heard, (kid) => kid === kidOf(after.token))
     expect(await standing(other, after.token)).toBe(200)
     expect(await refresh(other, root.refresh)).toMatchObject({ status: 200 })
@@ -72,9 +72,9 @@ describe('a new signing key', () => {
 
   test('is soon the one that the others sign with too', async () => {
     await rotate(service)
-    const { kid } = service.app.services.auth.keys.signer()
+    const { kid } = service.app.features.auth.keys.signer()
     await eventually(
-      () => other.app.services.auth.keys.signer().kid,
+      () => other.app.features.auth.keys.signer().kid,
       (theirs) => theirs === kid,
     )
     expect(kidOf((await superadmin(other)).token)).toBe(kid)
@@ -89,7 +89,7 @@ describe('a new signing key', () => {
   })
 
   test('comes when the one before is old enough, not before', async () => {
-    const { keys } = service.app.services.auth
+    const { keys } = service.app.features.auth
     const first = keys.signer().kid
     await keys.rotateWhenOlder(HOUR)
     expect(keys.signer().kid).toBe(first)
@@ -104,7 +104,7 @@ describe('a new signing key', () => {
       `select resource_id, changes from journal where action = 'auth.key_rotated' order by id`,
     )
     expect(rows.at(-1)).toEqual({
-      resource_id: service.app.services.auth.keys.signer().kid,
+      resource_id: service.app.features.auth.keys.signer().kid,
       changes: null,
     })
   })
@@ -126,7 +126,7 @@ describe('a retired key', () => {
     service.clock.advance(HOUR)
     expect(await standing(service, lasting())).toBe(401)
     const published = (await keysOf(service)).keys.map(({ kid }) => kid)
-    expect(published).toEqual([service.app.services.auth.keys.signer().kid])
+    expect(published).toEqual([service.app.features.auth.keys.signer().kid])
     expect(published).not.toContain(retired)
   })
 
@@ -183,7 +183,7 @@ test('of two reads at once the newer one counts, whichever is answered first', a
     (kid) => kid !== before,
   )
   await service.app.db.ping()
-  expect(keys.signer().kid).toBe(other.app.services.auth.keys.signer().kid)
+  expect(keys.signer().kid).toBe(other.app.features.auth.keys.signer().kid)
 })
 
 describe('the private key', () => {

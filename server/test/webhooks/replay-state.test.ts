@@ -185,7 +185,7 @@ test('a cancelled replay whose job was given up is swept the next night', async 
   await run(body.id)
   await cancel(id, body.id)
   await sql("delete from pgboss.job where name = 'cancel-replay'")
-  await at.service.app.services.webhooks.replays.tidy()
+  await at.service.app.features.webhooks.services.replays.tidy()
   const jobs = () =>
     sql("select 1 from pgboss.job where name = 'cancel-replay' and (data ->> 'id')::int = $1", [
       body.id,
@@ -193,7 +193,7 @@ test('a cancelled replay whose job was given up is swept the next night', async 
   expect(await jobs()).toHaveLength(1)
   await sweep(id, body.id)
   await sql("delete from pgboss.job where name = 'cancel-replay'")
-  await at.service.app.services.webhooks.replays.tidy()
+  await at.service.app.features.webhooks.services.replays.tidy()
   expect(await jobs()).toEqual([])
 })
 
@@ -206,7 +206,7 @@ test('old replays are forgotten, and one that never ended has failed first', asy
     "update webhook_replays set created_at = now() - interval '31 days' where webhook_id = $1",
     [id],
   )
-  const { tidy } = at.service.app.services.webhooks.replays
+  const { tidy } = at.service.app.features.webhooks.services.replays
   await tidy()
   expect((await at.call('GET', `/${id}/replays/${over.body.id}`)).status).toBe(404)
   expect(await shown(id, endless.body.id)).toMatchObject({ state: 'failed' })
@@ -239,7 +239,7 @@ describe('the job', () => {
 
   test('is queued again for a replay that was given up, and not twice', async () => {
     await sql("delete from pgboss.job where name = 'replay-webhook'")
-    const { replays } = at.service.app.services.webhooks
+    const { replays } = at.service.app.features.webhooks.services
     await replays.tidy()
     await replays.tidy()
     const [left] = await sql<{ count: number }>(

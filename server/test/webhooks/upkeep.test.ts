@@ -4,7 +4,7 @@ import {
   findDelivery,
   queueAgain,
 } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
-import { ensureWebhookDays } from '../../src/features/webhooks/index.ts'
+import { ensureWebhookDays } from '../../src/features/webhooks/upkeep/days.ts'
 import { dropOldDays } from '../../src/features/webhooks/webhooks.jobs.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'

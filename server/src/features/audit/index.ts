@@ -1,3 +1,2 @@
 /** What the composition root uses of the audit log. */
-export { auditOperations } from './audit.routes.ts'
-export { auditService } from './audit.service.ts'
+export { openAudit } from './audit.ts'

@@ -4,7 +4,6 @@ import { anyone, signedIn } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { Profile } from '../users/index.ts'
 import {
-  Capabilities,
   Credentials,
   JsonWebKeySet,
   LogoutRequest,
@@ -22,29 +21,13 @@ export interface AuthParts {
   signIn: SignIn
   sessions: Sessions
   keys: SigningKeys
-  capabilities: () => Capabilities | Promise<Capabilities>
 }
 
 const said = (detail: string): Message => ({ detail, email_verified: null })
 
-export function authOperations({
-  signIn,
-  sessions,
-  keys,
-  capabilities,
-}: AuthParts): AnyOperation[] {
+export function authOperations({ signIn, sessions, keys }: AuthParts): AnyOperation[] {
   const tag = 'Sign-in'
   return [
-    operation({
-      method: 'GET',
-      path: '/api/auth/capabilities',
-      id: 'getCapabilities',
-      summary: 'What this service offers as it is configured',
-      tag,
-      access: anyone,
-      success: [200, Capabilities],
-      handle: () => capabilities(),
-    }),
     operation({
       method: 'POST',
       path: '/api/auth/login',

@@ -134,21 +134,6 @@ export type Session = Static<typeof Session>
 
 export const SessionPath = Type.Object({ jti: Type.String({ minLength: 1, maxLength: 100 }) })
 
-export const Capabilities = Type.Object(
-  {
-    password_reset_available: Type.Boolean(),
-    fhir_enabled: Type.Boolean(),
-    siem_export_enabled: Type.Boolean(),
-    messenger_bot_enabled: Type.Boolean(),
-    registration_available: Type.Boolean(),
-    totp_available: Type.Boolean(),
-    tenant_mode: Type.Boolean({ description: 'true when there may be several tenants' }),
-    demo_mode: Type.Boolean({ description: 'true when a demo tenant is kept' }),
-  },
-  { $id: 'Capabilities' },
-)
-export type Capabilities = Static<typeof Capabilities>
-
 export const JsonWebKeySet = Type.Object({
   keys: Type.Array(
     Type.Object({

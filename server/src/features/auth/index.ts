@@ -1,15 +1,2 @@
-/** What the composition root and higher features may use of sign-in. */
-export { type AccountParts, accountOperations } from './accounts.routes.ts'
-export { purgeSignIn } from './auth.jobs.ts'
-export { type AuthParts, authOperations } from './auth.routes.ts'
-export { noticesTo } from './notices/notices.service.ts'
-export { recoveryService } from './recovery/recovery.service.ts'
-export { registrationService } from './registration/registration.service.ts'
-export { secondFactorService } from './second-factor/second-factor.service.ts'
-export { lastLogins } from './sessions/last-logins.ts'
-export { sessionStates } from './sessions/session-states.ts'
-export { type Sessions, sessionsService } from './sessions/sessions.service.ts'
-export { tenantAsker } from './sign-in/asked-tenant.ts'
-export { signInService } from './sign-in/sign-in.service.ts'
-export { accessTokens } from './tokens/access-tokens.ts'
-export { openSigningKeys } from './tokens/signing-keys.service.ts'
+/** What the composition root uses of sign-in. */
+export { openAuth } from './auth.ts'

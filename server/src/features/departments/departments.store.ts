@@ -1,7 +1,7 @@
 /** The departments' SQL. */
 import { sql } from 'kysely'
 import type { Asked, Found } from '../../lib/page.ts'
-import { containing, ofScope, readPage, type TenantTx } from '../../platform/db/index.ts'
+import { containing, ofScope, purgerOf, readPage, type TenantTx } from '../../platform/db/index.ts'
 import type {
   Department,
   DepartmentChange,
@@ -82,3 +82,6 @@ export async function deleteDepartment(tx: TenantTx, id: number): Promise<void> 
     .where(ofScope(tx, 'tenant_id'))
     .execute()
 }
+
+/** Destroys departments of a deleted tenant. */
+export const purgeDepartments = purgerOf('departments')

@@ -1,13 +1,23 @@
-/** `/api/admin/health`, and the probes for whoever keeps the service running. */
+/** `/api/admin/health`, what the service offers, and the probes for whoever keeps it running. */
 import { admins, anyone } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { AdminHealth, Alive, Ready } from './health.schema.ts'
+import { AdminHealth, Alive, Capabilities, Ready } from './health.schema.ts'
 import type { Health } from './health.service.ts'
 
 const tag = 'Health'
 
-export function healthOperations(health: Health): AnyOperation[] {
+export function healthOperations(health: Health, capabilities: Capabilities): AnyOperation[] {
   return [
+    operation({
+      method: 'GET',
+      path: '/api/auth/capabilities',
+      id: 'getCapabilities',
+      summary: 'What this service offers as it is configured',
+      tag: 'Sign-in',
+      access: anyone,
+      success: [200, Capabilities],
+      handle: () => capabilities,
+    }),
     operation({
       method: 'GET',
       path: '/api/admin/health',

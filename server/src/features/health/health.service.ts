@@ -2,22 +2,18 @@
 import { Problem } from '../../lib/problems.ts'
 import type { Admin } from '../../platform/access/index.ts'
 import { forCaller, type Scopes } from '../../platform/db/index.ts'
-import { countPatients } from '../patients/index.ts'
-import { countTenants } from '../tenants/index.ts'
-import { countUsers } from '../users/index.ts'
-import type { AdminHealth } from './health.schema.ts'
+import type { Count, State } from '../../platform/feature.ts'
+import type { AdminHealth, COUNTS } from './health.schema.ts'
 import { serverVersion } from './health.store.ts'
-
-type State = AdminHealth['status']
 
 export interface HealthDeps {
   db: Scopes
   version: string
   embedded: boolean
   multiTenant: boolean
-  encryptionEnabled: boolean
   /** The components beside the database, by name. */
-  checks: Record<string, () => State>
+  checks: Readonly<Record<string, () => State>>
+  counts: Readonly<Record<keyof typeof COUNTS, Count>>
   /** Whether the service is up and not on its way down. */
   isServing: () => boolean
 }
@@ -45,9 +41,9 @@ export function healthService(deps: HealthDeps): Health {
         db,
         caller,
         async (tx) => ({
-          tenants_count: await countTenants(tx),
-          users_count: await countUsers(tx),
-          patients_count: await countPatients(tx),
+          tenants_count: await deps.counts.tenants_count(tx),
+          users_count: await deps.counts.users_count(tx),
+          patients_count: await deps.counts.patients_count(tx),
           engine: `PostgreSQL ${await serverVersion(tx)}`,
         }),
         'read',
@@ -58,7 +54,8 @@ export function healthService(deps: HealthDeps): Health {
       return {
         status: worst(Object.values(checks)),
         tenant_mode: deps.multiTenant,
-        encryption_enabled: deps.encryptionEnabled,
+        // Without a root key there is no service (decisions §8).
+        encryption_enabled: true,
         ...counted,
         version: deps.version,
         uptime_seconds: Math.floor(process.uptime()),

@@ -1,3 +1,2 @@
 /** What the composition root uses of health. */
-export { healthOperations } from './health.routes.ts'
-export { healthService } from './health.service.ts'
+export { openHealth } from './health.ts'

@@ -1,5 +1,5 @@
 /** The patients' SQL. */
-import { ofScope, type TenantTx } from '../../platform/db/index.ts'
+import { ofScope, purgerOf, type TenantTx } from '../../platform/db/index.ts'
 import './patients.table.ts'
 
 export interface NewPatient {
@@ -20,3 +20,6 @@ export async function countPatients(tx: TenantTx): Promise<number> {
     .executeTakeFirstOrThrow()
   return count
 }
+
+/** Destroys patients of a deleted tenant. */
+export const purgePatients = purgerOf('patients')

@@ -1,4 +1,2 @@
 /** What the composition root uses of the first start. */
-export { announcement } from './announcement.ts'
-export { type Bootstrapped, bootstrap } from './bootstrap.service.ts'
-export { makeDemo } from './demo.service.ts'
+export { openSetup } from './setup.ts'

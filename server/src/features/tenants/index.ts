@@ -1,12 +1,9 @@
 /** What other features and the composition root may use of tenants. */
 
-export { type PurgeRows, purgeDeletedTenants } from './tenants.jobs.ts'
-export { tenantOperations } from './tenants.routes.ts'
-export { type EndTenantSessions, type Tenants, tenantsService } from './tenants.service.ts'
+export { purgeDeletedTenants } from './tenants.jobs.ts'
 export {
   type AskedTenant,
   countOperators,
-  countTenants,
   findAskedTenant,
   findPlatformTenant,
   findTenant,
@@ -15,3 +12,4 @@ export {
   type KnownTenant,
   lockOperators,
 } from './tenants.store.ts'
+export { openTenants } from './tenants.ts'

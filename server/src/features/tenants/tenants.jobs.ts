@@ -1,9 +1,10 @@
 /** Destroys deleted tenants for good once their time is over, in small batches. */
-
+import type { Needs } from '../../core.ts'
 import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
 import { inBatches } from '../../lib/in-batches.ts'
-import type { Scopes, TenantTx } from '../../platform/db/index.ts'
-import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
+import type { PurgeRows, Scopes } from '../../platform/db/index.ts'
+import type { Feature } from '../../platform/feature.ts'
+import { jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import * as store from './tenants.store.ts'
 
@@ -15,20 +16,21 @@ const PURGE = jobKind<Record<string, never>>('purge-tenants', {
 })
 const BATCH = 1000
 
-/**
- * Destroys up to `limit` rows or so that another feature keeps of a tenant. Answers whether there may
- * be more; handed in, as these features know tenants and not the reverse.
- */
-export type PurgeRows = (tx: TenantTx, tenantId: number, limit: number) => Promise<boolean>
+/** How the rows of a deleted tenant go, from features in the order of their ranks: the highest first. */
+export function purgesOf(features: readonly Feature[]): PurgeRows[] {
+  return features.toReversed().flatMap(({ purgeRows }) => purgeRows ?? [])
+}
 
-/** @param keepDays days from the deletion to the purge (`TENANT_PURGE_DAYS`) */
+/** Registers the job. It destroys tenants `TENANT_PURGE_DAYS` after their deletion. */
 export function purgeDeletedTenants(
-  { db, clock, jobs }: { db: Scopes; clock: Clock; jobs: Jobs },
-  keepDays: number,
-  others: readonly PurgeRows[],
+  { db, clock, jobs, config }: Needs<'db' | 'clock' | 'jobs', 'TENANT_PURGE_DAYS'>,
+  features: readonly Feature[],
 ): void {
+  const purges = purgesOf(features)
   jobs.schedule(PURGE, '17 3 * * *')
-  jobs.work(PURGE, (_data, { signal }) => purge(db, clock, keepDays, signal, others))
+  jobs.work(PURGE, (_data, { signal }) =>
+    purge(db, clock, config.TENANT_PURGE_DAYS, signal, purges),
+  )
 }
 
 /** Exported for the job's test. @throws the signal's reason between two batches; the next run goes on */
@@ -37,12 +39,12 @@ export async function purge(
   clock: Clock,
   keepDays: number,
   signal: AbortSignal,
-  others: readonly PurgeRows[] = [],
+  purges: readonly PurgeRows[],
 ): Promise<void> {
   const before = isoAt(clock, -keepDays * DAY)
   const ids = await db.acrossTenants((tx) => store.startPurges(tx, before))
   for (const id of ids) {
-    for (const purgeRows of [...others, store.purgeRows])
+    for (const purgeRows of purges)
       await inBatches(signal, () => db.acrossTenants((tx) => purgeRows(tx, id, BATCH)))
     await db.acrossTenants(async (tx) => {
       if (!(await store.purgeTenant(tx, id))) return

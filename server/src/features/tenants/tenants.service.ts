@@ -11,7 +11,11 @@ import * as store from './tenants.store.ts'
 const NO_TENANT = { detail: 'There is no such tenant' }
 
 /** Ends sessions within the transaction; handed in, as sessions know tenants and not the reverse. */
-export type EndTenantSessions = (tx: TenantTx, tenantId: number, reason: string) => Promise<void>
+export type EndTenantSessions = (
+  tx: TenantTx,
+  which: { tenantId: number },
+  reason: string,
+) => Promise<void>
 
 export interface Tenants {
   list(caller: Reader): Promise<Tenant[]>
@@ -70,7 +74,8 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
         if (active === false) await refuseLosing(tx, caller, before)
         if (differing(before, change).length === 0) return before
         const after = await store.updateTenant(tx, id, change)
-        if (before.is_active && active === false) await endSessions(tx, id, 'tenant_deactivated')
+        if (before.is_active && active === false)
+          await endSessions(tx, { tenantId: id }, 'tenant_deactivated')
         tx.stale(`tenant:${id}`)
         const turned = active !== undefined && active !== before.is_active
         await append(tx, actorOf(caller), {
@@ -89,7 +94,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
         const tenant = await found(store.lockTenant(tx, id))
         await refuseLosing(tx, caller, tenant)
         await store.markDeleted(tx, id)
-        await endSessions(tx, id, 'tenant_deleted')
+        await endSessions(tx, { tenantId: id }, 'tenant_deleted')
         tx.stale(`tenant:${id}`)
         await append(tx, actorOf(caller), entryOf('tenant.deleted', id))
       }),

@@ -154,23 +154,6 @@ export async function startPurges(tx: TenantTx, before: string): Promise<number[
   return rows.map((row) => row.id)
 }
 
-/** What a tenant's purge empties, those first that others point to last. */
-const PURGED = ['patients', 'users', 'departments'] as const
-
-/** Destroys up to `limit` rows of a deleted tenant. Answers whether there may be more. */
-export async function purgeRows(tx: TenantTx, id: number, limit: number): Promise<boolean> {
-  for (const table of PURGED) {
-    const result = await tx.db
-      .deleteFrom(table)
-      .where('id', 'in', (eb) =>
-        eb.selectFrom(table).select('id').where('tenant_id', '=', id).limit(limit),
-      )
-      .executeTakeFirst()
-    if (result.numDeletedRows > 0n) return true
-  }
-  return false
-}
-
 /** Destroys the tenant itself, its data key with it. Answers whether this call did. */
 export async function purgeTenant(tx: TenantTx, id: number): Promise<boolean> {
   const result = await tx.db

@@ -1,16 +1,10 @@
 /** What other features and the composition root may use of users. */
 
-export { userOperations } from './users.routes.ts'
+export { actingOn, type OnUser } from './acting.ts'
+export { type CheckPassword, passwordCheck } from './own-password.ts'
 export { Profile, UserPath } from './users.schema.ts'
+export { departmentFault, requireDepartment } from './users.service.ts'
 export {
-  type CheckPassword,
-  departmentFault,
-  type OnUser,
-  requireDepartment,
-  usersService,
-} from './users.service.ts'
-export {
-  countUsers,
   insertUser,
   isActiveDoctor,
   isEmailTaken,
@@ -18,3 +12,4 @@ export {
   markVerified,
   setPassword,
 } from './users.store.ts'
+export { openUsers } from './users.ts'

@@ -32,9 +32,11 @@ import {
   changesBetween,
   differing,
 } from '../../platform/journal/index.ts'
-import type { Throttle, ThrottleRule } from '../../platform/throttle/index.ts'
+import type { Throttle } from '../../platform/throttle/index.ts'
 import { type Department, findDepartment } from '../departments/index.ts'
-import { countOperators, findTenant, lockOperators } from '../tenants/index.ts'
+import { findTenant } from '../tenants/index.ts'
+import { actingOn, findTarget } from './acting.ts'
+import { passwordCheck } from './own-password.ts'
 import {
   type NewUser,
   type OwnPasswordChange,
@@ -49,7 +51,7 @@ import * as store from './users.store.ts'
 /** Ends a user's sessions within the transaction; handed in, as sessions know users. */
 export type EndUserSessions = (
   tx: TenantTx,
-  user: { id: number; tenant_id: number },
+  which: { tenantId: number; userId: number },
   reason: string,
 ) => Promise<void>
 
@@ -57,24 +59,11 @@ export interface UsersDeps {
   db: Scopes
   clock: Clock
   passwords: Passwords
-  endSessions: EndUserSessions
   throttle: Throttle
+  endSessions: EndUserSessions
   /** Ends sessions and voids links of a user whose password was set; handed in, as those know users. */
   passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
 }
-
-/**
- * Runs `work` on a user whom the caller may act on, held until the transaction ends.
- * @throws Problem 404, or 403 for an admin who acts on a superadmin
- */
-export type OnUser = <T>(
-  caller: Admin,
-  id: number,
-  work: (tx: TenantTx, target: User, superadmins: number) => Promise<T>,
-) => Promise<T>
-
-/** @throws Problem 403 when it is not the caller's password, 429 after too many */
-export type CheckPassword = (caller: Caller, password: string) => Promise<string>
 
 /** What a command on a user refers to, who may be yet to be made. */
 export interface UserReferences {
@@ -85,10 +74,8 @@ export interface UserReferences {
 }
 
 export interface Users {
-  onUser: OnUser
   /** Refuses a department that the user's tenant does not have, and a password too like their address. */
   checkReferences(caller: Admin, input: UserReferences, refuse: Refuse): Promise<void>
-  checkPassword: CheckPassword
   list(caller: Reader, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
   get(caller: Admin, id: number): Promise<User>
   create(caller: Admin, user: NewUser): Promise<User>
@@ -113,25 +100,11 @@ const FIELDS = [
   'must_change_password',
 ] as const
 
-/** Guesses at one's own password, by whoever holds the session. */
-const BY_USER: ThrottleRule = { name: 'own password', free: 5, first: 5, longest: 900 }
-
 export function usersService(deps: UsersDeps): Users {
   const { db, clock, passwords, endSessions } = deps
 
-  function onUser<T>(
-    caller: Admin,
-    id: number,
-    work: (tx: TenantTx, target: User, superadmins: number) => Promise<T>,
-  ): Promise<T> {
-    return forCaller(db, caller, async (tx) => {
-      // Always in this order: of two superadmins who demote each other one waits, and then sees it.
-      if (caller.role === 'superadmin') await lockOperators(tx)
-      const superadmins = caller.role === 'superadmin' ? await countOperators(tx) : 0
-      const target = await findTarget(tx, caller, id, store.lockUser)
-      return work(tx, target, superadmins)
-    })
-  }
+  const onUser = actingOn(db)
+  const checkPassword = passwordCheck(deps)
 
   async function record(
     tx: TenantTx,
@@ -151,19 +124,7 @@ export function usersService(deps: UsersDeps): Users {
     })
   }
 
-  const checkPassword: CheckPassword = (caller, password) =>
-    deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], async () => {
-      const { user_id: id, tenant_id } = caller
-      const stored = await db.inTenant(tenant_id, (tx) => store.findPasswordHash(tx, id), 'read')
-      if (!stored || !(await passwords.verify(stored, password, partyOf(caller))))
-        throw new Problem('wrong_password')
-      return stored
-    })
-
   return {
-    onUser,
-    checkPassword,
-
     checkReferences: (caller, { user_id, tenant_id, department_id, password }, refuse) =>
       forCaller(
         db,
@@ -259,7 +220,7 @@ export function usersService(deps: UsersDeps): Users {
     block: (caller, id) =>
       onUser(caller, id, async (tx, before, superadmins) => {
         refuseLosing(caller, before, superadmins)
-        await endSessions(tx, before, 'blocked')
+        await endSessions(tx, keysOf(before), 'blocked')
         if (!before.is_active) return before
         const after = await store.updateUser(tx, id, { is_active: false })
         await record(tx, caller, 'user.blocked', before, after)
@@ -280,7 +241,7 @@ export function usersService(deps: UsersDeps): Users {
         if (before.role === role) return before
         refuseLosing(caller, before, superadmins)
         const after = await store.updateUser(tx, id, { role })
-        await endSessions(tx, after, 'role_changed')
+        await endSessions(tx, keysOf(after), 'role_changed')
         await record(tx, caller, 'user.role_changed', before, after)
         return after
       }),
@@ -316,25 +277,11 @@ export function usersService(deps: UsersDeps): Users {
   }
 }
 
+const keysOf = ({ id, tenant_id }: User) => ({ tenantId: tenant_id, userId: id })
+
 function requireSuperadminFor(caller: Caller, role: Role): void {
   if (role === 'superadmin' && caller.role !== 'superadmin')
     throw new Problem('superadmin_required', { detail: 'Only a superadmin may make a superadmin' })
-}
-
-/** @throws Problem 404, or 403 for an admin who acts on a superadmin */
-async function findTarget(
-  tx: TenantTx,
-  caller: Caller,
-  id: number,
-  find: (tx: TenantTx, id: number) => Promise<User | undefined>,
-): Promise<User> {
-  const target = await find(tx, id)
-  if (!target) throw new Problem('not_found', { detail: 'There is no such user' })
-  if (target.role === 'superadmin' && caller.role !== 'superadmin')
-    throw new Problem('superadmin_required', {
-      detail: 'Only a superadmin may act on a superadmin',
-    })
-  return target
 }
 
 /** Nobody takes away their own account, nor the last active superadmin (decisions §2). */

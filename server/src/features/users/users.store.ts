@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { foldEmail } from '../../lib/email.ts'
 import type { Asked, Found } from '../../lib/page.ts'
 import type { Role } from '../../lib/roles.ts'
-import { containing, ofScope, readPage, type TenantTx } from '../../platform/db/index.ts'
+import { containing, ofScope, purgerOf, readPage, type TenantTx } from '../../platform/db/index.ts'
 import type { User, UserChange, UserQuery } from './users.schema.ts'
 import './users.table.ts'
 
@@ -165,3 +165,6 @@ export async function countUsers(tx: TenantTx): Promise<number> {
     .executeTakeFirstOrThrow()
   return count
 }
+
+/** Destroys users of a deleted tenant. */
+export const purgeUsers = purgerOf('users')

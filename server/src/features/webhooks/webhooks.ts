@@ -1,48 +1,44 @@
-/** Webhooks, put together: their operations, their upkeep, and the way out that all messages take. */
-import type { Clock } from '../../lib/clock.ts'
-import type { KeyRing } from '../../platform/crypto/index.ts'
-import type { Scopes } from '../../platform/db/index.ts'
-import type { Jobs } from '../../platform/jobs/index.ts'
-import { openOutbound, type TargetPolicy } from '../../platform/net/index.ts'
-import type { Logger } from '../../platform/observe/log.ts'
+/** Webhooks, put together: their operations, their upkeep, and the delivery in the background. */
+import type { Needs } from '../../core.ts'
+import type { Feature } from '../../platform/feature.ts'
 import { deliveriesService } from './deliveries/deliveries.service.ts'
 import { trialsService } from './deliveries/trials.service.ts'
-import { type Delivery, type DeliveryDeps, startDelivery } from './delivery.ts'
+import { startDelivery } from './delivery.ts'
+import { attemptMetrics } from './metrics.ts'
 import { registrationsService } from './registrations/registrations.service.ts'
 import { openSecrets } from './registrations/secrets.ts'
 import { replaysService } from './replays/replays.service.ts'
 import { sender } from './sending/attempt.ts'
-import { hastenWebhooks, keepWebhooksTidy, sweepWebhooks } from './webhooks.jobs.ts'
-import type { WebhookServices } from './webhooks.routes.ts'
+import { daysUpkeep } from './upkeep/days.ts'
+import { hastenWebhooks, keepWebhooksTidy, purgeWebhooks, sweepWebhooks } from './webhooks.jobs.ts'
+import { type WebhookServices, webhookOperations } from './webhooks.routes.ts'
 
-export interface WebhooksDeps {
-  db: Scopes
-  clock: Clock
-  jobs: Jobs
-  keyRing: KeyRing
-  log: Logger
-  /** Of the service, for the `user-agent` of messages. */
-  version: string
-  policy: TargetPolicy
-  /** How long deliveries are kept (`WEBHOOK_RETENTION_DAYS`). */
-  keepDays: number
-}
+/** Connections of the delivery: requests do not wait for deliveries, nor these for requests. */
+const POOL_SIZE = 4
+/** For messages that are under way at a stop. */
+const STOP_MS = 4_000
 
-export interface Webhooks {
-  services: WebhookServices
-  /** Starts to deliver in this process. */
-  startDelivery(deps: Pick<DeliveryDeps, 'db' | 'changes' | 'mailer' | 'onAttempt'>): Delivery
-  /** Cuts off the tests that are under way, which would hold up a stop. */
-  stopTests(): void
-  /** Cuts off all that is still being sent, and closes the connections. */
-  close(): Promise<void>
-}
+type Core = Needs<
+  | 'db'
+  | 'clock'
+  | 'jobs'
+  | 'keyRing'
+  | 'log'
+  | 'version'
+  | 'changes'
+  | 'mailer'
+  | 'metrics'
+  | 'targets'
+  | 'outbound'
+  | 'openPool',
+  'WEBHOOK_RETENTION_DAYS'
+>
 
-/** Opens what every process has of webhooks. Registers their jobs, so it comes before these start. */
-export function openWebhooks(deps: WebhooksDeps): Webhooks {
-  const { policy } = deps
-  const outbound = openOutbound({ policy })
-  const send = sender({ ...deps, outbound })
+/** Registers the jobs of webhooks, so it comes before these start. */
+export function openWebhooks(core: Core): Feature & { services: WebhookServices } {
+  const { db } = core
+  const deps = { ...core, policy: core.targets, keepDays: core.config.WEBHOOK_RETENTION_DAYS }
+  const send = sender(deps)
   const hasten = hastenWebhooks(deps)
   const trials = trialsService({ ...deps, send, hasten })
   const replays = replaysService(deps)
@@ -53,10 +49,19 @@ export function openWebhooks(deps: WebhooksDeps): Webhooks {
     hasten,
   })
   keepWebhooksTidy(deps, replays.tidy)
+  const services = { registrations, trials, deliveries: deliveriesService(deps), replays }
+  const onAttempt = attemptMetrics(core.metrics.registry)
   return {
-    services: { registrations, trials, deliveries: deliveriesService(deps), replays },
-    startDelivery: (more) => startDelivery({ ...deps, ...more, send }),
-    stopTests: trials.stop,
-    close: outbound.close,
+    name: 'webhooks',
+    services,
+    operations: webhookOperations(services),
+    upkeep: [daysUpkeep(db)],
+    background() {
+      const own = core.openPool(POOL_SIZE)
+      const delivery = startDelivery({ ...deps, db: own, send, onAttempt })
+      return { stop: () => delivery.stop(STOP_MS).finally(own.close) }
+    },
+    purgeRows: purgeWebhooks,
+    stopping: trials.stop,
   }
 }

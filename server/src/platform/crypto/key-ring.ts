@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Scopes, TenantTx } from '../db/index.ts'
+import type { Changes, Scopes, TenantTx } from '../db/index.ts'
 import * as store from './keys.store.ts'
 import { otherRootKey } from './root-key.ts'
 import { openSealer, type Sealer } from './seal.ts'
@@ -28,8 +28,15 @@ interface DataKey {
   sealer: Sealer
 }
 
-/** Opens the ring, and makes the first key-encryption key where there is none. */
-export async function openKeyRing(db: Scopes, root: Sealer): Promise<KeyRing> {
+/**
+ * Opens the ring, and makes the first key-encryption key where there is none.
+ * @param changes say which tenant's opened keys are to be let go of
+ */
+export async function openKeyRing(
+  db: Scopes,
+  root: Sealer,
+  changes?: Pick<Changes, 'subscribe'>,
+): Promise<KeyRing> {
   // Opened keys by tenant and id, and `current` for the one that seals. They change by rotation only.
   const opened = new LRUCache<string, DataKey>({ max: 5_000 })
   const keks = new Map<number, Sealer>()
@@ -93,6 +100,17 @@ export async function openKeyRing(db: Scopes, root: Sealer): Promise<KeyRing> {
     return key
   }
 
+  function forget(tenantId?: number): void {
+    const prefix = tenantId === undefined ? '' : `${tenantId}:`
+    for (const name of [...opened.keys()]) if (name.startsWith(prefix)) opened.delete(name)
+  }
+
+  changes?.subscribe((topic) => {
+    const [, tenantId] = /^tenant:(\d+)$/.exec(topic ?? '') ?? []
+    if (topic === null) forget()
+    else if (tenantId) forget(Number(tenantId))
+  })
+
   return {
     async seal(tx, tenantId, secret, place) {
       const { id, sealer } = await current(tx, tenantId)
@@ -109,10 +127,7 @@ export async function openKeyRing(db: Scopes, root: Sealer): Promise<KeyRing> {
       if (!cached) tx.afterCommit(() => void opened.set(`${tenantId}:${id}`, key))
       return key.sealer.open(bytes.subarray(ID_BYTES), place)
     },
-    forget(tenantId) {
-      const prefix = tenantId === undefined ? '' : `${tenantId}:`
-      for (const name of [...opened.keys()]) if (name.startsWith(prefix)) opened.delete(name)
-    },
+    forget,
   }
 }
 

@@ -4,8 +4,9 @@ export { type Changes, type Topic, watchChanges } from './changes.ts'
 export type { DatabaseAddress } from './connection.ts'
 export type { Database } from './database.ts'
 export { problemOf } from './failures.ts'
-export { keepForgettingWrites } from './list-writes.ts'
+export { listWritesUpkeep } from './list-writes.ts'
 export { containing, listMode, readPage } from './page.ts'
+export { type PurgeRows, purgerOf } from './purge.ts'
 export {
   forCaller,
   inScope,

@@ -1,7 +1,6 @@
 /** The writes to listed tables, by transaction: what a remembered total is checked against (`totals.ts`). */
 import { sql } from 'kysely'
-import { canFail } from '../observe/can-fail.ts'
-import type { Logger } from '../observe/log.ts'
+import type { Upkeep } from '../upkeep.ts'
 import type { Scopes, TenantTx } from './scope.ts'
 
 /** Twice as long as a total is remembered, so that a tick may be late by as much as a statement takes. */
@@ -37,15 +36,13 @@ export async function forgetWrites(db: Scopes, before: string | undefined): Prom
 }
 
 /** Forgets every two minutes, on every node, what was written before the two minutes past. */
-export function keepForgettingWrites(db: Scopes, log: Logger): () => void {
+export function listWritesUpkeep(db: Scopes): Upkeep {
   let before: string | undefined
-  const forget = async () => {
-    before = await forgetWrites(db, before)
+  return {
+    what: 'forgetting writes to lists',
+    everyMs: FORGET_EVERY_MS,
+    async run() {
+      before = await forgetWrites(db, before)
+    },
   }
-  const timer = setInterval(
-    () => void canFail(forget(), 'forgetting writes to lists', log),
-    FORGET_EVERY_MS,
-  )
-  timer.unref()
-  return () => clearInterval(timer)
 }

@@ -11,6 +11,6 @@ export {
 export { changesBetween, differing } from './changes-between.ts'
 export { enterActions } from './entered-actions.ts'
 export { type Follower, type FollowOptions, follow } from './follow.ts'
-export { ensurePartitions, keepPartitionsAhead } from './partitions.ts'
+export { partitionsUpkeep } from './partitions.ts'
 export { type JournalEntry, type ReaderOptions, readOn } from './read-on.ts'
 export { openRefusals, type Refusals, writeSeenRefusals } from './refusals.ts'

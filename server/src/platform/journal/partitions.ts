@@ -1,11 +1,10 @@
 /** Keeps the journal's monthly partitions ahead of the calendar. */
 import { sql } from 'kysely'
+import { HOUR } from '../../lib/clock.ts'
 import type { Scopes } from '../db/index.ts'
-import { canFail } from '../observe/can-fail.ts'
-import type { Logger } from '../observe/log.ts'
+import type { Upkeep } from '../upkeep.ts'
 
 const MONTHS_AHEAD = 2
-const LOOK_EVERY_MS = 6 * 60 * 60 * 1000
 
 /** Makes the partitions of this month and the next two, where missing. Answers how many it made. */
 export async function ensurePartitions(db: Scopes): Promise<number> {
@@ -16,12 +15,11 @@ export async function ensurePartitions(db: Scopes): Promise<number> {
   })
 }
 
-/** Looks again every six hours, on every node: making them twice is harmless. */
-export function keepPartitionsAhead(db: Scopes, log: Logger): () => void {
-  const timer = setInterval(
-    () => void canFail(ensurePartitions(db), 'making journal partitions ahead', log),
-    LOOK_EVERY_MS,
-  )
-  timer.unref()
-  return () => clearInterval(timer)
+/** Keeps them ahead, on every node: making them twice is harmless. */
+export function partitionsUpkeep(db: Scopes): Upkeep {
+  return {
+    what: 'making journal partitions ahead',
+    everyMs: 6 * HOUR,
+    run: () => ensurePartitions(db),
+  }
 }

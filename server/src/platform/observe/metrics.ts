@@ -4,8 +4,8 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client
 
 export interface Metrics {
   answered(route: string, method: string, status: number, seconds: number): void
-  /** One try of a webhook's delivery, and what became of it. */
-  attempted(outcome: string, seconds: number): void
+  /** Where features register series of their own. */
+  readonly registry: Registry
   /** Serves `/metrics`, and `/healthz` for processes that answer nothing else, on `port` of `host`. */
   serve(host: string, port: number): Promise<Server>
 }
@@ -26,22 +26,10 @@ export function openMetrics(): Metrics {
     buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10],
     registers: [registry],
   })
-  const attempts = new Counter({
-    name: 'wardkeep_webhook_attempts_total',
-    help: 'Tries of webhook deliveries, by what became of the delivery',
-    labelNames: ['outcome'] as const,
-    registers: [registry],
-  })
-  const attemptDuration = new Histogram({
-    name: 'wardkeep_webhook_attempt_seconds',
-    help: "Seconds from a try's beginning to the end of its answer",
-    buckets: [0.01, 0.05, 0.25, 1, 5, 15],
-    registers: [registry],
-  })
   // Looking a series up by its labels costs more than counting; routes and statuses are few.
   const known = new Map<string, { count: Counter.Internal; time: Histogram.Internal<'route'> }>()
-  const outcomes = new Map<string, Counter.Internal>()
   return {
+    registry,
     answered(route, method, status, seconds) {
       const key = `${method} ${status} ${route}`
       let series = known.get(key)
@@ -54,12 +42,6 @@ export function openMetrics(): Metrics {
       }
       series.count.inc()
       series.time.observe(seconds)
-    },
-    attempted(outcome, seconds) {
-      const count = outcomes.get(outcome) ?? attempts.labels({ outcome })
-      outcomes.set(outcome, count)
-      count.inc()
-      attemptDuration.observe(seconds)
     },
     async serve(host, port) {
       const server = createServer(async (request, response) => {

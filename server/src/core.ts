@@ -1,0 +1,155 @@
+/** What all features share, opened before them: database, jobs, mails, keys, the way out. */
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import packageJson from '../package.json' with { type: 'json' }
+import type { Config } from './config.ts'
+import { type Clock, systemClock } from './lib/clock.ts'
+import {
+  hashesAtOnce,
+  type KeyRing,
+  openKeyRing,
+  openPasswords,
+  openSealer,
+  type Passwords,
+  type Sealer,
+} from './platform/crypto/index.ts'
+import {
+  type Changes,
+  type DatabaseAddress,
+  listWritesUpkeep,
+  openScopes,
+  type Scopes,
+  watchChanges,
+} from './platform/db/index.ts'
+import type { State } from './platform/feature.ts'
+import { type Jobs, openJobs } from './platform/jobs/index.ts'
+import {
+  enterActions,
+  openRefusals,
+  partitionsUpkeep,
+  type Refusals,
+} from './platform/journal/index.ts'
+import { type Mailer, openMailer, outboxTransport, smtpTransport } from './platform/mail/index.ts'
+import { type Outbound, openOutbound, type TargetPolicy } from './platform/net/index.ts'
+import type { Logger } from './platform/observe/log.ts'
+import { type Metrics, openMetrics } from './platform/observe/metrics.ts'
+import { openThrottle, type Throttle } from './platform/throttle/index.ts'
+import type { OnClose } from './platform/undo.ts'
+import type { Upkeep } from './platform/upkeep.ts'
+
+export const VERSION = packageJson.version
+
+/** Connections of what signs people in, which has to go on whatever else is asked for. */
+const SIGN_IN_POOL_SIZE = 3
+
+export interface AppDeps {
+  config: Config
+  address: DatabaseAddress
+  /** Where people reach the service; the issuer of its tokens. */
+  publicUrl: string
+  rootKey: Uint8Array
+  log: Logger
+  clock?: Clock
+  /** Both by default. */
+  role?: Role
+}
+
+/** What a process does: answer requests, do the background work, or both. */
+export type Role = 'api' | 'worker' | 'all'
+
+export interface Core {
+  readonly config: Config
+  readonly clock: Clock
+  readonly log: Logger
+  readonly publicUrl: string
+  readonly role: Role
+  /** Of the service. */
+  readonly version: string
+  readonly db: Scopes
+  /** Connections of their own for signing in. */
+  readonly signInDb: Scopes
+  /** Opens further connections; whoever does closes them. */
+  openPool(size: number): Scopes
+  readonly changes: Changes
+  /** Work is registered while the features open: the jobs start behind them. */
+  readonly jobs: Jobs
+  /** Seals by the root key. */
+  readonly sealer: Sealer
+  /** Seals by the key of a tenant. */
+  readonly keyRing: KeyRing
+  readonly passwords: Passwords
+  readonly throttle: Throttle
+  readonly mailer: Mailer
+  /** Which targets tenants may choose (`WEBHOOK_ALLOW_*`). */
+  readonly targets: TargetPolicy
+  /** Requests to these targets. */
+  readonly outbound: Outbound
+  readonly refusals: Refusals
+  readonly metrics: Metrics
+  readonly checks: Readonly<Record<string, () => State>>
+  readonly upkeep: readonly Upkeep[]
+}
+
+/** What a feature needs of the core, and of its configuration. */
+export type Needs<Part extends keyof Core, Setting extends keyof Config = never> = Pick<
+  Core,
+  Part
+> & { readonly config: Pick<Config, Setting> }
+
+/** Opens it on a migrated database. What it has opened it says to `onClose`, also when it fails. */
+export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
+  const { config, address, log, clock = systemClock, role = 'all' } = deps
+  const changes = watchChanges(address, log)
+  const openPool = (size: number) => openScopes(address, { size, changes, log })
+  const db = openPool(config.DATABASE_POOL_SIZE)
+  onClose('the database', db.close)
+  const signInDb = openPool(SIGN_IN_POOL_SIZE)
+  onClose('the database of sign-ins', signInDb.close)
+  // Before the database: what is heard may be read anew there.
+  onClose('the listener', changes.stop)
+  await enterActions(db)
+  const passwords = await openPasswords(
+    { memoryCost: config.PASSWORD_MEMORY_KIB, timeCost: config.PASSWORD_PASSES, parallelism: 1 },
+    hashesAtOnce(availableParallelism(), config.UV_THREADPOOL_SIZE),
+  )
+  const sealer = openSealer(deps.rootKey)
+  const keyRing = await openKeyRing(db, sealer, changes)
+  const jobs = openJobs({ address, log, works: role !== 'api' })
+  onClose('the jobs', jobs.close)
+  const transport = config.SMTP_URL
+    ? smtpTransport(config.SMTP_URL)
+    : outboxTransport(join(resolve(config.DATA_DIR), 'outbox'))
+  const mailer = openMailer({ jobs, sealer, transport, from: config.MAIL_FROM, log, clock })
+  const targets = {
+    allowHttp: config.WEBHOOK_ALLOW_HTTP,
+    allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
+  }
+  const outbound = openOutbound({ policy: targets })
+  onClose('the way out', outbound.close)
+  const refusals = openRefusals(db, clock)
+  onClose('the refusals', refusals.writeAll)
+  return {
+    config,
+    clock,
+    log,
+    publicUrl: deps.publicUrl,
+    role,
+    version: VERSION,
+    db,
+    signInDb,
+    openPool,
+    changes,
+    jobs,
+    sealer,
+    keyRing,
+    passwords,
+    throttle: openThrottle(signInDb, clock),
+    mailer,
+    targets,
+    outbound,
+    refusals,
+    metrics: openMetrics(),
+    checks: { changes: () => (changes.trusted() ? 'ok' : 'degraded') },
+    upkeep: [partitionsUpkeep(db), listWritesUpkeep(db)],
+  }
+}

@@ -1,0 +1,105 @@
+/** Sign-in, put together: keys and tokens, sessions, recovery, registration, the second factor. */
+import type { Needs } from '../../core.ts'
+import { DAY, HOUR } from '../../lib/clock.ts'
+import type { Feature } from '../../platform/feature.ts'
+import { openPace } from '../../platform/throttle/index.ts'
+import { actingOn, passwordCheck } from '../users/index.ts'
+import { accountOperations } from './accounts.routes.ts'
+import { purgeSignIn } from './auth.jobs.ts'
+import { authOperations } from './auth.routes.ts'
+import { noticesTo } from './notices/notices.service.ts'
+import { type Recovery, recoveryService } from './recovery/recovery.service.ts'
+import { registrationService } from './registration/registration.service.ts'
+import { type SecondFactor, secondFactorService } from './second-factor/second-factor.service.ts'
+import { lastLogins } from './sessions/last-logins.ts'
+import { sessionStates } from './sessions/session-states.ts'
+import { type Sessions, sessionsService } from './sessions/sessions.service.ts'
+import { tenantAsker } from './sign-in/asked-tenant.ts'
+import { signInService } from './sign-in/sign-in.service.ts'
+import { accessTokens } from './tokens/access-tokens.ts'
+import { openSigningKeys, type SigningKeys } from './tokens/signing-keys.service.ts'
+
+type Core = Needs<
+  | 'db'
+  | 'signInDb'
+  | 'changes'
+  | 'clock'
+  | 'jobs'
+  | 'keyRing'
+  | 'log'
+  | 'mailer'
+  | 'passwords'
+  | 'publicUrl'
+  | 'sealer'
+  | 'throttle',
+  'AUTH_RATE_LIMIT_PER_MINUTE' | 'EMAIL_VERIFICATION' | 'SIGNING_KEY_DAYS' | 'TENANT_MODE'
+>
+
+export interface Auth extends Feature {
+  keys: SigningKeys
+  sessions: Sessions
+  secondFactor: SecondFactor
+  /** Ends sessions of a user, or of a whole tenant, within the transaction of the cause. */
+  endSessions: Sessions['end']
+  passwordSet: Recovery['passwordSet']
+}
+
+export async function openAuth(core: Core): Promise<Auth> {
+  const { db, signInDb, changes, clock, mailer, config } = core
+  const keys = await openSigningKeys(signInDb, changes, core.sealer, clock, core.log)
+  const access = accessTokens(keys, clock, core.publicUrl)
+  changes.subscribe((topic) => topic === 'keys' && access.forget())
+  const askTenant = tenantAsker(new URL(core.publicUrl).hostname, config.TENANT_MODE === 'single')
+  const sessions = sessionsService({
+    db: signInDb,
+    clock,
+    states: sessionStates(signInDb, changes),
+    logins: lastLogins(signInDb),
+    access,
+  })
+  const tell = noticesTo({ mailer, clock })
+  const recovery = recoveryService({ ...core, sessions, tell })
+  const secondFactor = secondFactorService({
+    ...core,
+    sessions,
+    tell,
+    onUser: actingOn(db),
+    checkPassword: passwordCheck(core),
+  })
+  const signIn = signInService({
+    ...core,
+    db: signInDb,
+    sessions,
+    secondFactor,
+    pace: openPace(config.AUTH_RATE_LIMIT_PER_MINUTE),
+    askTenant,
+    needsVerifiedEmail: mailer.isConfigured && config.EMAIL_VERIFICATION === 'required',
+  })
+  const registrations = registrationService({ ...core, recovery, askTenant })
+  purgeSignIn(core)
+  return {
+    name: 'auth',
+    keys,
+    sessions,
+    secondFactor,
+    endSessions: sessions.end,
+    passwordSet: recovery.passwordSet,
+    operations: [
+      ...authOperations({ signIn, sessions, keys }),
+      ...accountOperations({ registrations, recovery, secondFactor, askTenant }),
+    ],
+    upkeep: [
+      {
+        what: 'rotating the signing key',
+        everyMs: HOUR,
+        run: () => keys.rotateWhenOlder(config.SIGNING_KEY_DAYS * DAY),
+      },
+    ],
+    capabilities: {
+      // Without SMTP the links lie in the outbox folder: they reach nobody by themselves.
+      password_reset_available: mailer.isConfigured,
+      registration_available: true,
+      totp_available: true,
+    },
+  }
+}

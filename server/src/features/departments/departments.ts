@@ -1,0 +1,17 @@
+/** Departments, put together. */
+import type { Needs } from '../../core.ts'
+import type { Feature } from '../../platform/feature.ts'
+import { departmentOperations } from './departments.routes.ts'
+import { departmentsService, type MayHead } from './departments.service.ts'
+import { purgeDepartments } from './departments.store.ts'
+
+export function openDepartments(
+  { db, clock, changes }: Needs<'db' | 'clock' | 'changes'>,
+  { mayHead }: { mayHead: MayHead },
+): Feature {
+  return {
+    name: 'departments',
+    operations: departmentOperations(departmentsService({ db, clock, changes, mayHead })),
+    purgeRows: purgeDepartments,
+  }
+}

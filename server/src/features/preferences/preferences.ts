@@ -1,0 +1,9 @@
+/** Preferences, put together. */
+import type { Needs } from '../../core.ts'
+import type { Feature } from '../../platform/feature.ts'
+import { preferenceOperations } from './preferences.routes.ts'
+import { preferencesService } from './preferences.service.ts'
+
+export function openPreferences({ db }: Needs<'db'>): Feature {
+  return { name: 'preferences', operations: preferenceOperations(preferencesService(db)) }
+}

@@ -1,0 +1,28 @@
+/** The first start, put together. */
+import type { Needs } from '../../core.ts'
+import type { Feature } from '../../platform/feature.ts'
+import { announcement } from './announcement.ts'
+import { bootstrap } from './bootstrap.service.ts'
+import { makeDemo } from './demo.service.ts'
+
+export interface Setup {
+  /** Makes what an empty database lacks. Returns how to announce the service at its address. */
+  setUp(): Promise<(address: string) => string>
+}
+
+type Core = Needs<'db' | 'passwords', 'DEMO' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'>
+
+export function openSetup({ db, passwords, config }: Core): Feature & Setup {
+  return {
+    name: 'setup',
+    capabilities: { demo_mode: config.DEMO },
+    async setUp() {
+      const made = await bootstrap(db, passwords, {
+        email: config.BOOTSTRAP_ADMIN_EMAIL,
+        password: config.BOOTSTRAP_ADMIN_PASSWORD,
+      })
+      if (config.DEMO) await makeDemo(db, passwords)
+      return (address) => announcement({ address, made, hasDemo: config.DEMO })
+    },
+  }
+}

@@ -1,0 +1,22 @@
+/** Tenants, put together. */
+import type { Needs } from '../../core.ts'
+import type { Feature } from '../../platform/feature.ts'
+import { tenantOperations } from './tenants.routes.ts'
+import { type EndTenantSessions, type Tenants, tenantsService } from './tenants.service.ts'
+import { countTenants } from './tenants.store.ts'
+
+type Core = Needs<'db' | 'clock' | 'changes', 'TENANT_MODE'>
+
+export function openTenants(
+  { db, clock, changes, config }: Core,
+  { endSessions }: { endSessions: EndTenantSessions },
+): Feature & { service: Tenants } {
+  const service = tenantsService({ db, clock, changes, endSessions })
+  return {
+    name: 'tenants',
+    service,
+    operations: tenantOperations(service),
+    counts: { tenants_count: countTenants },
+    capabilities: { tenant_mode: config.TENANT_MODE === 'multi' },
+  }
+}

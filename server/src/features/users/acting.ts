@@ -1,0 +1,44 @@
+/** Acting on another user, as their administrator may. */
+import { Problem } from '../../lib/problems.ts'
+import type { Admin } from '../../platform/access/index.ts'
+import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
+import { countOperators, lockOperators } from '../tenants/index.ts'
+import type { User } from './users.schema.ts'
+import * as store from './users.store.ts'
+
+/**
+ * Runs `work` on a user whom the caller may act on, locked until the transaction ends.
+ * @throws Problem 404, or 403 for an admin who acts on a superadmin
+ */
+export type OnUser = <T>(
+  caller: Admin,
+  id: number,
+  work: (tx: TenantTx, target: User, superadmins: number) => Promise<T>,
+) => Promise<T>
+
+export function actingOn(db: Scopes): OnUser {
+  return (caller, id, work) =>
+    forCaller(db, caller, async (tx) => {
+      // Always in this order: of two superadmins who demote each other one waits, and then sees it.
+      if (caller.role === 'superadmin') await lockOperators(tx)
+      const superadmins = caller.role === 'superadmin' ? await countOperators(tx) : 0
+      const target = await findTarget(tx, caller, id, store.lockUser)
+      return work(tx, target, superadmins)
+    })
+}
+
+/** @throws Problem 404, or 403 for an admin who acts on a superadmin */
+export async function findTarget(
+  tx: TenantTx,
+  caller: Admin,
+  id: number,
+  find: (tx: TenantTx, id: number) => Promise<User | undefined>,
+): Promise<User> {
+  const target = await find(tx, id)
+  if (!target) throw new Problem('not_found', { detail: 'There is no such user' })
+  if (target.role === 'superadmin' && caller.role !== 'superadmin')
+    throw new Problem('superadmin_required', {
+      detail: 'Only a superadmin may act on a superadmin',
+    })
+  return target
+}

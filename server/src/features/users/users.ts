@@ -1,0 +1,19 @@
+/** Users, put together. */
+import type { Needs } from '../../core.ts'
+import type { Feature } from '../../platform/feature.ts'
+import { userOperations } from './users.routes.ts'
+import { type UsersDeps, usersService } from './users.service.ts'
+import { countUsers, purgeUsers } from './users.store.ts'
+
+export function openUsers(
+  { db, clock, passwords, throttle }: Needs<'db' | 'clock' | 'passwords' | 'throttle'>,
+  { endSessions, passwordSet }: Pick<UsersDeps, 'endSessions' | 'passwordSet'>,
+): Feature {
+  const deps = { db, clock, passwords, throttle, endSessions, passwordSet }
+  return {
+    name: 'users',
+    operations: userOperations(usersService(deps)),
+    counts: { users_count: countUsers },
+    purgeRows: purgeUsers,
+  }
+}

@@ -1,0 +1,38 @@
+/** What a feature hands to the composition root. All but its name may be left out; types only. */
+import type { PurgeRows, TenantTx } from './db/index.ts'
+import type { AnyOperation } from './http/index.ts'
+import type { Upkeep } from './upkeep.ts'
+
+export type State = 'ok' | 'degraded' | 'down'
+
+/** Work of the nodes whose role is not `api`, from the start on. */
+export interface Background {
+  /** Takes no more and finishes what runs. Returns within a few seconds of its own choice. */
+  stop(): Promise<unknown>
+}
+
+/** Counts rows of the transaction's scope. */
+export type Count = (tx: TenantTx) => Promise<number>
+
+/**
+ * A feature, opened. Its door, `index.ts`, exports the one function that opens it; what that needs
+ * stands in its signature. Series of metrics it registers itself, on the registry of the core.
+ */
+export interface Feature {
+  /** The name of its folder. */
+  readonly name: string
+  readonly operations?: readonly AnyOperation[]
+  readonly upkeep?: readonly Upkeep[]
+  background?(): Background
+  /** The state of its components, by the name in the health report. */
+  readonly checks?: Readonly<Record<string, () => State>>
+  /** What it has to count for the health report, by the name there. */
+  readonly counts?: Readonly<Record<string, Count>>
+  /** What of it people can use as it is configured, by the name in `GET /api/auth/capabilities`. */
+  readonly capabilities?: Readonly<Record<string, boolean>>
+  readonly purgeRows?: PurgeRows
+  /** Ends at once what would hold up a stop; called first of all. */
+  stopping?(): unknown
+  /** Lets go of what the opening took; called once nothing works any more. */
+  close?(): unknown
+}
