@@ -11,8 +11,11 @@ export interface BodyReader {
   text(): string
 }
 
-/** @param keepBytes how many bytes at the beginning are kept */
-export function readBody(keepBytes: number): BodyReader {
+/**
+ * @param keepBytes how many bytes at the beginning are kept
+ * @param mostBytes how many are read at the most
+ */
+export function readBody(keepBytes: number, mostBytes = MOST_READ): BodyReader {
   const kept: Buffer[] = []
   let length = 0
   return {
@@ -21,7 +24,7 @@ export function readBody(keepBytes: number): BodyReader {
       // A copy: the chunk is a window on the socket's buffer of 64 KiB.
       if (wanted > 0) kept.push(Buffer.from(chunk.subarray(0, wanted)))
       length += chunk.length
-      return length <= MOST_READ
+      return length <= mostBytes
     },
     text() {
       const bytes = Buffer.concat(kept)

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'undici'
 import { readBody } from './answer.ts'
-import { answerFault, type Heard } from './faults.ts'
+import { answerFault, DialFault, type Heard } from './faults.ts'
 import { unmapped } from './networks.ts'
 import type { Run } from './run.ts'
 
@@ -13,11 +13,14 @@ const MOST_HEADER = 16 * 1024
 const LONGEST_IDLE_MS = 30_000
 
 export interface ConnectionRequest {
+  method: 'GET' | 'POST'
   url: URL
   headers: Record<string, string>
-  body: string | Buffer
+  body: string | Buffer | null
   /** How many bytes of the answer's body are kept. */
   keepBytes: number
+  /** Whether an answer of more bytes is a fault: its beginning is of no use. */
+  wantsWhole?: boolean
 }
 
 export interface Answer {
@@ -34,8 +37,8 @@ export interface Connection {
   readonly address: string
   /** Whether it may take another request. */
   isOpen(): boolean
-  /** One POST. Whatever goes wrong ends the connection. @throws DialFault, also the one that stopped the run */
-  post(request: ConnectionRequest, run: Run): Promise<Answer>
+  /** One request. Whatever goes wrong ends the connection. @throws DialFault, also the one that stopped the run */
+  send(request: ConnectionRequest, run: Run): Promise<Answer>
   /** Ends it and what runs over it; resolves when the connection is gone. */
   end(): Promise<void>
 }
@@ -81,7 +84,7 @@ export async function openConnection(
     origin,
     address: unmapped(socket.remoteAddress ?? ''),
     isOpen: () => !socket.destroyed,
-    post: (request, run) => exchange(client, connection, request, run),
+    send: (request, run) => exchange(client, connection, request, run),
     end() {
       onEnd(connection)
       // Destroyed, it fails what undici would otherwise send over a connection of its own.
@@ -100,9 +103,9 @@ function exchange(
   request: ConnectionRequest,
   run: Run,
 ): Promise<Answer> {
-  const { url, headers, body, keepBytes } = request
+  const { method, url, headers, body, keepBytes, wantsWhole } = request
   return new Promise((resolve, reject) => {
-    const reader = readBody(keepBytes)
+    const reader = wantsWhole ? readBody(keepBytes, keepBytes) : readBody(keepBytes)
     let status = 0
     let retryAfter: string | undefined
     let heard: Heard = 'nothing'
@@ -120,7 +123,7 @@ function exchange(
     run.onStop = stop
     run.address = connection.address
     client.dispatch(
-      { path: url.pathname + url.search, method: 'POST', headers, body },
+      { path: url.pathname + url.search, method, headers, body },
       {
         onRequestStart() {
           run.awaits = 'no answer'
@@ -139,6 +142,7 @@ function exchange(
         },
         onResponseData(_controller, chunk) {
           if (reader.take(chunk)) return
+          if (wantsWhole) return fail(tooLong(keepBytes))
           finish()
           void connection.end()
         },
@@ -148,3 +152,6 @@ function exchange(
     )
   })
 }
+
+const tooLong = (bytes: number) =>
+  new DialFault('answer_invalid', `the answer is longer than ${bytes / 1024} KiB`)

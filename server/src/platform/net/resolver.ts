@@ -1,7 +1,7 @@
 /**
- * Asks DNS servers for the addresses of a name. Not with dns.lookup: getaddrinfo blocks one of the few
- * threads that also hash passwords, so a tenant's DNS server that never answers could stop sign-ins.
- * c-ares waits without a thread. It knows neither /etc/hosts nor search domains.
+ * Asks for the addresses of a name. For names that tenants choose not with dns.lookup: getaddrinfo blocks
+ * one of the few threads that also hash passwords, so a tenant's DNS server that never answers could stop
+ * sign-ins. c-ares waits without a thread. It knows neither /etc/hosts nor search domains.
  */
 import { promises as dns } from 'node:dns'
 import { DialFault } from './faults.ts'
@@ -59,6 +59,34 @@ export function dnsResolver({ servers, timeoutMs = 2000, tries = 3 }: DnsOptions
     } finally {
       leave()
     }
+  }
+}
+
+/** getaddrinfo's answer, as `dns.lookup` gives it. */
+type Lookup = (hostname: string, options: { all: true }) => Promise<{ address: string }[]>
+
+/**
+ * Asks the system, /etc/hosts and search domains included: for names that the operator has chosen. It
+ * takes a thread, so a name is asked for once at a time; whoever waits no longer leaves it to the others.
+ */
+export function systemResolver(lookup: Lookup = dns.lookup): Resolver {
+  const asked = new Map<string, Promise<string[]>>()
+
+  async function ask(hostname: string): Promise<string[]> {
+    try {
+      return (await lookup(hostname, { all: true })).map(({ address }) => address)
+    } catch (error) {
+      const { code = 'unknown' } = error as NodeJS.ErrnoException
+      throw new DialFault('name_not_resolved', WORDS[code] ?? `it cannot be looked up (${code})`)
+    } finally {
+      asked.delete(hostname)
+    }
+  }
+
+  return (hostname, signal) => {
+    const answer = asked.get(hostname) ?? ask(hostname)
+    asked.set(hostname, answer)
+    return unlessAborted(answer, signal)
   }
 }
 

@@ -1,0 +1,91 @@
+/** Exchanges: one request and its answer each, within a deadline, over pooled connections. */
+import type { Answer, Connection, ConnectionRequest } from './connection.ts'
+import type { Dial } from './dial.ts'
+import { type DialFailure, DialFault } from './faults.ts'
+import { openConnectionPool } from './pool.ts'
+import { type Run, type StartedRun, startRun } from './run.ts'
+
+/** How a request went; `address` (without the port) is the one that was talked to. */
+export type Exchange =
+  | ({ kind: 'answered'; address: string; durationMs: number } & Answer)
+  | {
+      kind: 'failed'
+      failure: DialFailure
+      /** For people, and holds nothing of the URL but its host. */
+      detail: string
+      address: string | null
+      durationMs: number
+    }
+
+export interface ExchangeRequest extends Omit<ConnectionRequest, 'url'> {
+  /** For everything, from the question to DNS to the answer's last byte. */
+  deadlineMs: number
+  signal?: AbortSignal | undefined
+}
+
+export interface Exchanges {
+  /**
+   * One request, never following a redirect; whatever goes wrong is an answer of kind `failed`.
+   * @param target says where it goes, or throws the DialFault that it fails with
+   */
+  exchange(request: ExchangeRequest, target: () => URL): Promise<Exchange>
+  /** Ends idle connections and whatever still runs. */
+  close(): Promise<void>
+}
+
+/** @param idleMs how long a connection is kept for the next request, unless its server says otherwise */
+export function openExchanges(dial: Dial, idleMs: number): Exchanges {
+  const pool = openConnectionPool(dial, idleMs)
+  const running = new Set<StartedRun>()
+  let isClosed = false
+
+  async function over(connection: Connection, request: ConnectionRequest, run: Run) {
+    // RFC 9110, 12.5.3: without the header any coding of the answer would do.
+    const headers = { 'accept-encoding': 'identity', ...request.headers }
+    const answer = await connection.send({ ...request, headers }, run)
+    pool.keep(connection)
+    return answer
+  }
+
+  async function send(request: ConnectionRequest, run: Run): Promise<Answer> {
+    const kept = pool.take(request.url.origin)
+    try {
+      if (kept) return await over(kept, request, run)
+    } catch (error) {
+      // The server closed it just as we wrote (RFC 9112, 9.3.1). On a new connection it may not happen again.
+      if (!(error instanceof DialFault && error.isUnheard)) throw error
+    }
+    return over(await pool.open(request.url, run), request, run)
+  }
+
+  return {
+    async exchange(request, target) {
+      const startedAt = performance.now()
+      const run = startRun(request.deadlineMs, request.signal)
+      const durationMs = () => Math.round(performance.now() - startedAt)
+      running.add(run)
+      try {
+        if (isClosed) throw new DialFault('aborted', 'the service stops')
+        const answer = await send({ ...request, url: target() }, run)
+        return { kind: 'answered', ...answer, address: run.address ?? '', durationMs: durationMs() }
+      } catch (error) {
+        const { failure, message: detail } = asFault(error)
+        return { kind: 'failed', failure, detail, address: run.address, durationMs: durationMs() }
+      } finally {
+        run.finish()
+        running.delete(run)
+      }
+    },
+    async close() {
+      isClosed = true
+      for (const run of running) run.stop(new DialFault('aborted', 'the service stops'))
+      await pool.close()
+    },
+  }
+}
+
+function asFault(error: unknown): DialFault {
+  if (error instanceof DialFault) return error
+  const name = error instanceof Error ? error.name : typeof error
+  return new DialFault('connection_failed', `the request cannot be sent (${name})`)
+}

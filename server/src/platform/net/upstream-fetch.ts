@@ -1,0 +1,48 @@
+/** `fetch` over an upstream, for libraries that bring none of their own rules on where requests go. */
+import type { Upstream } from './upstream.ts'
+
+/** The part of fetch's options that such libraries use. */
+export interface FetchInit {
+  method?: string
+  headers?: Record<string, string>
+  body?: unknown
+  signal?: AbortSignal | null
+}
+
+/** An exchange that failed. Its message is for people, and holds nothing of the URL but its host. */
+export class UpstreamFault extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'UpstreamFault'
+  }
+}
+
+/**
+ * As `fetch`, but a redirect is answered and not followed, one deadline holds for all, and only text is
+ * sent. What fails rejects with an UpstreamFault.
+ * @param deadlineMs for everything, from the question to DNS to the answer's last byte
+ */
+export function upstreamFetch(
+  upstream: Upstream,
+  deadlineMs: number,
+): (url: string, init?: FetchInit) => Promise<Response> {
+  return async (url, { method = 'GET', headers = {}, body, signal } = {}) => {
+    if (method !== 'GET' && method !== 'POST') throw new UpstreamFault('only GET and POST are sent')
+    if (body !== undefined && body !== null && typeof body !== 'string')
+      throw new UpstreamFault('only text is sent')
+    const exchange = await upstream.send({
+      method,
+      url,
+      headers,
+      deadlineMs,
+      ...(body ? { body } : {}),
+      ...(signal ? { signal } : {}),
+    })
+    if (exchange.kind === 'failed') throw new UpstreamFault(exchange.detail)
+    const isBodiless = [204, 205, 304].includes(exchange.status)
+    return new Response(isBodiless ? null : exchange.body, {
+      status: exchange.status,
+      ...(exchange.retryAfter ? { headers: { 'retry-after': exchange.retryAfter } } : {}),
+    })
+  }
+}

@@ -1,0 +1,268 @@
+/** Requests to a service that the operator names: anywhere, but below its one URL, within one deadline. */
+import { Api, GrammyError, HttpError } from 'grammy'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import {
+  openUpstream,
+  parseUpstreamUrl,
+  type Upstream,
+  upstreamFetch,
+} from '../../src/platform/net/index.ts'
+import { systemResolver } from '../../src/platform/net/resolver.ts'
+import { openReceiver, type Reply } from '../support/receiver.ts'
+import { refusedPort } from '../support/refused-port.ts'
+import { eventually } from './scene.ts'
+
+const SECRET = 'c2hvcDpzZWNyZXQ'
+const MIB = 1024 * 1024
+
+/** An upstream whose service answers so. */
+async function open(answer: (path: string) => Reply = () => ({ status: 200, body: '{}' })) {
+  const receiver = await openReceiver({ answer: ({ path }) => answer(path) })
+  const base = parseUpstreamUrl(`${receiver.url}/`)
+  const upstream = openUpstream({ url: base })
+  onTestFinished(() => upstream.close())
+  const headers = { authorization: `Basic ${SECRET}` }
+  const get = (url: string, other: Partial<Parameters<Upstream['send']>[0]> = {}) =>
+    upstream.send({ method: 'GET', url, headers, deadlineMs: 10_000, ...other })
+  return { receiver, base, upstream, get }
+}
+
+describe('a request', () => {
+  test('goes to a private address without TLS, with GET or POST', async () => {
+    const { receiver, base, get } = await open()
+    expect(await get(`${base}/payments/1?a=b`)).toMatchObject({
+      kind: 'answered',
+      status: 200,
+      body: '{}',
+    })
+    await get(`${base}/send`, { method: 'POST', body: '{"a":1}' })
+    expect(receiver.received).toMatchObject([
+      { path: '/hook/payments/1?a=b', body: '', headers: { authorization: `Basic ${SECRET}` } },
+      { path: '/hook/send', body: '{"a":1}' },
+    ])
+  })
+
+  test('never follows a redirect, so its credentials go to nobody else', async () => {
+    const other = await openReceiver()
+    for (const status of [301, 302, 303, 307, 308]) {
+      const { base, get } = await open(() => ({ status, headers: { location: other.url } }))
+      expect(await get(`${base}/payments/1`)).toMatchObject({ kind: 'answered', status })
+    }
+    expect(other.received).toEqual([])
+  })
+
+  test('that would leave the URL is not sent', async () => {
+    const { receiver, base, get } = await open()
+    const { host } = new URL(base)
+    const elsewhere = await openReceiver()
+    for (const url of [
+      `${elsewhere.url}/payments/1`,
+      `${base}/../admin`,
+      `${base}/%2e%2e/admin`,
+      `${base}\\..\\admin`,
+      `${base}s/payments/1`,
+      base,
+      `http://user:password@${host}/hook/payments/1`,
+      `https://${host}/hook/payments/1`,
+      `//${host}/hook/payments/1`,
+      '/payments/1',
+      '',
+    ])
+      expect([url, await get(url)]).toMatchObject([
+        url,
+        { kind: 'failed', failure: 'address_forbidden' },
+      ])
+    expect([...receiver.received, ...elsewhere.received]).toEqual([])
+  })
+})
+
+describe('an answer', () => {
+  test('of 1 MiB is read whole, and one byte more is a failure', async () => {
+    const { base, get } = await open((path) => ({
+      status: 200,
+      body: 'x'.repeat(path.endsWith('more') ? MIB + 1 : MIB),
+    }))
+    const whole = await get(`${base}/most`)
+    expect(whole.kind === 'answered' && whole.body.length).toBe(MIB)
+    expect(await get(`${base}/more`)).toMatchObject({
+      kind: 'failed',
+      failure: 'answer_invalid',
+      detail: 'the answer is longer than 1024 KiB',
+    })
+    expect(await get(`${base}/most`)).toMatchObject({ kind: 'answered' })
+  })
+
+  test('without an end is cut off, and its connection with it', async () => {
+    async function* endless() {
+      for (;;) yield Buffer.alloc(MIB)
+    }
+    const { receiver, base, get } = await open(() => ({ status: 200, body: endless() }))
+    expect(await get(`${base}/x`)).toMatchObject({ failure: 'answer_invalid' })
+    await eventually('the connection is gone', () => receiver.open() === 0)
+  })
+
+  test.each<[string, Reply]>([
+    ['that never comes', 'stall'],
+    ['that never ends', { status: 200, body: trickle() }],
+  ])('%s is waited for until the one deadline', async (_what, reply) => {
+    const { base, get } = await open(() => reply)
+    expect(await get(`${base}/x`, { deadlineMs: 150 })).toMatchObject({
+      kind: 'failed',
+      failure: 'timed_out',
+    })
+  })
+})
+
+/** Sends a piece now and then, for good. */
+async function* trickle() {
+  for (;;) {
+    yield ' '
+    await new Promise((go) => setTimeout(go, 20))
+  }
+}
+
+describe('a failure', () => {
+  test('says nothing of the path, the query or the headers', async () => {
+    const { base, get } = await open((path) => (path.includes('stall') ? 'stall' : 'reset'))
+    const { port } = await refusedPort()
+    const refused = openUpstream({ url: `http://127.0.0.1:${port}` })
+    onTestFinished(() => refused.close())
+    const lost = { method: 'GET', headers: {}, deadlineMs: 10_000 } as const
+    const failures = [
+      await get(`${base}/${SECRET}/stall?${SECRET}`, { deadlineMs: 100 }),
+      await get(`${base}/${SECRET}/reset?${SECRET}`),
+      await get(`${base}/${SECRET}`, { headers: { 'x-bad': `${SECRET}\r\n` } }),
+      await get(`http://elsewhere.test/${SECRET}`),
+      await refused.send({ ...lost, url: `http://127.0.0.1:${port}/${SECRET}` }),
+    ]
+    for (const failure of failures) {
+      expect(failure.kind).toBe('failed')
+      expect(JSON.stringify(failure)).not.toContain(SECRET)
+    }
+  })
+
+  test('is what a request gets once it is closed', async () => {
+    const { base, get, upstream } = await open()
+    await upstream.close()
+    expect(await get(`${base}/x`)).toMatchObject({ kind: 'failed', failure: 'aborted' })
+  })
+})
+
+describe('the URL of an upstream', () => {
+  test.each([
+    ['https://api.example.org', 'https://api.example.org'],
+    ['https://api.example.org/v3/', 'https://api.example.org/v3'],
+    ['http://10.0.0.7:8081', 'http://10.0.0.7:8081'],
+    ['http://localhost:8081//', 'http://localhost:8081'],
+    ['HTTP://[::1]:80/a', 'http://[::1]/a'],
+  ])('%s is read as %s', (text, url) => {
+    expect(parseUpstreamUrl(text)).toBe(url)
+  })
+
+  test.each([
+    ['api.example.org', 'must be a URL such as https://api.example.org/v1'],
+    ['ftp://api.example.org', 'must be https or http'],
+    ['https://user:word@api.example.org', 'must not hold a user name or password'],
+    ['https://api.example.org/v1?key=1', 'must be a URL without a query'],
+    ['https://api.example.org/v1#top', 'must be a URL without a query'],
+    ['http://[fe80::1%25eth0]/', 'must be a URL such as https://api.example.org/v1'],
+  ])('%s is refused', (text, message) => {
+    expect(() => parseUpstreamUrl(text)).toThrow(new Error(message))
+  })
+})
+
+describe('a name that the operator has chosen', () => {
+  const signal = new AbortController().signal
+
+  test('is looked up as the system does it, once for all who wait', async () => {
+    const asked: string[] = []
+    let answer: (found: { address: string }[]) => void = () => undefined
+    const resolve = systemResolver((hostname) => {
+      asked.push(hostname)
+      return new Promise((go) => {
+        answer = go
+      })
+    })
+    const leaving = new AbortController()
+    const all = [resolve('api', signal), resolve('api', signal)]
+    const left = resolve('api', leaving.signal)
+    leaving.abort(new Error('left'))
+    await expect(left).rejects.toThrow('left')
+    answer([{ address: '10.0.0.7' }, { address: '::1' }])
+    expect(await Promise.all(all)).toEqual(Array(2).fill(['10.0.0.7', '::1']))
+    expect(asked).toEqual(['api'])
+    void resolve('api', signal)
+    expect(asked).toEqual(['api', 'api'])
+  })
+
+  test.each([
+    ['ENOTFOUND', 'the name does not exist'],
+    ['EAI_AGAIN', 'it cannot be looked up (EAI_AGAIN)'],
+  ])('that is not found (%s) is a failure with a reason', async (code, message) => {
+    const resolve = systemResolver(() => Promise.reject(Object.assign(new Error(), { code })))
+    await expect(resolve('api', signal)).rejects.toMatchObject({
+      failure: 'name_not_resolved',
+      message,
+    })
+  })
+})
+
+describe('as fetch, for a chat library', () => {
+  const TOKEN = '12345:token-of-the-bot'
+
+  async function openApi(answer: (path: string) => Reply, deadlineMs = 10_000) {
+    const { receiver, base, upstream } = await open(answer)
+    const fetch = upstreamFetch(upstream, deadlineMs) as never
+    return { receiver, api: new Api(TOKEN, { apiRoot: base, fetch }) }
+  }
+
+  test('it sends a method and reads its result', async () => {
+    const result = { message_id: 7 }
+    const { receiver, api } = await openApi(() => ({
+      status: 200,
+      body: JSON.stringify({ ok: true, result }),
+    }))
+    expect(await api.sendMessage(42, 'hello')).toEqual(result)
+    const [sent] = receiver.received
+    expect(sent?.path).toBe(`/hook/bot${TOKEN}/sendMessage`)
+    expect(JSON.parse(sent?.body ?? '')).toEqual({ chat_id: 42, text: 'hello' })
+  })
+
+  test('it tells a refusal as the library does', async () => {
+    const { api } = await openApi(() => ({
+      status: 429,
+      body: JSON.stringify({
+        ok: false,
+        error_code: 429,
+        description: 'wait',
+        parameters: { retry_after: 9 },
+      }),
+    }))
+    const refused = await api.getMe().catch((error) => error)
+    expect(refused).toBeInstanceOf(GrammyError)
+    expect(refused.parameters).toEqual({ retry_after: 9 })
+  })
+
+  test.each<[string, Reply]>([
+    ['resets', 'reset'],
+    ['stalls', 'stall'],
+    ['answers HTML', { status: 502, body: '<html>' }],
+    ['redirects', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }],
+  ])('where the service %s, no error holds the token', async (_what, reply) => {
+    const { api } = await openApi(() => reply, 150)
+    const failed = await api.getMe().catch((error) => error)
+    expect(failed).toBeInstanceOf(HttpError)
+    const told = [failed.message, failed.stack, failed.error?.message, failed.error?.stack]
+    expect(told.join()).not.toContain('token-of-the-bot')
+  })
+
+  test('it stops when the library calls it off', async () => {
+    const { receiver, api } = await openApi(() => 'stall')
+    const calling = new AbortController()
+    const polling = api.getUpdates({ timeout: 30 }, calling.signal as never)
+    await eventually('the request is there', () => receiver.received.length === 1)
+    calling.abort()
+    await expect(polling).rejects.toBeInstanceOf(HttpError)
+    await eventually('its connection is gone', () => receiver.open() === 0)
+  })
+})
