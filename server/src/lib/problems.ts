@@ -88,6 +88,12 @@ export class Problem extends Error {
   }
 }
 
+/** Returns the row where there is one. @param what the kind of record, in the words of the caller @throws Problem 404 */
+export function orNotFound<T>(row: T | undefined, what: string): T {
+  if (row === undefined) throw new Problem('not_found', { detail: `There is no such ${what}` })
+  return row
+}
+
 /** One fault of the input, in the vocabulary of Pydantic v2 (decisions §1). */
 export interface Fault {
   /** `body`, `query`, `path` or `header`, then the names and positions that lead to the value. */

@@ -1,8 +1,8 @@
 /** The rules of departments. Each command is one transaction and one journal entry. */
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import type { Cursor } from '../../lib/cursor.ts'
-import { NONE_FOUND, type Page, toPage } from '../../lib/page.ts'
-import { invalidValue, Problem, type Refuse } from '../../lib/problems.ts'
+import { type Page, toPage } from '../../lib/page.ts'
+import { invalidValue, orNotFound, Problem, type Refuse } from '../../lib/problems.ts'
 import { recent } from '../../lib/recent.ts'
 import { type Admin, type Reader, requireOwnTenant } from '../../platform/access/index.ts'
 import {
@@ -14,8 +14,14 @@ import {
   scopeOf,
   type TenantTx,
 } from '../../platform/db/index.ts'
-import { actorOf, append, changesBetween, differing } from '../../platform/journal/index.ts'
-import { findAskedTenant, findTenant } from '../tenants/index.ts'
+import {
+  actorOf,
+  append,
+  changesBetween,
+  differing,
+  journalEntry,
+} from '../../platform/journal/index.ts'
+import { findAskedTenant, findTenant, ofNamedTenant } from '../tenants/index.ts'
 import {
   type Department,
   type DepartmentChange,
@@ -101,15 +107,10 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
       }),
 
     async list(caller, query, from) {
-      const { tenant_id } = query
-      requireOwnTenant(caller, tenant_id)
       const asked = { list: departmentList, caller, query, from }
-      const find = async (tx: TenantTx) =>
-        // Of another tenant a superadmin asks, and it may have been deleted.
-        tenant_id && tenant_id !== caller.tenant_id && !(await findTenant(tx, tenant_id))
-          ? NONE_FOUND
-          : store.listDepartments(tx, asked)
-      return toPage(asked, await inScope(db, scopeOf(caller, tenant_id), find, listMode(query)))
+      const scope = scopeOf(caller, query.tenant_id)
+      const find = ofNamedTenant(asked, store.listDepartments)
+      return toPage(asked, await inScope(db, scope, find, listMode(query)))
     },
 
     async listPublic(subdomain) {
@@ -124,8 +125,7 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
       requireOwnTenant(caller, department.tenant_id)
       const tenantId = department.tenant_id ?? caller.tenant_id
       return forCaller(db, caller, async (tx) => {
-        if (!(await findTenant(tx, tenantId)))
-          throw new Problem('not_found', { detail: 'There is no such tenant' })
+        orNotFound(await findTenant(tx, tenantId), 'tenant')
         await requireHead(tx, tenantId, department.head_doctor_id)
         const { name, head_doctor_id = null } = department
         const created = await store.insertDepartment(tx, {
@@ -135,7 +135,7 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
         })
         tx.stale(`department:${created.id}`)
         await append(tx, actorOf(caller), {
-          ...entryOf('department.created', created),
+          ...journalEntry('department.created', 'department', created),
           changes: changesBetween<Department>(null, created, FIELDS),
         })
         return created
@@ -144,13 +144,13 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
 
     update: (caller, id, change) =>
       forCaller(db, caller, async (tx) => {
-        const before = await found(store.lockDepartment(tx, id))
+        const before = orNotFound(await store.lockDepartment(tx, id), 'department')
         await requireHead(tx, before.tenant_id, change.head_doctor_id)
         if (differing(before, change).length === 0) return before
         const after = await store.updateDepartment(tx, id, change)
         tx.stale(`department:${id}`)
         await append(tx, actorOf(caller), {
-          ...entryOf('department.updated', after),
+          ...journalEntry('department.updated', 'department', after),
           changes: changesBetween<Department>(before, after, FIELDS),
         })
         return after
@@ -158,31 +158,13 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
 
     delete: (caller, id) =>
       forCaller(db, caller, async (tx) => {
-        const department = await found(store.lockDepartment(tx, id))
+        const department = orNotFound(await store.lockDepartment(tx, id), 'department')
         await store.deleteDepartment(tx, id)
         tx.stale(`department:${id}`)
         await append(tx, actorOf(caller), {
-          ...entryOf('department.deleted', department),
+          ...journalEntry('department.deleted', 'department', department),
           changes: changesBetween<Department>(department, null, FIELDS),
         })
       }),
   }
-}
-
-function entryOf(
-  action: `department.${'created' | 'updated' | 'deleted'}`,
-  department: Department,
-) {
-  return {
-    action,
-    tenant_id: department.tenant_id,
-    resource_type: 'department',
-    resource_id: department.id,
-  }
-}
-
-async function found(department: Promise<Department | undefined>): Promise<Department> {
-  const record = await department
-  if (!record) throw new Problem('not_found', { detail: 'There is no such department' })
-  return record
 }

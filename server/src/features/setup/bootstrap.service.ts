@@ -5,11 +5,10 @@ import { isoAt, systemClock } from '../../lib/clock.ts'
 import { StartupFault } from '../../lib/faults.ts'
 import { InvalidInput } from '../../lib/problems.ts'
 import { type Passwords, refuseWeakPassword } from '../../platform/crypto/index.ts'
-import type { Scopes } from '../../platform/db/index.ts'
-import { append, SYSTEM } from '../../platform/journal/index.ts'
-import { findPlatformTenant, insertTenant } from '../tenants/index.ts'
+import { lockUntilEnd, type Scopes } from '../../platform/db/index.ts'
+import { append, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
+import { findPlatformTenant, insertTenant, tenantEntry } from '../tenants/index.ts'
 import { insertUser } from '../users/index.ts'
-import { lockSetup } from './setup.store.ts'
 
 export interface Bootstrapped {
   email: string
@@ -31,7 +30,7 @@ export async function bootstrap(
   refuseWeakBootstrap(password, first.email)
   const password_hash = await passwords.hash(password, 'setup')
   const made = await db.acrossTenants(async (tx) => {
-    await lockSetup(tx)
+    await lockUntilEnd(tx, 'setup')
     if (await findPlatformTenant(tx)) return false
     const tenant = await insertTenant(tx, {
       name: 'Platform',
@@ -50,19 +49,9 @@ export async function bootstrap(
       must_change_password: first.password === undefined,
       email_verified_at: isoAt(systemClock),
     })
-    const common = { tenant_id: tenant.id, changes: { bootstrap: true } }
-    await append(tx, SYSTEM, {
-      ...common,
-      action: 'tenant.created',
-      resource_type: 'tenant',
-      resource_id: tenant.id,
-    })
-    await append(tx, SYSTEM, {
-      ...common,
-      action: 'user.created',
-      resource_type: 'user',
-      resource_id: user.id,
-    })
+    const changes = { bootstrap: true }
+    await append(tx, SYSTEM, { ...tenantEntry('tenant.created', tenant.id), changes })
+    await append(tx, SYSTEM, { ...journalEntry('user.created', 'user', user), changes })
     return true
   })
   return made ? { email: first.email, password: first.password ? null : password } : null

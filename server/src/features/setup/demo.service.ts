@@ -2,13 +2,12 @@
 import { isoAt, systemClock } from '../../lib/clock.ts'
 import type { Role } from '../../lib/roles.ts'
 import type { Passwords } from '../../platform/crypto/index.ts'
-import type { Scopes, TenantTx } from '../../platform/db/index.ts'
+import { lockUntilEnd, type Scopes, type TenantTx } from '../../platform/db/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import { insertDepartment } from '../departments/index.ts'
 import { insertPatients } from '../patients/index.ts'
-import { findAskedTenant, insertTenant } from '../tenants/index.ts'
+import { findAskedTenant, insertTenant, tenantEntry } from '../tenants/index.ts'
 import { insertUser } from '../users/index.ts'
-import { lockSetup } from './setup.store.ts'
 
 export const DEMO_SUBDOMAIN = 'demo'
 /** Known to everyone, as it is for trying out; the demo is never made in production. */
@@ -44,7 +43,7 @@ export async function makeDemo(db: Scopes, passwords: Passwords): Promise<boolea
     return false
   const hashes = await Promise.all(PEOPLE.map(() => passwords.hash(DEMO_PASSWORD, 'setup')))
   return db.acrossTenants(async (tx) => {
-    await lockSetup(tx)
+    await lockUntilEnd(tx, 'setup')
     if (await findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN })) return false
     const tenant = await insertTenant(tx, {
       name: 'Demo clinic',
@@ -53,10 +52,7 @@ export async function makeDemo(db: Scopes, passwords: Passwords): Promise<boolea
     })
     await fill(tx, tenant.id, hashes)
     await append(tx, SYSTEM, {
-      action: 'tenant.created',
-      tenant_id: tenant.id,
-      resource_type: 'tenant',
-      resource_id: tenant.id,
+      ...tenantEntry('tenant.created', tenant.id),
       changes: { demo: true, users: PEOPLE.length, patients: PATIENTS },
     })
     return true

@@ -6,6 +6,7 @@ import type { PurgeRows, Scopes } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
+import { tenantEntry } from './tenants.journal.ts'
 import * as store from './tenants.store.ts'
 
 const PURGE = jobKind<Record<string, never>>('purge-tenants', {
@@ -49,12 +50,7 @@ export async function purge(
     await db.acrossTenants(async (tx) => {
       if (!(await store.purgeTenant(tx, id))) return
       tx.stale(`tenant:${id}`)
-      await append(tx, SYSTEM, {
-        action: 'tenant.purged',
-        tenant_id: id,
-        resource_type: 'tenant',
-        resource_id: id,
-      })
+      await append(tx, SYSTEM, tenantEntry('tenant.purged', id))
     })
   }
 }

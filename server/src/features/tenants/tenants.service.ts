@@ -1,14 +1,13 @@
 /** The rules of tenants. Each command is one transaction and one journal entry. */
 import { type Clock, SECOND } from '../../lib/clock.ts'
-import { Problem } from '../../lib/problems.ts'
+import { orNotFound, Problem } from '../../lib/problems.ts'
 import { recent } from '../../lib/recent.ts'
 import type { Admin, Reader, Superadmin } from '../../platform/access/index.ts'
 import { type Changes, forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
 import { actorOf, append, changesBetween, differing, SYSTEM } from '../../platform/journal/index.ts'
+import { tenantEntry } from './tenants.journal.ts'
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
 import * as store from './tenants.store.ts'
-
-const NO_TENANT = { detail: 'There is no such tenant' }
 
 /** Ends sessions within the transaction; handed in, as sessions know tenants and not the reverse. */
 export type EndTenantSessions = (
@@ -49,14 +48,20 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
 
     listPublic: () => publicList.get('', () => db.acrossTenants(store.listPublicTenants, 'read')),
 
-    get: (caller, id) => forCaller(db, caller, (tx) => found(store.findTenant(tx, id)), 'read'),
+    get: (caller, id) =>
+      forCaller(
+        db,
+        caller,
+        async (tx) => orNotFound(await store.findTenant(tx, id), 'tenant'),
+        'read',
+      ),
 
     create: (caller, tenant) =>
       db.acrossTenants(async (tx) => {
         const created = await store.insertTenant(tx, tenant)
         tx.stale(`tenant:${created.id}`)
         await append(tx, actorOf(caller), {
-          ...entryOf('tenant.created', created.id),
+          ...tenantEntry('tenant.created', created.id),
           changes: changesBetween<Tenant>(null, created, FIELDS),
         })
         return created
@@ -66,7 +71,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
       forCaller(db, caller, async (tx) => {
         const active = change.is_active
         if (active === false && caller.role === 'superadmin') await store.lockOperators(tx)
-        const before = await found(store.lockTenant(tx, id))
+        const before = orNotFound(await store.lockTenant(tx, id), 'tenant')
         if (active !== undefined && caller.role !== 'superadmin')
           throw new Problem('superadmin_required', {
             detail: 'Only a superadmin may activate or deactivate a tenant',
@@ -79,7 +84,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
         tx.stale(`tenant:${id}`)
         const turned = active !== undefined && active !== before.is_active
         await append(tx, actorOf(caller), {
-          ...entryOf(
+          ...tenantEntry(
             turned ? (active ? 'tenant.activated' : 'tenant.deactivated') : 'tenant.updated',
             id,
           ),
@@ -91,12 +96,12 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
     delete: (caller, id) =>
       db.acrossTenants(async (tx) => {
         await store.lockOperators(tx)
-        const tenant = await found(store.lockTenant(tx, id))
+        const tenant = orNotFound(await store.lockTenant(tx, id), 'tenant')
         await refuseLosing(tx, caller, tenant)
         await store.markDeleted(tx, id)
         await endSessions(tx, { tenantId: id }, 'tenant_deleted')
         tx.stale(`tenant:${id}`)
-        await append(tx, actorOf(caller), entryOf('tenant.deleted', id))
+        await append(tx, actorOf(caller), tenantEntry('tenant.deleted', id))
       }),
 
     restore: (id) =>
@@ -105,26 +110,13 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
         if (!tenant)
           throw new Problem('not_found', { detail: `No deleted tenant has the id ${id}` })
         tx.stale(`tenant:${id}`)
-        await append(tx, SYSTEM, entryOf('tenant.restored', id))
+        await append(tx, SYSTEM, tenantEntry('tenant.restored', id))
         return tenant
       }),
   }
 }
 
 const FIELDS = ['name', 'subdomain', 'settings', 'is_active'] as const
-
-type TenantAction =
-  `tenant.${'created' | 'updated' | 'activated' | 'deactivated' | 'deleted' | 'restored'}`
-
-function entryOf(action: TenantAction, id: number) {
-  return { action, tenant_id: id, resource_type: 'tenant', resource_id: id }
-}
-
-async function found<T>(tenant: Promise<T | undefined>): Promise<T> {
-  const record = await tenant
-  if (!record) throw new Problem('not_found', NO_TENANT)
-  return record
-}
 
 /** The platform and the caller keep their tenant, and somebody stays who operates the platform. */
 async function refuseLosing(tx: TenantTx, caller: Admin, tenant: store.KnownTenant): Promise<void> {

@@ -1,6 +1,6 @@
 /** The tenants' SQL. */
 import { sql } from 'kysely'
-import type { TenantTx } from '../../platform/db/index.ts'
+import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
 import './tenants.table.ts'
 
@@ -115,16 +115,11 @@ export async function countTenants(tx: TenantTx): Promise<number> {
   return count
 }
 
-/** Any number will do, as long as all nodes use the same. */
-const OPERATORS_LOCK = 7_261_938
-
 /**
  * Until the transaction ends nobody else changes who operates the platform: whoever could take away
  * a superadmin, or the tenant of one, takes this before looking who is left.
  */
-export async function lockOperators(tx: TenantTx): Promise<void> {
-  await sql`select pg_advisory_xact_lock(${OPERATORS_LOCK})`.execute(tx.db)
-}
+export const lockOperators = (tx: TenantTx): Promise<void> => lockUntilEnd(tx, 'operators')
 
 /** How many superadmins can sign in: active ones of active tenants, other than tenant `except`. */
 export async function countOperators(tx: TenantTx, except: number | null = null): Promise<number> {

@@ -1,5 +1,5 @@
 /** Acting on another user, as their administrator may. */
-import { Problem } from '../../lib/problems.ts'
+import { orNotFound, Problem } from '../../lib/problems.ts'
 import type { Admin } from '../../platform/access/index.ts'
 import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
 import { countOperators, lockOperators } from '../tenants/index.ts'
@@ -34,8 +34,7 @@ export async function findTarget(
   id: number,
   find: (tx: TenantTx, id: number) => Promise<User | undefined>,
 ): Promise<User> {
-  const target = await find(tx, id)
-  if (!target) throw new Problem('not_found', { detail: 'There is no such user' })
+  const target = orNotFound(await find(tx, id), 'user')
   if (target.role === 'superadmin' && caller.role !== 'superadmin')
     throw new Problem('superadmin_required', {
       detail: 'Only a superadmin may act on a superadmin',

@@ -2,8 +2,8 @@
 
 import { type Clock, isoAt } from '../../lib/clock.ts'
 import type { Cursor } from '../../lib/cursor.ts'
-import { NONE_FOUND, type Page, toPage } from '../../lib/page.ts'
-import { invalidValue, Problem, type Refuse } from '../../lib/problems.ts'
+import { type Page, toPage } from '../../lib/page.ts'
+import { invalidValue, orNotFound, Problem, type Refuse } from '../../lib/problems.ts'
 import type { Role } from '../../lib/roles.ts'
 import {
   type Admin,
@@ -31,10 +31,11 @@ import {
   append,
   changesBetween,
   differing,
+  journalEntry,
 } from '../../platform/journal/index.ts'
 import type { Throttle } from '../../platform/throttle/index.ts'
 import { type Department, findDepartment } from '../departments/index.ts'
-import { findTenant } from '../tenants/index.ts'
+import { findTenant, ofNamedTenant } from '../tenants/index.ts'
 import { actingOn, findTarget } from './acting.ts'
 import { passwordCheck } from './own-password.ts'
 import {
@@ -116,10 +117,7 @@ export function usersService(deps: UsersDeps): Users {
     const user = (after ?? before) as User
     tx.stale(`user:${user.id}`)
     await append(tx, actorOf(caller), {
-      action,
-      tenant_id: user.tenant_id,
-      resource_type: 'user',
-      resource_id: user.id,
+      ...journalEntry(action, 'user', user),
       changes: changesBetween<User>(before, after, FIELDS),
     })
   }
@@ -141,28 +139,14 @@ export function usersService(deps: UsersDeps): Users {
       ),
 
     async list(caller, query, from) {
-      const { tenant_id } = query
-      requireOwnTenant(caller, tenant_id)
       const asked = { list: userList, caller, query, from }
-      const find = async (tx: TenantTx) =>
-        // Of another tenant a superadmin asks, and it may have been deleted.
-        tenant_id && tenant_id !== caller.tenant_id && !(await findTenant(tx, tenant_id))
-          ? NONE_FOUND
-          : store.listUsers(tx, asked)
-      return toPage(asked, await inScope(db, scopeOf(caller, tenant_id), find, listMode(query)))
+      const scope = scopeOf(caller, query.tenant_id)
+      const find = ofNamedTenant(asked, store.listUsers)
+      return toPage(asked, await inScope(db, scope, find, listMode(query)))
     },
 
     get: (caller, id) =>
-      forCaller(
-        db,
-        caller,
-        async (tx) => {
-          const user = await store.findUser(tx, id)
-          if (!user) throw new Problem('not_found', { detail: 'There is no such user' })
-          return user
-        },
-        'read',
-      ),
+      forCaller(db, caller, async (tx) => orNotFound(await store.findUser(tx, id), 'user'), 'read'),
 
     async create(caller, user) {
       const { password, tenant_id, ...fields } = user
@@ -170,8 +154,7 @@ export function usersService(deps: UsersDeps): Users {
       const tenantId = tenant_id ?? caller.tenant_id
       requireSuperadminFor(caller, user.role)
       const requirePlace = async (tx: TenantTx) => {
-        if (!(await findTenant(tx, tenantId)))
-          throw new Problem('not_found', { detail: 'There is no such tenant' })
+        orNotFound(await findTenant(tx, tenantId), 'tenant')
         await requireDepartment(tx, tenantId, fields.department_id)
       }
       // What the database alone refuses costs no hash; who comes in between meets the constraint.

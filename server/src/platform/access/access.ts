@@ -36,7 +36,10 @@ export function requireRole(access: Access<unknown>, caller: Caller): void {
 }
 
 /** @throws Problem 403 when a query or body names a tenant that is not the caller's (decisions §2) */
-export function requireOwnTenant(caller: Caller, tenantId: number | undefined): void {
+export function requireOwnTenant(
+  caller: Pick<Caller, 'role' | 'tenant_id'>,
+  tenantId: number | undefined,
+): void {
   if (tenantId === undefined || caller.role === 'superadmin' || tenantId === caller.tenant_id)
     return
   throw new Problem('other_tenant')

@@ -5,6 +5,7 @@ export type { DatabaseAddress } from './connection.ts'
 export type { Database } from './database.ts'
 export { problemOf } from './failures.ts'
 export { listWritesUpkeep } from './list-writes.ts'
+export { lockUntilEnd } from './locks.ts'
 export { containing, listMode, readPage } from './page.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'
 export {

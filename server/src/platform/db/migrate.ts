@@ -5,11 +5,10 @@ import type pg from 'pg'
 import { StartupFault } from '../../lib/faults.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, ownerClient } from './connection.ts'
+import { LOCKS } from './locks.ts'
 import { renumberMovedJournal } from './moved-journal.ts'
 
 const FOLDER = new URL('../../../migrations/', import.meta.url)
-/** Any number will do, as long as all nodes use the same. */
-const LOCK = 7_261_935
 const OLDEST_SERVER = 150_000
 
 interface Migration {
@@ -47,7 +46,7 @@ export async function migrate(
   await client.connect()
   try {
     await requireServer(client)
-    await client.query('select pg_advisory_lock($1)', [LOCK])
+    await client.query('select pg_advisory_lock($1)', [LOCKS.migrations])
     const applied = await readApplied(client)
     refuseForeignSchema(applied, wanted)
     // First, as a migration may set a reader's position by the numbers of this cluster.

@@ -10,6 +10,7 @@ export {
 } from './append.ts'
 export { changesBetween, differing } from './changes-between.ts'
 export { enterActions } from './entered-actions.ts'
+export { journalEntry } from './entry.ts'
 export { type Follower, type FollowOptions, follow } from './follow.ts'
 export { partitionsUpkeep } from './partitions.ts'
 export { type JournalEntry, type ReaderOptions, readOn } from './read-on.ts'

@@ -135,7 +135,7 @@ async function writeRefusals(
       select session_id, operation, code from due)
     returning tenant_id, session_id, operation, code, count, first_at, last_at, user_id, user_email,
       ip, user_agent, request_id`.execute(tx.db)
-  for (const refusal of rows) await append(tx, actorOf(refusal), entryOf(refusal))
+  for (const refusal of rows) await append(tx, actorOf(refusal), refusalEntry(refusal))
   return rows.length
 }
 
@@ -175,7 +175,7 @@ function actorOf({ user_id, user_email, ip, user_agent, request_id }: RefusalsTa
   return { user_id, user_email, origin: { ip, user_agent, request_id } }
 }
 
-function entryOf({ tenant_id, operation, code, count, first_at, last_at }: RefusalsTable) {
+function refusalEntry({ tenant_id, operation, code, count, first_at, last_at }: RefusalsTable) {
   return {
     action: 'access.refused' as const,
     tenant_id,

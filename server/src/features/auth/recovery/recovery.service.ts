@@ -7,7 +7,7 @@ import type { Origin } from '../../../platform/access/index.ts'
 import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type JobKind, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
-import { append } from '../../../platform/journal/index.ts'
+import { append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { AskedTenant } from '../../tenants/index.ts'
@@ -98,10 +98,11 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       tx,
       { user_id: account.id, user_email: account.email, origin },
       {
-        action: purpose === 'verify_email' ? 'auth.verification_sent' : 'auth.reset_requested',
-        tenant_id: account.tenant_id,
-        resource_type: 'user',
-        resource_id: account.id,
+        ...journalEntry(
+          purpose === 'verify_email' ? 'auth.verification_sent' : 'auth.reset_requested',
+          'user',
+          account,
+        ),
       },
     )
   }
@@ -200,10 +201,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
           tx,
           { user_id: account.id, user_email: account.email, origin },
           {
-            action: 'user.email_verified',
-            tenant_id: account.tenant_id,
-            resource_type: 'user',
-            resource_id: account.id,
+            ...journalEntry('user.email_verified', 'user', account),
           },
         )
       })
@@ -223,10 +221,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
           tx,
           { user_id: account.id, user_email: account.email, origin },
           {
-            action: 'user.password_changed',
-            tenant_id: account.tenant_id,
-            resource_type: 'user',
-            resource_id: account.id,
+            ...journalEntry('user.password_changed', 'user', account),
             changes: { by: 'reset link' },
           },
         )

@@ -4,7 +4,7 @@ import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Passwords } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
-import { append, changesBetween } from '../../../platform/journal/index.ts'
+import { append, changesBetween, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import { type AskedTenant, findAskedTenant, type KnownTenant } from '../../tenants/index.ts'
 import {
@@ -80,10 +80,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
         tx,
         { user_id: created.id, user_email: email, origin },
         {
-          action: 'user.registered',
-          tenant_id: tenant.id,
-          resource_type: 'user',
-          resource_id: created.id,
+          ...journalEntry('user.registered', 'user', created),
           changes: changesBetween<typeof created>(null, created, [
             'email',
             'full_name',

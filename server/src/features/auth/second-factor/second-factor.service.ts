@@ -5,7 +5,7 @@ import { InvalidInput, Problem } from '../../../lib/problems.ts'
 import type { Admin, Caller } from '../../../platform/access/index.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { actorOf, append } from '../../../platform/journal/index.ts'
+import { actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { CheckPassword, OnUser } from '../../users/index.ts'
 import type { TotpSetup } from '../auth.schema.ts'
@@ -85,12 +85,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     action: `auth.totp_${'offered' | 'enabled' | 'disabled'}`,
   ) {
     tx.stale(`user:${user.id}`)
-    return append(tx, actorOf(caller), {
-      action,
-      tenant_id: user.tenant_id,
-      resource_type: 'user',
-      resource_id: user.id,
-    })
+    return append(tx, actorOf(caller), journalEntry(action, 'user', user))
   }
 
   /** Takes a user's factor away, and ends the sessions that it stood for. */

@@ -6,7 +6,7 @@ import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
 import type { Caller, Identity, Origin, Restriction } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { type Action, actorOf, append } from '../../../platform/journal/index.ts'
+import { type Action, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
 import type { LogoutRequest, Session, TokenResponse } from '../auth.schema.ts'
 import { ACCESS_TOKEN_MS, type AccessClaims, type AccessTokens } from '../tokens/access-tokens.ts'
@@ -135,7 +135,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
     )
     tx.stale(`session:${sessionId}`)
     const actor = { user_id, user_email: null, origin }
-    await append(tx, actor, entryOf('auth.refresh_reused', tenantId, sessionId))
+    await append(tx, actor, sessionEntry('auth.refresh_reused', tenantId, sessionId))
   }
 
   function profileOf(state: store.SessionState | undefined): Promise<Profile> | Profile {
@@ -173,12 +173,12 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       await append(
         tx,
         { user_id: account.id, user_email: account.email, origin },
-        entryOf('auth.login', account.tenant_id, sessionId),
+        sessionEntry('auth.login', account.tenant_id, sessionId),
       )
       for (const ended of await ending) {
         tx.stale(`session:${ended}`)
         const actor = { user_id: account.id, user_email: account.email, origin }
-        await append(tx, actor, entryOf('auth.session_ended', account.tenant_id, ended))
+        await append(tx, actor, sessionEntry('auth.session_ended', account.tenant_id, ended))
       }
       return {
         sessionId,
@@ -207,7 +207,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
         await append(
           tx,
           { user_id: session.user_id, user_email: null, origin },
-          entryOf('auth.token_refreshed', shown.tenantId, session.session_id),
+          sessionEntry('auth.token_refreshed', shown.tenantId, session.session_id),
         )
         return session
       })
@@ -293,7 +293,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
     else tx.stale(`user:${which.userId}`)
     if (ended.length > 0)
       await append(tx, actorOf(caller), {
-        ...entryOf(action, which.tenantId, which.sessionId ?? null),
+        ...sessionEntry(action, which.tenantId, which.sessionId ?? null),
         changes: { sessions: ended.length },
       })
     return ended.length > 0
@@ -323,6 +323,6 @@ function identityOf(
   return { user_id: id, tenant_id, email, role, session_id: claims.jti, restriction }
 }
 
-function entryOf(action: Action, tenantId: number, sessionId: string | null) {
-  return { action, tenant_id: tenantId, resource_type: 'session', resource_id: sessionId }
+function sessionEntry(action: Action, tenantId: number, sessionId: string | null) {
+  return journalEntry(action, 'session', { id: sessionId, tenant_id: tenantId })
 }

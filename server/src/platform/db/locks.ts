@@ -1,0 +1,24 @@
+/**
+ * PostgreSQL's advisory locks that this service takes by a number: all of them, as two with one number
+ * would wait for each other. The migrations hold two of them in SQL; a test compares.
+ */
+import { sql } from 'kysely'
+import type { TenantTx } from './scope.ts'
+
+export const LOCKS = {
+  /** One node at a time migrates. */
+  migrations: 7_261_935,
+  /** One session at a time makes the journal's next partitions (0005, in SQL). */
+  journalPartitions: 7_261_936,
+  /** One node at a time sets up what an empty database lacks. */
+  setup: 7_261_937,
+  /** One transaction at a time takes away a superadmin, or the tenant of one. */
+  operators: 7_261_938,
+  /** One session at a time makes the days of webhooks' deliveries (0008, in SQL). */
+  webhookPartitions: 7_261_939,
+} as const
+
+/** Waits until nobody else holds the lock, and holds it until the transaction ends. */
+export async function lockUntilEnd(tx: TenantTx, lock: keyof typeof LOCKS): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${LOCKS[lock]})`.execute(tx.db)
+}
