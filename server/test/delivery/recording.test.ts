@@ -7,7 +7,7 @@ import {
   recordOutcomes,
 } from '../../src/features/webhooks/engine/deliveries.store.ts'
 import { type Event, insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
-import { openRecorder } from '../../src/features/webhooks/engine/recorder.ts'
+import { createResultWriter } from '../../src/features/webhooks/engine/result-writer.ts'
 import type { Attempt } from '../../src/features/webhooks/sending/attempt.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { openScopes, type Scopes } from '../../src/platform/db/index.ts'
@@ -68,13 +68,16 @@ const refused = (delivery: DueDelivery): Outcome => ({
 const record = (...outcomes: Outcome[]) =>
   scene.db.acrossTenants(async (tx) => recordOutcomes(tx, outcomes, iso()))
 
-/** A recorder, with what it has said of each outcome. */
+/** A result writer, with what has become of each outcome. */
 function recording(db: Scopes = scene.db) {
-  const recorder = openRecorder(db, silentLog, iso)
+  const results = createResultWriter(db, scene.clock, silentLog)
   const heard = new Map<number, boolean>()
   const add = (outcome: Outcome) =>
-    recorder.add(outcome, (isWritten) => void heard.set(outcome.delivery.id, isWritten))
-  return { recorder, heard, add }
+    void results.add(outcome).then(
+      () => void heard.set(outcome.delivery.id, true),
+      () => void heard.set(outcome.delivery.id, false),
+    )
+  return { results, heard, add }
 }
 
 describe('a try is written down', () => {
@@ -151,7 +154,7 @@ test('nothing is thrown away for a fault that passes, such as a disk that is ful
   )
   const [delivery] = await due(1)
   if (!delivery) throw new Error('one was made')
-  const { recorder, heard, add } = recording()
+  const { results, heard, add } = recording()
   add(delivered(delivery))
   await until('it has failed', async () => {
     const [row] = await sql<{ count: number }>(
@@ -162,18 +165,18 @@ test('nothing is thrown away for a fault that passes, such as a disk that is ful
   expect(heard.size).toBe(0)
   await sql('drop trigger full_disk on webhook_attempts')
   await until('it is written down', () => heard.get(delivery.id))
-  await recorder.finish(0)
+  await results.stop(0)
   expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered' }])
 })
 
 test('one try that PostgreSQL refuses does not keep the others from being written down', async () => {
   const deliveries = await due(30)
-  const { recorder, heard, add } = recording()
+  const { results, heard, add } = recording()
   const poisoned = [deliveries[0], deliveries[13], deliveries[29]].map((one) => one?.id)
   for (const delivery of deliveries)
     add(delivered(delivery, poisoned.includes(delivery.id) ? { response_body: 'a\0b' } : {}))
   await until('all are dealt with', () => heard.size === 30 || undefined)
-  await recorder.finish(0)
+  await results.stop(0)
   expect(deliveries.filter(({ id }) => !heard.get(id)).map(({ id }) => id)).toEqual(poisoned)
   const rows = await scene.deliveries(webhook)
   expect(rows.filter(({ status }) => status === 'pending').map((row) => row.entry_id)).toEqual(
@@ -214,10 +217,10 @@ describe('while the database is away', () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     const { proxy, db } = await reach()
-    const { recorder, heard, add } = recording(db)
+    const { results, heard, add } = recording(db)
     await proxy.refuse()
     add(delivered(delivery))
-    await recorder.finish(50)
+    await results.stop(50)
     expect(heard.size).toBe(0)
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'pending', attempts: 0 }])
   })

@@ -3,11 +3,12 @@
  * has made stale goes with the commit, and a cache must not be believed while `trusted()` is false.
  * That there is work goes after it, and may be lost: whoever does the work looks by itself as well.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { poller } from '../../lib/poller.ts'
 import { canFail, canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, listenerClient } from './connection.ts'
+import { logFailures } from './log-failures.ts'
 
 /**
  * What became stale (`user:5`, `tenant:2`, `session:<jti>`, `department:7`, `keys`), or where there
@@ -45,11 +46,9 @@ export interface Changes {
 export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()
   const announced = new Set<Topic>()
-  let telling: Promise<void> | undefined
   let client: pg.Client | undefined
   let heardAt = 0
   let stopped = false
-  let timer: NodeJS.Timeout | undefined
 
   const emit = (topics: Iterable<Topic | null>) => {
     for (const topic of topics)
@@ -81,39 +80,31 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     client = fresh
     heardAt = performance.now()
     log.info({}, 'listening for changes of other nodes')
-    tell()
+    teller.wake()
   }
 
   function announce(topic: Topic): void {
     emit([topic])
     announced.add(topic)
-    tell()
-  }
-
-  function tell(): void {
-    if (client && announced.size > 0) telling ??= tellOthers(client)
+    teller.wake()
   }
 
   /**
-   * One NOTIFY for all that is announced, then a rest, until nothing is left. In a transaction of
-   * its own: a NOTIFY in the request's would make PostgreSQL commit all that have one in turns,
-   * under one lock for the whole server, each with its wait for the disk.
+   * One NOTIFY for all that is announced. In a transaction of its own: a NOTIFY in the request's
+   * would make PostgreSQL commit all that have one in turns, under one lock for the whole server,
+   * each with its wait for the disk.
    */
-  async function tellOthers(listening: pg.Client): Promise<void> {
-    while (client === listening && announced.size > 0) {
-      const topics = [...announced]
-      announced.clear()
-      const told = listening.query(
-        'select pg_notify($1, topic) from unnest($2::text[]) as topics (topic)',
-        [CHANNEL, topics],
-      )
-      await canFail(withDeadline(told, TRUST_MS), 'telling other nodes of work', log)
-      await delay(APART_MS)
-    }
-    // Here and not when the promise settles: what is announced in between would wait for the next.
-    telling = undefined
-    // What was announced while the listener changed is the new one's to tell.
-    tell()
+  async function tellOthers(): Promise<boolean> {
+    // What is announced while nobody listens is the next listener's to tell.
+    if (!client || announced.size === 0) return false
+    const topics = [...announced]
+    announced.clear()
+    const told = client.query(
+      'select pg_notify($1, topic) from unnest($2::text[]) as topics (topic)',
+      [CHANNEL, topics],
+    )
+    await withDeadline(told, TRUST_MS)
+    return false
   }
 
   function lose(lost: pg.Client): void {
@@ -123,35 +114,30 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   }
 
   /** Connects, or asks for a sign of life. */
-  async function beat(): Promise<void> {
-    try {
-      if (!client) await connect()
-      else {
-        const asked = performance.now()
-        // Notifications that were queued before the answer have arrived with it.
-        await withDeadline(client.query('select 1'), TRUST_MS)
-        heardAt = asked
-      }
-    } catch {
+  async function beat(): Promise<boolean> {
+    if (client) {
+      const asked = performance.now()
+      // Notifications that were queued before the answer have arrived with it.
+      await withDeadline(client.query('select 1'), TRUST_MS)
+      heardAt = asked
+    } else await connect()
+    return false
+  }
+
+  const teller = poller(tellOthers, {
+    pollMs: Number.POSITIVE_INFINITY,
+    minGapMs: APART_MS,
+    onError: logFailures('telling other nodes of work', log),
+  })
+  const heartbeat = poller(beat, {
+    pollMs: HEARTBEAT_MS,
+    onError() {
       const broken = client
-      if (broken) {
-        lose(broken)
-        void canFail(broken.end(), 'closing a silent listener', log)
-      }
-    }
-  }
-
-  /** Beats until it is stopped. */
-  function goOn(): Promise<void> {
-    return beat().then(() => {
-      if (!stopped)
-        timer = setTimeout(() => {
-          running = goOn()
-        }, HEARTBEAT_MS)
-    })
-  }
-
-  let running = goOn()
+      if (!broken) return
+      lose(broken)
+      void canFail(broken.end(), 'closing a silent listener', log)
+    },
+  })
   return {
     subscribe(listener) {
       listeners.add(listener)
@@ -162,10 +148,10 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     trusted: () => client !== undefined && performance.now() - heardAt < TRUST_MS,
     async stop() {
       stopped = true
-      clearTimeout(timer)
       // A reconnect that is under way would otherwise leave its connection behind.
-      await running
-      await telling
+      await heartbeat.stop()
+      await teller.stop()
+      await canFail(tellOthers(), 'telling other nodes of work', log)
       const last = client
       client = undefined
       if (last) await canFail(last.end(), 'closing the listener', log)

@@ -6,6 +6,7 @@ export type { Database } from './database.ts'
 export { problemOf } from './failures.ts'
 export { listWritesUpkeep } from './list-writes.ts'
 export { lockUntilEnd } from './locks.ts'
+export { logFailures } from './log-failures.ts'
 export { containing, listMode, readPage } from './page.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'
 export {

@@ -5,6 +5,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { JobWithMetadata } from 'pg-boss'
+import { SECOND } from '../../lib/clock.ts'
+import { poller } from '../../lib/poller.ts'
+import { within } from '../../lib/within.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Boss } from './boss.ts'
@@ -50,26 +53,30 @@ interface Running {
 export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker {
   const { kind, handler, atOnce } = work
   const running = new Map<string, Running>()
-  const alarm = openAlarm()
   let isStopping = false
   let isOver = false
   /** Whether the last look found as much as there was room for, so that there may be more. */
-  let foundAll = true
+  let mayHaveMore = false
 
-  async function look(): Promise<void> {
-    const room = atOnce - running.size
-    if (room <= 0) return
-    try {
-      const jobs = await boss.jobs.fetch<object>(kind.name, {
-        batchSize: room,
-        includeMetadata: true,
-      })
-      foundAll = jobs.length < room
-      for (const job of jobs) begin(job)
-    } catch (error) {
-      foundAll = true
+  const fetches = poller(fetch, {
+    pollMs: work.pollSeconds * SECOND,
+    onError(error) {
       if (!boss.isAway(error)) log.warn({ err: error, job: kind.name }, 'asking for jobs failed')
+    },
+  })
+
+  /** Begins what is due, as far as there is room. Returns the milliseconds until it is asked again. */
+  async function fetch(): Promise<number> {
+    const room = atOnce - running.size
+    if (room > 0) {
+      mayHaveMore = false
+      const options = { batchSize: room, includeMetadata: true } as const
+      const jobs = await boss.jobs.fetch<object>(kind.name, options)
+      mayHaveMore = jobs.length === room
+      for (const job of jobs) begin(job)
     }
+    // Scattered, so that nodes do not ask all at the same moment.
+    return work.pollSeconds * SECOND * (0.8 + 0.4 * Math.random())
   }
 
   function begin(job: JobWithMetadata<object>): void {
@@ -82,7 +89,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
     running.set(job.id, entry)
     entry.done = run(entry).finally(() => {
       running.delete(job.id)
-      if (!foundAll) alarm.ring()
+      if (mayHaveMore) fetches.wake()
     })
   }
 
@@ -145,28 +152,15 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
     }
   }
 
-  async function loop(): Promise<void> {
-    while (!isStopping) {
-      alarm.reset()
-      await look()
-      // Scattered, so that nodes do not ask all at the same moment.
-      await alarm.sleep(work.pollSeconds * 1000 * (0.8 + 0.4 * Math.random()))
-    }
-  }
-
-  const looping = loop()
   return {
-    wake: alarm.ring,
+    wake: fetches.wake,
     async stop(patience) {
       isStopping = true
       for (const { abort } of running.values()) abort.abort(new Error('the process stops'))
-      alarm.ring()
-      const finished = looping.then(() =>
-        Promise.allSettled([...running.values()].map(({ done }) => done)),
-      )
-      const deadline = new AbortController()
-      await Promise.race([finished, delay(patience, undefined, { signal: deadline.signal })])
-      deadline.abort()
+      const finished = fetches
+        .stop()
+        .then(() => Promise.allSettled([...running.values()].map(({ done }) => done)))
+      await within(patience, finished)
       await Promise.all([...running.values()].map(giveBack))
       isOver = true
     },
@@ -182,30 +176,4 @@ function endOf(signal: AbortSignal, counts: () => boolean): Promise<never> {
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {
   return error === signal.reason || (error as Error)?.name === 'AbortError'
-}
-
-/** A sleep that `ring` ends, also when it rang just before. */
-function openAlarm() {
-  let rang = false
-  let wake: (() => void) | undefined
-  return {
-    ring() {
-      rang = true
-      wake?.()
-    },
-    reset() {
-      rang = false
-    },
-    async sleep(ms: number): Promise<void> {
-      if (rang) return
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms)
-        wake = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-      wake = undefined
-    },
-  }
 }

@@ -3,8 +3,8 @@
  * where no announcement can be relied on. How a batch is read stands in `read-on.ts`.
  */
 import { performance } from 'node:perf_hooks'
-import type { Changes, Scopes } from '../db/index.ts'
-import { canFail } from '../observe/can-fail.ts'
+import { poller } from '../../lib/poller.ts'
+import { type Changes, logFailures, type Scopes } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { JOURNAL_TOPIC } from './append.ts'
 import { findHorizon } from './horizon.ts'
@@ -41,32 +41,9 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   options: FollowOptions<C>,
 ): Follower {
   const { pollMs = 1_000 } = options
-  let stopped = false
-  // A call that comes while a batch is read must not be lost: the next rest ends at once.
-  let isWoken = false
-  let endRest = (): void => undefined
   let eagerMs = APART_MS
   let heldSince: number | undefined
   let horizon: string | undefined
-
-  function wake(): void {
-    isWoken = true
-    eagerMs = APART_MS
-    endRest()
-  }
-
-  /** Waits, but not after a stop; with `untilWoken`, only until the reader is woken. */
-  const rest = (ms: number, untilWoken: boolean) =>
-    new Promise<void>((resolve) => {
-      const isOver = () => stopped || (untilWoken && isWoken)
-      if (isOver()) return resolve()
-      const timer = setTimeout(resolve, ms)
-      endRest = () => {
-        if (!isOver()) return
-        clearTimeout(timer)
-        resolve()
-      }
-    })
 
   /** Looks past a transaction of another database as well, once it has held entries back for long. */
   async function lookOn(): Promise<Sight> {
@@ -83,7 +60,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     return isFurther ? look(db, options.name, horizon) : sight
   }
 
-  /** Reads a batch, if there is one. Answers how long nothing more is expected, in milliseconds. */
+  /** Reads a batch, if there is one. Returns the milliseconds for which nothing more is expected. */
   async function step(): Promise<number> {
     const sight = await lookOn()
     if (sight === 'nothing') return pollMs
@@ -92,35 +69,30 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
       // Nobody says when an older transaction ends that held entries back, or the same reader's
       // work elsewhere: a look soon, and then ever more rarely.
       eagerMs *= 2
-      return eagerMs / 2
+      return Math.min(eagerMs / 2, pollMs)
     }
     eagerMs = APART_MS
-    return count === (options.batch ?? BATCH) ? 0 : eagerMs
+    return count === (options.batch ?? BATCH) ? 0 : Math.min(eagerMs, pollMs)
   }
 
-  async function run(): Promise<void> {
-    while (!stopped) {
-      isWoken = false
-      const wait = await canFail(step(), `reading the journal for ${options.name}`, log)
-      if (wait === undefined) await rest(Math.min(AFTER_FAILURE_MS, pollMs), false)
-      else if (wait > 0) {
-        await rest(Math.min(APART_MS, pollMs), false)
-        await rest(Math.min(wait, pollMs) - APART_MS, true)
-      }
-    }
+  const steps = poller(step, {
+    pollMs,
+    minGapMs: Math.min(APART_MS, pollMs),
+    failureGapMs: Math.min(AFTER_FAILURE_MS, pollMs),
+    onError: logFailures(`reading the journal for ${options.name}`, log),
+  })
+  function wake(): void {
+    eagerMs = APART_MS
+    steps.wake()
   }
-
   const unsubscribe = options.changes?.subscribe((topic) => {
     if (topic === JOURNAL_TOPIC || topic === null) wake()
   })
-  const running = run()
   return {
     wake,
     async stop() {
       unsubscribe?.()
-      stopped = true
-      endRest()
-      await running
+      await steps.stop()
     },
   }
 }

@@ -9,7 +9,7 @@ import type { Disable } from './disable.ts'
 import type { Holdings } from './holdings.ts'
 import { type Judged, judge } from './judge.ts'
 import { begin, cutOff, end, ended, isHungry, maySend, type Queue, settled } from './queue.ts'
-import type { Recorder } from './recorder.ts'
+import type { ResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
 
 export interface DispatcherDeps {
@@ -20,7 +20,7 @@ export interface DispatcherDeps {
   random: Random
   holdings: Holdings
   budget: Budget
-  recorder: Recorder
+  results: ResultWriter
   /** Called for every try that was made. */
   onAttempt?: ((outcome: 'delivered' | 'retried' | 'failed', seconds: number) => void) | undefined
   /** Called when a queue should be fetched for. */
@@ -35,7 +35,7 @@ export interface Dispatcher {
 }
 
 export function openDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { clock, log, holdings, budget, recorder } = deps
+  const { clock, log, holdings, budget, results } = deps
   const cut = new AbortController()
   let isStopping = false
   let running = 0
@@ -71,7 +71,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       const wasFull = !budget.hasRoom()
       running -= 1
       leave()
-      if (judged) settle(queue, delivery, judged)
+      if (judged) settle(queue, judged)
       else cutOff(queue, delivery)
       if (isHungry(queue, clock.now())) deps.onHungry()
       if (wasFull) sendAll()
@@ -97,7 +97,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   }
 
-  function settle(queue: Queue, delivery: DueDelivery, judged: Judged): void {
+  function settle(queue: Queue, judged: Judged): void {
     const { health, disable } = judged
     // What failed at a webhook's former address is due at its new one.
     const isLate = queue.isOutdated && judged.outcome.status === 'pending'
@@ -109,11 +109,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     deps.onAttempt?.(status === 'pending' ? 'retried' : status, attempt.duration_ms / 1000)
     // What went well stands in the list of deliveries: of thousands a second the log need not tell.
     log[attempt.error === null ? 'debug' : 'info'](describe(outcome), 'webhook attempt')
-    recorder.add(outcome, (isWritten) => {
-      settled(queue, delivery)
-      if (!isWritten) holdings.fail(queue, 'what it was sent could not be written down')
-      if (isHungry(queue, clock.now())) deps.onHungry()
-    })
+    void record(queue, outcome)
     if (disable) {
       end(queue)
       const webhook = { id: queue.id, tenant_id: queue.tenantId, url: queue.target.url }
@@ -123,6 +119,16 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
         canFail(deps.disable(webhook, disable, since), 'deactivating a webhook', log),
       )
     } else if (wasFailing !== isFailing(queue)) holdings.save(queue)
+  }
+
+  async function record(queue: Queue, outcome: Outcome): Promise<void> {
+    const isWritten = await results.add(outcome).then(
+      () => true,
+      () => false,
+    )
+    settled(queue, outcome.delivery)
+    if (!isWritten) holdings.fail(queue, 'what it was sent could not be written down')
+    if (isHungry(queue, clock.now())) deps.onHungry()
   }
 
   return {

@@ -3,8 +3,9 @@
  * and lets go of queues that have nothing left. Any number of processes do so side by side.
  */
 import type { Clock } from '../../../lib/clock.ts'
+import { type Look, poller } from '../../../lib/poller.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
-import type { Changes, Scopes } from '../../../platform/db/index.ts'
+import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Send } from '../sending/attempt.ts'
@@ -13,10 +14,9 @@ import type { Disable } from './disable.ts'
 import { type DispatcherDeps, openDispatcher } from './dispatcher.ts'
 import { openFeeder } from './feeder.ts'
 import { openHoldings } from './holdings.ts'
-import { openLoop } from './loop.ts'
 import { PACE, type Pace } from './pace.ts'
 import { end, wantMore } from './queue.ts'
-import { openRecorder } from './recorder.ts'
+import { createResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
 import { readTopic } from './topics.ts'
 
@@ -46,56 +46,39 @@ export function startEngine(deps: EngineDeps): Engine {
   const pace = { ...PACE, ...deps.pace }
   const budget = openBudget(pace)
   const holdings = openHoldings({ ...deps, pace, budget })
-  const recorder = openRecorder(db, log, () => new Date(clock.now()).toISOString())
+  const results = createResultWriter(db, clock, log)
   const feed = openFeeder({ ...deps, holdings })
   const dispatcher = openDispatcher({
     ...deps,
     random,
     holdings,
     budget,
-    recorder,
+    results,
     onHungry: () => feeder.wake(),
   })
   const { pollMs } = pace
 
-  const claimer = openLoop({
-    what: 'claiming webhooks',
-    pollMs,
-    log,
-    async look() {
-      const { claimed, hasMore } = await holdings.claim()
-      if (claimed > 0) feeder.wake()
-      return hasMore
-    },
+  const poll = (what: string, everyMs: number, look: Look) =>
+    poller(look, { pollMs: everyMs, onError: logFailures(what, log) })
+
+  const claimer = poll('claiming webhooks', pollMs, async () => {
+    const { claimed, hasMore } = await holdings.claim()
+    if (claimed > 0) feeder.wake()
+    return hasMore
   })
-  const feeder = openLoop({
-    what: 'fetching deliveries',
-    pollMs,
-    log,
-    async look() {
-      const hasMore = await feed()
-      dispatcher.sendAll()
-      return hasMore
-    },
+  const feeder = poll('fetching deliveries', pollMs, async () => {
+    const hasMore = await feed()
+    dispatcher.sendAll()
+    return hasMore
   })
-  const releaser = openLoop({
-    what: 'letting go of webhooks',
-    pollMs: RELEASE_MS,
-    log,
-    async look() {
-      // There may be room for others, or something came while it was let go of.
-      if ((await holdings.release()) > 0) claimer.wake()
-      return false
-    },
+  const releaser = poll('letting go of webhooks', RELEASE_MS, async () => {
+    // There may be room for others, or something came while it was let go of.
+    if ((await holdings.release()) > 0) claimer.wake()
+    return false
   })
-  const heart = openLoop({
-    what: 'renewing the leases of webhooks',
-    pollMs: pace.heartbeatMs,
-    log,
-    async look() {
-      await holdings.renew()
-      return false
-    },
+  const heart = poll('renewing the leases of webhooks', pace.heartbeatMs, async () => {
+    await holdings.renew()
+    return false
   })
   const sorter = setInterval(() => budget.sort() && dispatcher.sendAll(), SORT_MS)
   const unsubscribe = deps.changes.subscribe(hear)
@@ -128,7 +111,7 @@ export function startEngine(deps: EngineDeps): Engine {
       // Those that are quiet are let go of at once, for other processes to go on with.
       for (const queue of holdings.queues.values()) end(queue)
       await quiet
-      await recorder.finish(pace.lastWordsMs)
+      await results.stop(pace.lastWordsMs)
       await Promise.all([releaser.stop(), heart.stop()])
       await canFail(holdings.releaseAll(pace.lastWordsMs), 'letting go of webhooks', log)
     },

@@ -1,7 +1,8 @@
 /** The queues that a process holds: claimed, kept by a heartbeat, let go of when there is nothing left. */
 import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { batcher } from '../../../lib/batcher.ts'
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
@@ -68,23 +69,17 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
   const changed = new Set<number | null>()
   const changedTenants = new Set<number>()
 
-  /** What is to be written down, and the one transaction at a time that does. */
-  const unsaved = new Set<Queue>()
-  let saving: Promise<void> | undefined
-  let isLeaving = false
-
-  async function saveAll(): Promise<void> {
-    await turn()
-    while (unsaved.size > 0) {
-      const batch = [...unsaved]
-      unsaved.clear()
-      const work = db.acrossTenants((tx) => store.saveQueues(tx, batch.map(stateOf)))
-      await canFail(work, 'writing down how receivers do', log)
+  const states = batcher<Queue>(
+    (failing) => db.acrossTenants((tx) => store.saveQueues(tx, failing.map(stateOf))),
+    {
       // One that fails now and then changes with every message.
-      if (unsaved.size > 0 && !isLeaving) await delay(GATHERED_MS)
-    }
-    saving = undefined
-  }
+      minGapMs: GATHERED_MS,
+      onError(error) {
+        log.warn({ err: error }, 'writing down how receivers do failed')
+        return 'drop'
+      },
+    },
+  )
 
   /** How many more queues may be held. Those whose receivers are slow hardly count. */
   function room(): number {
@@ -187,19 +182,15 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
     },
     release: () => release(quiet().filter(isDone)),
     async releaseAll(patienceMs) {
-      isLeaving = true
       const until = performance.now() + patienceMs
-      // It has the rows of its queues locked, as a fan-out of another process may.
-      await saving
+      // A write that is under way has the rows of its queues locked, as a fan-out elsewhere may.
+      await states.stop(patienceMs)
       await release(quiet())
       while (quiet().length > 0 && performance.now() < until) {
         await delay(AGAIN_MS)
         await release(quiet())
       }
     },
-    save(queue) {
-      unsaved.add(queue)
-      saving ??= saveAll()
-    },
+    save: (queue) => void states.add(queue),
   }
 }

@@ -1,0 +1,33 @@
+/**
+ * Writes down how tries went, many in one transaction. It does not give up while the database is
+ * away, since what was sent should be known.
+ */
+import { type Batcher, batcher } from '../../../lib/batcher.ts'
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Scopes } from '../../../platform/db/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import { type Outcome, recordOutcomes } from './deliveries.store.ts'
+
+export type ResultWriter = Batcher<Outcome>
+
+const MAX_AT_ONCE = 500
+
+/** Returns where results are added: each is written down, or dropped when PostgreSQL refuses it. */
+export function createResultWriter(db: Scopes, clock: Clock, log: Logger): ResultWriter {
+  return batcher<Outcome>(
+    (outcomes) => db.acrossTenants(async (tx) => recordOutcomes(tx, outcomes, isoAt(clock))),
+    {
+      maxItems: MAX_AT_ONCE,
+      onError(error, outcomes) {
+        log.warn({ err: error, deliveries: outcomes.length }, 'writing down deliveries failed')
+        // One that can't be written must not keep the others from it: it is found by going alone.
+        return isForGood(error) ? 'split' : 'retry'
+      },
+    },
+  )
+}
+
+/** Whether the values themselves are refused (SQLSTATE classes 22 and 23); anything else may pass. */
+function isForGood(error: unknown): boolean {
+  return error instanceof TypeError || /^2[23]/.test((error as { code?: string }).code ?? '')
+}

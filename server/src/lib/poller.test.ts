@@ -1,0 +1,183 @@
+/** Looks that are made again and again, and lose no call. */
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { gate } from '../../test/sessions/scopes.ts'
+import { until } from '../../test/support/embedded.ts'
+import { type Look, type PollerOptions, poller } from './poller.ts'
+
+/** So rarely does it look by itself that no test lives to see it. */
+const NEVER = Number.POSITIVE_INFINITY
+
+function polling(look: Look, options: Partial<PollerOptions> = {}) {
+  const made = poller(look, { pollMs: NEVER, onError: () => undefined, ...options })
+  onTestFinished(() => made.stop())
+  return made
+}
+
+/** A poller that counts its looks, and has made the first. */
+async function counting(options: Partial<PollerOptions> = {}) {
+  const looks = { count: 0 }
+  const made = polling(async () => {
+    looks.count += 1
+    return false
+  }, options)
+  await until('the first look', () => looks.count > 0 || undefined)
+  return { poller: made, looks }
+}
+
+test('a poller looks at its start, and then when it is woken', async () => {
+  const { poller: made, looks } = await counting()
+  made.wake()
+  await until('the second look', () => looks.count === 2 || undefined)
+  made.wake()
+  await until('the third look', () => looks.count === 3 || undefined)
+})
+
+test('a poller looks by itself after a while', async () => {
+  const { looks } = await counting({ pollMs: 5 })
+  await until('several looks', () => looks.count > 4 || undefined)
+})
+
+test('a poller looks at once while there is more', async () => {
+  let left = 5
+  polling(async () => {
+    left -= 1
+    return left > 0
+  })
+  await until('all is done', () => left === 0 || undefined)
+})
+
+test('a call that comes during a look leads to another look', async () => {
+  const first = gate()
+  let looks = 0
+  const made = polling(async () => {
+    looks += 1
+    if (looks === 1) await first.pass
+    return false
+  })
+  await until('the first look', () => looks === 1 || undefined)
+  made.wake()
+  first.open()
+  await until('the second look', () => looks === 2 || undefined)
+})
+
+test('a call that comes before the first look is not an error', async () => {
+  let looks = 0
+  const made = polling(async () => {
+    looks += 1
+    return false
+  })
+  made.wake()
+  await until('a look', () => looks > 0 || undefined)
+})
+
+test('a look that fails is told of with what failed before, and is followed by others', async () => {
+  let looks = 0
+  const told: unknown[][] = []
+  const made = polling(
+    async () => {
+      looks += 1
+      if (looks !== 3) throw looks
+      return false
+    },
+    { onError: (error, previous) => void told.push([error, previous]) },
+  )
+  for (let look = 1; look < 5; look += 1) {
+    await until('a look', () => looks === look || undefined)
+    made.wake()
+  }
+  await until('the failures are told', () => told.length >= 3 || undefined)
+  expect(told.slice(0, 3)).toEqual([
+    [1, undefined],
+    [2, 1],
+    [4, undefined],
+  ])
+})
+
+test('a stop waits for the look that is under way, and no other follows', async () => {
+  const first = gate()
+  const seen: string[] = []
+  const made = polling(async () => {
+    seen.push('begun')
+    await first.pass
+    seen.push('ended')
+    return true
+  })
+  await until('the look', () => seen.length > 0 || undefined)
+  const stopped = made.stop().then(() => seen.push('stopped'))
+  made.wake()
+  first.open()
+  await stopped
+  expect(seen).toEqual(['begun', 'ended', 'stopped'])
+})
+
+test('a stop ends the pause', async () => {
+  const { poller: made, looks } = await counting({ minGapMs: 3_600_000 })
+  await made.stop()
+  expect(looks.count).toBe(1)
+})
+
+describe('by a moved clock', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** The looks after so many milliseconds more. */
+  const after = async (ms: number, looks: unknown[]) => {
+    await vi.advanceTimersByTimeAsync(ms)
+    return looks.length
+  }
+
+  test('the pauses are those that each look asks for', async () => {
+    const looks: number[] = []
+    const waits = [10, 20, 40]
+    const made = poller(async () => waits[looks.push(looks.length) - 1] ?? false, {
+      pollMs: 100,
+      onError: () => undefined,
+    })
+    const counts: number[] = []
+    for (const ms of [0, 9, 1, 19, 1, 39, 1, 99, 1]) counts.push(await after(ms, looks))
+    expect(counts).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5])
+    await made.stop()
+  })
+
+  test('however often it is woken, the least gap lies between two looks, of which none is lost', async () => {
+    const looks: number[] = []
+    const made = poller(
+      async () => {
+        looks.push(looks.length)
+        return false
+      },
+      { pollMs: NEVER, minGapMs: 5, onError: () => undefined },
+    )
+    expect(await after(0, looks)).toBe(1)
+    made.wake()
+    made.wake()
+    expect(await after(4, looks)).toBe(1)
+    expect(await after(1, looks)).toBe(2)
+    expect(await after(1000, looks)).toBe(2)
+    made.wake()
+    expect(await after(0, looks)).toBe(3)
+    await made.stop()
+  })
+
+  test('after a failure the gap may be longer, and nothing shortens it', async () => {
+    const looks: number[] = []
+    const made = poller(
+      async () => {
+        looks.push(looks.length)
+        throw new Error('not yet')
+      },
+      { pollMs: 1000, minGapMs: 5, failureGapMs: 500, onError: () => undefined },
+    )
+    expect(await after(0, looks)).toBe(1)
+    made.wake()
+    expect(await after(499, looks)).toBe(1)
+    expect(await after(1, looks)).toBe(2)
+    expect(await after(999, looks)).toBe(2)
+    expect(await after(1, looks)).toBe(3)
+    await made.stop()
+  })
+})

@@ -1,0 +1,87 @@
+/** Work that is looked for again and again: at once when woken or while there is more, else by polling. */
+
+/**
+ * Looks for work once and does what it finds. Returns true when there is more to do at once, false
+ * to look again after `pollMs`, or the milliseconds to wait in place of these. A call of `wake` ends
+ * the wait.
+ */
+export type Look = () => Promise<boolean | number>
+
+export interface PollerOptions {
+  /** Milliseconds between looks when nothing wakes it; `Infinity` to look only when woken. */
+  pollMs: number
+  /** The least pause, in milliseconds, however often it is woken: what comes meanwhile goes together. */
+  minGapMs?: number
+  /** The least pause after a look that failed; `minGapMs` by default. */
+  failureGapMs?: number
+  /**
+   * Called with what a look has thrown; the next look comes after `pollMs`, or when woken.
+   * @param previous what the look before has thrown; undefined when it went well
+   */
+  onError(error: unknown, previous: unknown): void
+}
+
+export interface Poller {
+  /** Has it look now. A call during a look is not lost: another look follows. */
+  wake(): void
+  /** Ends the pause, begins no further look, and waits for the one that is under way. */
+  stop(): Promise<void>
+}
+
+/** Begins to look in the next turn of the event loop's microtasks, one look at a time, until stopped. */
+export function poller(
+  look: Look,
+  { pollMs, minGapMs = 0, failureGapMs = minGapMs, onError }: PollerOptions,
+): Poller {
+  let isStopped = false
+  let isWoken = false
+  let previous: unknown
+  let endPause = (): void => undefined
+
+  const pause = (ms: number, isOver: () => boolean) =>
+    new Promise<void>((resolve) => {
+      if (isOver()) return resolve()
+      const timer = ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(resolve, ms)
+      endPause = () => {
+        if (!isOver()) return
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+
+  /** Looks once. Returns how long to pause, and for how long even when woken. */
+  async function lookOnce(): Promise<{ wait: number; gap: number }> {
+    isWoken = false
+    try {
+      const found = await look()
+      previous = undefined
+      const wait = typeof found === 'number' ? found : found ? 0 : pollMs
+      return { wait, gap: wait > 0 ? minGapMs : 0 }
+    } catch (error) {
+      onError(error, previous)
+      previous = error
+      return { wait: pollMs, gap: failureGapMs }
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      const { wait, gap } = await lookOnce()
+      if (gap > 0) await pause(gap, () => isStopped)
+      if (wait > gap) await pause(wait - gap, () => isStopped || isWoken)
+    }
+  }
+
+  const running = Promise.resolve().then(run)
+  return {
+    wake() {
+      isWoken = true
+      endPause()
+    },
+    async stop() {
+      isStopped = true
+      endPause()
+      await running
+    },
+  }
+}
