@@ -34,7 +34,7 @@ export const operators = (status: number) => only({ superadmin: status })
 export const admins = (superadmin: number, admin = superadmin) => only({ superadmin, admin })
 /** Of a clinic's own admin alone: a superadmin's own tenant is the platform's. */
 export const clinicAdmin = (admin: number) => admins(404, admin)
-export const readers = (superadmin: number, others = superadmin) =>
+export const auditors = (superadmin: number, others = superadmin) =>
   only({ superadmin, admin: others, auditor: others })
 
 export const nothing = () => ({})

@@ -8,6 +8,7 @@ import {
   atTenant,
   atUser,
   atWebhook,
+  auditors,
   clinicAdmin,
   everyone,
   type Line,
@@ -16,7 +17,6 @@ import {
   nothing,
   ofTenant,
   operators,
-  readers,
   registration,
   signedIn,
   unknownAccount,
@@ -147,16 +147,16 @@ export const TABLE: readonly Line[] = [
   },
 
   { name: 'GET /api/admin/health', aim: nothing, own: admins(200) },
-  { name: 'GET /api/admin/audit', aim: ofTenant, own: readers(200), foreign: readers(200, 403) },
+  { name: 'GET /api/admin/audit', aim: ofTenant, own: auditors(200), foreign: auditors(200, 403) },
   {
     name: 'GET /api/admin/audit',
     what: 'of a user',
     aim: ({ userId }) => ({ query: { user_id: userId } }),
-    own: readers(200),
-    foreign: readers(200),
+    own: auditors(200),
+    foreign: auditors(200),
   },
 
-  { name: 'GET /api/admin/tenants', aim: nothing, own: readers(200) },
+  { name: 'GET /api/admin/tenants', aim: nothing, own: auditors(200) },
   {
     name: 'POST /api/admin/tenants',
     aim: () => ({ body: { name: 'New', subdomain: crypto.randomUUID() } }),
@@ -195,8 +195,8 @@ export const TABLE: readonly Line[] = [
   {
     name: 'GET /api/admin/departments',
     aim: ofTenant,
-    own: readers(200),
-    foreign: readers(200, 403),
+    own: auditors(200),
+    foreign: auditors(200, 403),
   },
   {
     name: 'POST /api/admin/departments',
@@ -225,13 +225,13 @@ export const TABLE: readonly Line[] = [
     foreign: admins(204, 404),
   },
 
-  { name: 'GET /api/admin/users', aim: ofTenant, own: readers(200), foreign: readers(200, 403) },
+  { name: 'GET /api/admin/users', aim: ofTenant, own: auditors(200), foreign: auditors(200, 403) },
   {
     name: 'GET /api/admin/users',
     what: 'by a search',
     aim: () => ({ query: { search: 'a', limit: 100 } }),
-    own: readers(200),
-    foreign: readers(200),
+    own: auditors(200),
+    foreign: auditors(200),
   },
   {
     name: 'POST /api/admin/users',

@@ -1,6 +1,6 @@
 /** `/api/admin/audit`. */
 import { startOf } from '../../lib/page.ts'
-import { readers } from '../../platform/access/index.ts'
+import { auditors } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { AuditPage, AuditQuery, auditList } from './audit.schema.ts'
 import { type Audit, spanOf } from './audit.service.ts'
@@ -13,7 +13,7 @@ export function auditOperations(audit: Audit): AnyOperation[] {
       id: 'listAuditEntries',
       summary: 'A page of the audit log, latest first',
       tag: 'Audit',
-      access: readers,
+      access: auditors,
       query: AuditQuery,
       list: true,
       refine: (given, refuse) => {

@@ -4,7 +4,7 @@ import type { Cursor } from '../../lib/cursor.ts'
 import { instantOf, isBareDate } from '../../lib/instant.ts'
 import { type Page, toPage } from '../../lib/page.ts'
 import type { Refuse } from '../../lib/problems.ts'
-import { type Reader, requireOwnTenant } from '../../platform/access/index.ts'
+import { type Auditor, requireOwnTenant } from '../../platform/access/index.ts'
 import { inScope, listMode, type Scopes, scopeOf } from '../../platform/db/index.ts'
 import { writeSeenRefusals } from '../../platform/journal/index.ts'
 import { type AuditEntry, type AuditQuery, auditList } from './audit.schema.ts'
@@ -17,7 +17,7 @@ interface Looked {
 }
 
 export interface Audit {
-  list(caller: Reader, query: AuditQuery, looked: Looked): Promise<Page<AuditEntry>>
+  list(caller: Auditor, query: AuditQuery, looked: Looked): Promise<Page<AuditEntry>>
 }
 
 export function auditService(db: Scopes): Audit {

@@ -1,7 +1,7 @@
 /** `/api/admin/departments*` and the public list. */
 import Type from 'typebox'
 import { startOf } from '../../lib/page.ts'
-import { admins, anyone, readers } from '../../platform/access/index.ts'
+import { admins, anyone, auditors } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import {
   Department,
@@ -26,7 +26,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       id: 'listDepartments',
       summary: 'A page of departments; `search` finds a part of the name',
       tag,
-      access: readers,
+      access: auditors,
       query: DepartmentQuery,
       list: true,
       refine: (given, refuse) => startOf(departmentList, given, refuse),

@@ -4,7 +4,7 @@ import type { Cursor } from '../../lib/cursor.ts'
 import { type Page, toPage } from '../../lib/page.ts'
 import { invalidValue, orNotFound, Problem, type Refuse } from '../../lib/problems.ts'
 import { recent } from '../../lib/recent.ts'
-import { type Admin, type Reader, requireOwnTenant } from '../../platform/access/index.ts'
+import { type Admin, type Auditor, requireOwnTenant } from '../../platform/access/index.ts'
 import {
   type Changes,
   forCaller,
@@ -45,7 +45,7 @@ export interface DepartmentReferences {
 export interface Departments {
   /** Refuses a head who is no active doctor of the department's tenant. */
   checkReferences(caller: Admin, input: DepartmentReferences, refuse: Refuse): Promise<void>
-  list(caller: Reader, query: DepartmentQuery, from: Cursor | undefined): Promise<Page<Department>>
+  list(caller: Auditor, query: DepartmentQuery, from: Cursor | undefined): Promise<Page<Department>>
   /** The departments of an active tenant, for the registration form. @throws Problem 404 */
   listPublic(subdomain: string): Promise<PublicDepartment[]>
   create(caller: Admin, department: NewDepartment): Promise<Department>

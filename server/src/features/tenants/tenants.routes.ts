@@ -1,6 +1,6 @@
 /** `/api/admin/tenants*` and the public list. */
 import Type from 'typebox'
-import { admins, anyone, readers, superadmins } from '../../platform/access/index.ts'
+import { admins, anyone, auditors, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { NewTenant, PublicTenant, Tenant, TenantChange, TenantPath } from './tenants.schema.ts'
 import type { Tenants } from './tenants.service.ts'
@@ -15,7 +15,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       id: 'listTenants',
       summary: 'The tenants: all for a superadmin, else the own one',
       tag,
-      access: readers,
+      access: auditors,
       list: true,
       success: [200, Type.Array(Tenant)],
       handle: ({ caller }) => tenants.list(caller),

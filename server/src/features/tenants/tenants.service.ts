@@ -2,7 +2,7 @@
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { recent } from '../../lib/recent.ts'
-import type { Admin, Reader, Superadmin } from '../../platform/access/index.ts'
+import type { Admin, Auditor, Superadmin } from '../../platform/access/index.ts'
 import { type Changes, forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
 import { actorOf, append, changesBetween, differing, SYSTEM } from '../../platform/journal/index.ts'
 import { tenantEntry } from './tenants.journal.ts'
@@ -17,7 +17,7 @@ export type EndTenantSessions = (
 ) => Promise<void>
 
 export interface Tenants {
-  list(caller: Reader): Promise<Tenant[]>
+  list(caller: Auditor): Promise<Tenant[]>
   listPublic(): Promise<PublicTenant[]>
   get(caller: Admin, id: number): Promise<Tenant>
   create(caller: Superadmin, tenant: NewTenant): Promise<Tenant>

@@ -1,6 +1,6 @@
 /** `/api/admin/users*` and the caller's own password. */
 import { startOf } from '../../lib/page.ts'
-import { admins, readers, signedIn } from '../../platform/access/index.ts'
+import { admins, auditors, signedIn } from '../../platform/access/index.ts'
 import { isSamePassword, weaknessOf } from '../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import {
@@ -29,7 +29,7 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'listUsers',
       summary: 'A page of users; `search` finds a part of the name or the e-mail address',
       tag,
-      access: readers,
+      access: auditors,
       query: UserQuery,
       list: true,
       refine: (given, refuse) => startOf(userList, given, refuse),

@@ -7,8 +7,8 @@ import { invalidValue, orNotFound, Problem, type Refuse } from '../../lib/proble
 import type { Role } from '../../lib/roles.ts'
 import {
   type Admin,
+  type Auditor,
   type Caller,
-  type Reader,
   requireOwnTenant,
 } from '../../platform/access/index.ts'
 import {
@@ -77,7 +77,7 @@ export interface UserReferences {
 export interface Users {
   /** Refuses a department that the user's tenant does not have, and a password too like their address. */
   checkReferences(caller: Admin, input: UserReferences, refuse: Refuse): Promise<void>
-  list(caller: Reader, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
+  list(caller: Auditor, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
   get(caller: Admin, id: number): Promise<User>
   create(caller: Admin, user: NewUser): Promise<User>
   update(caller: Admin, id: number, change: UserChange): Promise<User>

@@ -1,7 +1,7 @@
 /** Who may call an operation: declared on it, checked before its input is looked at. */
 import { Problem } from '../../lib/problems.ts'
 import { ROLES, type Role } from '../../lib/roles.ts'
-import type { Admin, Caller, Reader, Superadmin } from './caller.ts'
+import type { Admin, Auditor, Caller, Superadmin } from './caller.ts'
 
 /** An access rule; `C` is what the operation's handler gets as its caller. */
 export interface Access<C> {
@@ -22,7 +22,7 @@ export const admins: Access<Admin> = { name: 'admin', roles: ['superadmin', 'adm
 /** Superadmins alone. */
 export const superadmins: Access<Superadmin> = { name: 'superadmin', roles: ['superadmin'] }
 /** The lists: admins, and auditors of their own tenant. */
-export const readers: Access<Reader> = {
+export const auditors: Access<Auditor> = {
   name: 'admin or auditor',
   roles: ['superadmin', 'admin', 'auditor'],
 }

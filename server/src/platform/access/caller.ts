@@ -38,4 +38,4 @@ export type Admin = Caller & { readonly [proven]: 'admin' | 'superadmin' }
 export type Superadmin = Admin & { readonly [proven]: 'superadmin' }
 
 /** A caller who may read the administration's lists: an admin or an auditor. */
-export type Reader = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }
+export type Auditor = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }

@@ -3,10 +3,10 @@ export {
   type Access,
   admins,
   anyone,
-  readers,
+  auditors,
   requireOwnTenant,
   requireRole,
   signedIn,
   superadmins,
 } from './access.ts'
-export type { Admin, Caller, Identity, Origin, Reader, Restriction, Superadmin } from './caller.ts'
+export type { Admin, Auditor, Caller, Identity, Origin, Restriction, Superadmin } from './caller.ts'
