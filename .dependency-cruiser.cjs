@@ -68,6 +68,12 @@ const layers = [
     { path: `${src}(app|main)[.]ts$` },
   ),
   rule(
+    'the-core-stands-on-platform',
+    'core.ts opens what features share: nothing below the features knows it',
+    { path: `${src}(lib|platform)/`, pathNot: isTest },
+    { path: `${src}core[.]ts$` },
+  ),
+  rule(
     'no-test-in-source',
     'what runs in production imports no test and no test support',
     { path: src, pathNot: isTest },

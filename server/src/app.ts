@@ -75,7 +75,7 @@ export async function openApp(deps: AppDeps) {
   purgeDeletedTenants(core, list)
   const own = list.flatMap((feature) => feature.operations ?? [])
   const operations = [...own, openapiOperation(own, core.version)]
-  const server = await serve(core, operations, features.auth.sessions.authenticate)
+  const server = await serve(core, list, operations, features.auth.sessions.authenticate)
   working.push(() => stopServing(server))
   working.push(
     await startUpkeep(
@@ -107,13 +107,14 @@ export async function openApp(deps: AppDeps) {
 
 async function serve(
   { config, log, metrics, refusals, version }: Core,
+  features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Gate['authenticate'],
 ) {
   const limits = openLimits({
     requests: config.RATE_LIMIT_PER_MINUTE,
     guesses: config.AUTH_RATE_LIMIT_PER_MINUTE,
-    payments: config.PAYMENT_RATE_LIMIT_PER_MINUTE,
+    notifications: config.PAYMENT_RATE_LIMIT_PER_MINUTE,
     userWrites: config.WRITE_RATE_LIMIT_PER_MINUTE,
     tenantWrites: config.TENANT_WRITE_RATE_LIMIT_PER_MINUTE,
   })
@@ -129,8 +130,12 @@ async function serve(
     refused: (caller, operation, { code }) => refusals.count(caller, operation.id, code),
     limits,
     log,
+    conflicts: Object.assign({}, ...features.map(({ conflicts }) => conflicts)),
   })
-  await addPages(server)
+  await addPages(
+    server,
+    features.flatMap(({ pages = [] }) => pages),
+  )
   await addDocs(server, openApiDocument(operations, version))
   return server
 }

@@ -1,6 +1,6 @@
 /** What a feature hands to the composition root. All but its name may be left out; types only. */
-import type { PurgeRows, TenantTx } from './db/index.ts'
-import type { AnyOperation } from './http/index.ts'
+import type { Conflicts, PurgeRows, TenantTx } from './db/index.ts'
+import type { AnyOperation, Page } from './http/index.ts'
 import type { Upkeep } from './upkeep.ts'
 
 export type State = 'ok' | 'degraded' | 'down'
@@ -31,6 +31,10 @@ export interface Feature {
   /** What of it people can use as it is configured, by the name in `GET /api/auth/capabilities`. */
   readonly capabilities?: Readonly<Record<string, boolean>>
   readonly purgeRows?: PurgeRows
+  /** What the breaking of a constraint of its tables means to the caller, by the constraint's name. */
+  readonly conflicts?: Conflicts
+  /** Static files for everyone. */
+  readonly pages?: readonly Page[]
   /** Ends at once what would hold up a stop; called first of all. */
   stopping?(): unknown
   /** Lets go of what the opening took; called once nothing works any more. */

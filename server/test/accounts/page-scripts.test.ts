@@ -58,7 +58,10 @@ async function openPage(page: 'verify-email' | 'reset-password', hash: string) {
     return { ok: answer.status < 300, json: async () => answer.body }
   })
   pages += 1
-  const script = new URL(`../../pages/${page}.js?opened=${pages}`, import.meta.url)
+  const script = new URL(
+    `../../src/features/auth/pages/${page}.js?opened=${pages}`,
+    import.meta.url,
+  )
   await import(/* @vite-ignore */ script.href)
   return {
     address,

@@ -25,6 +25,7 @@ const planted: Record<string, [file: string, imports: string]> = {
   'platform-knows-no-feature': ['platform/net/curious.ts', '../../features/audit/index.ts'],
   'only-app-knows-features': ['config.ts', './features/audit/index.ts'],
   'nobody-imports-the-root': ['platform/net/rooted.ts', '../../app.ts'],
+  'the-core-stands-on-platform': ['platform/net/cored.ts', '../../core.ts'],
   'no-test-in-source': ['platform/net/tested.ts', '../../../test/support/help.ts'],
   'routes-go-through-the-service': ['features/users/users.routes.ts', './users.store.ts'],
   'services-look-down': ['features/users/users.service.ts', './other.routes.ts'],
@@ -54,6 +55,7 @@ const unbreakable = ['rank-5-looks-down']
 /** What the planted files import, and imports that look like violations without being any. */
 const innocent: Record<string, string> = {
   'app.ts': `import './features/audit/index.ts'`,
+  'core.ts': '',
   'platform/net/net.ts': `import 'node:fs'\nimport 'undici'\nimport 'node:https'`,
   'platform/observe/metrics.ts': `import 'node:http'`,
   'platform/db/pool.ts': `import 'kysely'`,

@@ -28,7 +28,7 @@ describe('docs/errors.md', () => {
 
 describe('docs/events.md', () => {
   test('has every action once, with its meaning and whether it is public, and no other', () => {
-    const registry = Object.entries(ACTIONS).map(([action, meaning]) => [
+    const registry = Object.entries(ACTIONS).map(([action, { meaning }]) => [
       action,
       meaning,
       isPublic(action) ? 'yes' : 'no',

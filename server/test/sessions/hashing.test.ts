@@ -126,7 +126,7 @@ describe('more sign-ins than can be hashed', () => {
     const limits = openLimits({
       requests: 0,
       guesses: 0,
-      payments: 0,
+      notifications: 0,
       userWrites: 0,
       tenantWrites: 0,
     })

@@ -79,6 +79,30 @@ describe('a start that fails holds no connection and no listener', () => {
     await noConnections(database)
   })
 
+  test('nor a timer', async () => {
+    const running = new Set<unknown>()
+    const { setInterval: begin, clearInterval: end } = globalThis
+    vi.stubGlobal('setInterval', (...asked: Parameters<typeof begin>) => {
+      const timer = begin(...asked)
+      running.add(timer)
+      return timer
+    })
+    vi.stubGlobal('clearInterval', (timer: NodeJS.Timeout) => {
+      running.delete(timer)
+      end(timer)
+    })
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const database = await migratedDatabase()
+    const service = await openService({ database })
+    expect(running.size).toBeGreaterThan(0)
+    await service.close()
+    expect(running.size).toBe(0)
+    // Behind the upkeep, so that its timers run by then.
+    await database.sql('alter schema pgboss rename to gone')
+    await expect(openService({ database })).rejects.toThrow(/pg-boss is not installed/)
+    expect(running.size).toBe(0)
+  })
+
   test.each(['PORT', 'METRICS_PORT'])('on a %s that is taken', async (variable) => {
     const database = await migratedDatabase()
     const port = await takenPort()

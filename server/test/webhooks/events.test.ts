@@ -44,7 +44,7 @@ describe('the catalogue', () => {
   test('has every public event, with its meaning and a whole message', () => {
     expect(catalogue.map(({ name }) => name)).toEqual([...PUBLIC_ACTIONS])
     for (const { name, description, example } of catalogue) {
-      expect(description).toBe(ACTIONS[name as keyof typeof ACTIONS])
+      expect(description).toBe(ACTIONS[name as keyof typeof ACTIONS].meaning)
       expect(example).toEqual({
         type: name,
         timestamp: expect.stringMatching(/^\d{4}-.*Z$/),

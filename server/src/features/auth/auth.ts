@@ -8,6 +8,7 @@ import { accountOperations } from './accounts.routes.ts'
 import { purgeSignIn } from './auth.jobs.ts'
 import { authOperations } from './auth.routes.ts'
 import { noticesTo } from './notices/notices.service.ts'
+import { PAGES } from './pages.ts'
 import { type Recovery, recoveryService } from './recovery/recovery.service.ts'
 import { registrationService } from './registration/registration.service.ts'
 import { type SecondFactor, secondFactorService } from './second-factor/second-factor.service.ts'
@@ -88,6 +89,7 @@ export async function openAuth(core: Core): Promise<Auth> {
       ...authOperations({ signIn, sessions, keys }),
       ...accountOperations({ registrations, recovery, secondFactor, askTenant }),
     ],
+    pages: PAGES,
     upkeep: [
       {
         what: 'rotating the signing key',

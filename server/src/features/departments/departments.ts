@@ -12,6 +12,7 @@ export function openDepartments(
   return {
     name: 'departments',
     operations: departmentOperations(departmentsService({ db, clock, changes, mayHead })),
+    conflicts: { departments__name: 'department_name_taken' },
     purgeRows: purgeDepartments,
   }
 }

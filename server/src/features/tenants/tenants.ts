@@ -16,6 +16,7 @@ export function openTenants(
     name: 'tenants',
     service,
     operations: tenantOperations(service),
+    conflicts: { tenants__subdomain: 'subdomain_taken' },
     counts: { tenants_count: countTenants },
     capabilities: { tenant_mode: config.TENANT_MODE === 'multi' },
   }

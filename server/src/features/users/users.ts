@@ -13,6 +13,7 @@ export function openUsers(
   return {
     name: 'users',
     operations: userOperations(usersService(deps)),
+    conflicts: { users__email: 'email_taken' },
     counts: { users_count: countUsers },
     purgeRows: purgeUsers,
   }

@@ -61,6 +61,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
       const delivery = startDelivery({ ...deps, db: own, send, onAttempt })
       return { stop: () => delivery.stop(STOP_MS).finally(own.close) }
     },
+    conflicts: { webhook_replays__one_running: 'replay_running' },
     purgeRows: purgeWebhooks,
     stopping: trials.stop,
   }

@@ -51,18 +51,16 @@ function brokenConstraint(error: unknown): string | undefined {
   return code === UNIQUE || code === FOREIGN_KEY ? (constraint ?? 'unnamed') : undefined
 }
 
-/** The one table of constraint names whose break is a conflict that the caller can understand. */
-const CONFLICTS: Record<string, ProblemCode> = {
-  users__email: 'email_taken',
-  tenants__subdomain: 'subdomain_taken',
-  departments__name: 'department_name_taken',
-  webhook_replays__one_running: 'replay_running',
-}
+/** The constraints of a feature whose break is a conflict that the caller can understand. */
+export type Conflicts = Readonly<Record<string, ProblemCode>>
 
-/** The problem that a driver's error means for the caller; undefined when it is a bug of ours. */
-export function problemOf(error: unknown): Problem | undefined {
+/**
+ * The problem that a driver's error means for the caller; undefined when it is a bug of ours.
+ * @param conflicts those of all features, for whoever tells the caller
+ */
+export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | undefined {
   const constraint = brokenConstraint(error)
-  if (constraint) return new Problem(CONFLICTS[constraint] ?? 'conflict', { cause: error })
+  if (constraint) return new Problem(conflicts[constraint] ?? 'conflict', { cause: error })
   if (isRetryable(error) || (error as DriverError).code === '55P03')
     return new Problem('busy', { retryAfter: 1, cause: error })
   if ((error as DriverError).code === CANCELED)

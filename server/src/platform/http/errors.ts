@@ -1,13 +1,17 @@
 /** Turns whatever was thrown into one of the two error bodies, and logs what is our own fault. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { InvalidInput, Problem } from '../../lib/problems.ts'
-import { problemOf } from '../db/index.ts'
+import { type Conflicts, problemOf } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { jsonInvalid } from './body.ts'
 import { showBytes } from './body-limit.ts'
 
 /** What a thrown value means for the caller. */
-export function toAnswer(error: unknown, request: FastifyRequest): Problem | InvalidInput {
+export function toAnswer(
+  error: unknown,
+  request: FastifyRequest,
+  conflicts?: Conflicts,
+): Problem | InvalidInput {
   if (error instanceof Problem || error instanceof InvalidInput) return error
   const code = (error as FastifyError).code
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
@@ -24,7 +28,7 @@ export function toAnswer(error: unknown, request: FastifyRequest): Problem | Inv
         type: 'value_error',
       },
     ])
-  return problemOf(error) ?? new Problem('internal', { cause: error })
+  return problemOf(error, conflicts) ?? new Problem('internal', { cause: error })
 }
 
 /** Answers `error` on `reply`, with the headers that its status calls for. */
@@ -33,8 +37,9 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
   log: Logger,
+  conflicts?: Conflicts,
 ): FastifyReply {
-  const answer = toAnswer(error, request)
+  const answer = toAnswer(error, request, conflicts)
   if (answer instanceof InvalidInput) return reply.code(422).send({ detail: answer.faults })
   if (answer.status >= 500)
     log.error({ err: answer.cause ?? answer, req_id: request.id, code: answer.code }, 'failed')

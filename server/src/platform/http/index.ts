@@ -2,7 +2,7 @@
 export { addDocs } from './docs.ts'
 export { openApiDocument, openapiOperation } from './openapi.ts'
 export { type AnyOperation, operation } from './operation.ts'
-export { addPages } from './pages.ts'
+export { addPages, type Page } from './pages.ts'
 export { openLimits } from './rate-limit.ts'
 export { RawBody } from './raw-body.ts'
 export { addOperations, type Gate } from './routes.ts'

@@ -1,31 +1,28 @@
-/** The pages that links in mails open: small, static, and read once at start. */
+/** Static pages, small, and read once at the start: what links in mails open. */
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
-
-const FOLDER = new URL('../../../pages/', import.meta.url)
 
 const CONTENT_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Where each file is served, and as what. */
-const PAGES = [
-  ['/verify-email', 'verify-email.html', 'text/html; charset=utf-8'],
-  ['/reset-password', 'reset-password.html', 'text/html; charset=utf-8'],
-  ['/pages/verify-email.js', 'verify-email.js', 'text/javascript; charset=utf-8'],
-  ['/pages/reset-password.js', 'reset-password.js', 'text/javascript; charset=utf-8'],
-  ['/pages/send.js', 'send.js', 'text/javascript; charset=utf-8'],
-  ['/pages/page.css', 'page.css', 'text/css; charset=utf-8'],
-] as const
+const TYPES = { html: 'text/html', js: 'text/javascript', css: 'text/css' } as const
+
+/** A file of a page: where it is served, what it is, and where it lies. */
+export interface Page {
+  url: string
+  type: keyof typeof TYPES
+  file: URL
+}
 
 /** Serves the pages to everyone. What they do goes through the operations. */
-export async function addPages(app: FastifyInstance): Promise<void> {
+export async function addPages(app: FastifyInstance, pages: readonly Page[]): Promise<void> {
   await Promise.all(
-    PAGES.map(async ([url, file, type]) => {
-      const content = await readFile(new URL(file, FOLDER))
+    pages.map(async ({ url, type, file }) => {
+      const content = await readFile(file)
       app.get(url, { config: { isPage: true } }, (_request, reply) =>
         reply
           .header('content-security-policy', CONTENT_POLICY)
-          .header('content-type', type)
+          .header('content-type', `${TYPES[type]}; charset=utf-8`)
           .send(content),
       )
     }),

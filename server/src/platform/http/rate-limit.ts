@@ -18,8 +18,8 @@ export interface Limits {
   requests: RateLimit
   /** Of one address and operation that anyone may guess at secrets with. */
   guesses: RateLimit
-  /** Of one address and operation that a payment provider calls, for all tenants from few addresses. */
-  payments: RateLimit
+  /** Of one address and operation that another service notifies, for all tenants from few addresses. */
+  notifications: RateLimit
   /** Of one user, for what changes something: each change is kept in the journal for good. */
   userWrites: RateLimit
   /** Of all users of one tenant together. */
@@ -27,14 +27,14 @@ export interface Limits {
 }
 
 /** The limits of an address that an operation may have in place of `requests`. */
-export type OwnLimit = 'guesses' | 'payments'
+export type OwnLimit = 'guesses' | 'notifications'
 
 /** Opens the limits, each with its calls a minute; 0 for no limit. */
 export function openLimits(perMinute: Record<keyof Limits, number>): Limits {
   return {
     requests: rateLimit('requests', perMinute.requests),
     guesses: rateLimit('guesses', perMinute.guesses),
-    payments: rateLimit('payments', perMinute.payments),
+    notifications: rateLimit('notifications', perMinute.notifications),
     userWrites: rateLimit('writes', perMinute.userWrites),
     tenantWrites: rateLimit('tenant-writes', perMinute.tenantWrites),
   }

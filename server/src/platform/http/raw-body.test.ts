@@ -34,7 +34,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
     headers: { 'Example-Signature': 'Signs the body', 'X-Other': 'Something else' },
     body: RawBody,
     bodyLimit: MOST,
-    limit: 'payments',
+    limit: 'notifications',
     success: [200, Type.Object({ bytes: Type.String(), headers: Type.Any() })],
     handle: ({ body, headers }) => ({ bytes: body.toString('hex'), headers }),
   })
@@ -49,7 +49,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
   const limits = openLimits({
     requests: limited ? 1 : 0,
     guesses: 0,
-    payments: limited ? 3 : 0,
+    notifications: limited ? 3 : 0,
     userWrites: 0,
     tenantWrites: 0,
   })

@@ -4,6 +4,7 @@ import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Caller, Identity, Origin, Restriction } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
+import type { Conflicts } from '../db/index.ts'
 import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { whenDone } from './arrival.ts'
@@ -39,6 +40,8 @@ export interface Gate {
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
   limits: Limits
   log: Logger
+  /** What the breaking of a constraint means. */
+  conflicts?: Conflicts
 }
 
 /** Registers the operations, and answers what they throw. */
@@ -63,7 +66,7 @@ export function addOperations(
       // A refusal that cannot be journaled is not answered as if it were.
       return sendError(failure, request, reply, gate.log)
     }
-    return sendError(error, request, reply, gate.log)
+    return sendError(error, request, reply, gate.log, gate.conflicts)
   })
 }
 

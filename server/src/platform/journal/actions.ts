@@ -1,61 +1,213 @@
+/** The closed registry of what the journal can hold, each action with its meaning and an example. */
+
+/** What an entry of the action says, as webhooks show it; a test holds it against real entries. */
+interface Example {
+  resource_type: string
+  resource_id: string | null
+  user_id: number | null
+  changes: object | null
+}
+
+const [SUPERADMIN, ADMIN, NURSE] = [1, 41, 57]
+
+const about =
+  (resource_type: string, resource_id: string | null, by: number) =>
+  (changes: object | null = null, user_id: number | null = by): Example => ({
+    resource_type,
+    resource_id,
+    user_id,
+    changes,
+  })
+
+const tenant = about('tenant', '3', SUPERADMIN)
+const department = about('department', '12', ADMIN)
+const user = about('user', String(NURSE), ADMIN)
+const session = about('session', '3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10', NURSE)
+const webhook = about('webhook', '5', ADMIN)
+/** Nobody's doing: its provider says so. */
+const payment = (before: object | null, after: object) =>
+  about('payment', '81', ADMIN)({ before, after }, null)
+
+const active = { is_active: true }
+const inactive = { is_active: false }
+const northClinic = { name: 'North Clinic', subdomain: 'north', settings: {}, ...active }
+const surgery = { name: 'Surgery', head_doctor_id: null }
+const registered = {
+  email: 'nurse@north.example',
+  full_name: 'Nora Nurse',
+  role: 'nurse',
+  department_id: 12,
+  is_active: true,
+}
+const authorized = {
+  provider: 'cardnet',
+  provider_payment_id: 'pay_4f2b',
+  status: 'authorized',
+  amount: 10_000,
+  amount_refunded: 0,
+  currency: 'EUR',
+}
+const paid = { ...authorized, status: 'succeeded' }
+const nurse = { ...registered, can_see_all_patients: false, must_change_password: false }
+
 /**
  * Every action that the journal can hold: `resource.verb` with what it means. The public ones are
- * the events that webhooks and the messenger may subscribe to; `docs/events.md` is tested against
- * this table.
+ * the events that webhooks and the messenger may subscribe to, and have an example; `docs/events.md`
+ * is tested against this table.
  */
 export const ACTIONS = {
-  'tenant.created': 'A tenant was created',
-  'tenant.updated': "A tenant's name or settings changed",
-  'tenant.activated': 'A deactivated tenant was activated again',
-  'tenant.deactivated': 'A tenant was deactivated and its users signed out',
-  'tenant.deleted': 'A tenant was deleted; it can be restored until it is purged',
-  'tenant.purged': "A deleted tenant's data was destroyed for good",
-  'tenant.restored': 'A deleted tenant was put back',
-  'department.created': 'A department was created',
-  'department.updated': "A department's name or head doctor changed",
-  'department.deleted': 'A department was deleted; its users stay without one',
-  'user.created': 'A user was created',
-  'user.updated': "A user's name, department or view of patients changed",
-  'user.deleted': 'A user was deleted',
-  'user.blocked': 'A user was blocked and signed out',
-  'user.unblocked': 'A blocked user may sign in again',
-  'user.role_changed': 'A user was given another role and signed out',
-  'user.password_changed': "A user's password was changed and their sessions ended",
-  'user.registered': 'A user made an account of their own',
-  'user.email_verified': 'A user confirmed that their e-mail address is theirs',
-  'auth.verification_sent': 'A link to confirm an address was sent',
-  'auth.reset_requested': 'A link to choose a new password was sent',
-  'auth.totp_offered': 'A user was offered a secret for a second factor',
-  'auth.totp_enabled': 'A user set up a second factor',
-  'auth.totp_disabled': "A user's second factor was taken away",
-  'auth.login': 'A user signed in',
-  'auth.login_failed': 'A sign-in was refused',
-  'auth.token_refreshed': 'A session went on with a new refresh token',
-  'auth.refresh_reused': 'A spent refresh token was shown again; its session was ended',
-  'auth.logout': 'A user signed out, of one session or of all',
-  'auth.session_revoked': 'A user ended one of their sessions',
-  'auth.session_ended': 'The oldest session of a user was ended by a sign-in, as they may have 50',
-  'auth.key_rotated': 'A new key signs the access tokens',
-  'access.refused': 'A signed-in user called what they may not; the calls of a minute are counted',
-  'preferences.updated': "A user's theme or settings changed",
-  'webhook.registered': 'A webhook was registered',
-  'webhook.updated': "A webhook's address, events, secret or state changed",
-  'webhook.deleted': 'A webhook was deleted, with what still waited for it',
-  'webhook.disabled':
-    'A webhook was deactivated by the service: its receiver failed for too long or is gone',
-  'webhook.delivery_retried': 'A delivery was put back in the queue by hand',
-  'webhook.replayed': 'The events of a time were put in the queue of a webhook again',
-  'webhook.secrets_withdrawn': 'The secrets before the current one of a webhook were withdrawn',
-  'webhook.replay_cancelled': 'A replay was cancelled, and what still waited of it taken back',
-  'payment.updated': 'A payment is pending or authorized, or its amount changed meanwhile',
-  'payment.succeeded': 'A payment was made',
-  'payment.failed': 'A payment failed; another try may follow',
-  'payment.canceled': 'A payment was canceled before it was made',
-  'payment.refunded': 'A payment, or more of it than before, was given back',
-  'payment_notification.read': "A payment provider's notification was read, with its body",
-  'payment_notification.processed': "A payment provider's notification was tried again by hand",
-  'webhook.test': 'A webhook was tried with an event made for it',
-} as const
+  'tenant.created': {
+    meaning: 'A tenant was created',
+    example: tenant({ before: null, after: northClinic }),
+  },
+  'tenant.updated': {
+    meaning: "A tenant's name or settings changed",
+    example: tenant({ before: { name: 'North' }, after: { name: 'North Clinic' } }),
+  },
+  'tenant.activated': {
+    meaning: 'A deactivated tenant was activated again',
+    example: tenant({ before: inactive, after: active }),
+  },
+  'tenant.deactivated': {
+    meaning: 'A tenant was deactivated and its users signed out',
+    example: tenant({ before: active, after: inactive }),
+  },
+  'tenant.deleted': {
+    meaning: 'A tenant was deleted; it can be restored until it is purged',
+    example: tenant(),
+  },
+  'tenant.purged': { meaning: "A deleted tenant's data was destroyed for good" },
+  'tenant.restored': { meaning: 'A deleted tenant was put back', example: tenant(null, null) },
+  'department.created': {
+    meaning: 'A department was created',
+    example: department({ before: null, after: surgery }),
+  },
+  'department.updated': {
+    meaning: "A department's name or head doctor changed",
+    example: department({ before: surgery, after: { ...surgery, head_doctor_id: 44 } }),
+  },
+  'department.deleted': {
+    meaning: 'A department was deleted; its users stay without one',
+    example: department({ before: surgery, after: null }),
+  },
+  'user.created': { meaning: 'A user was created', example: user({ before: null, after: nurse }) },
+  'user.updated': {
+    meaning: "A user's name, department or view of patients changed",
+    example: user({ before: { department_id: 12 }, after: { department_id: 14 } }),
+  },
+  'user.deleted': { meaning: 'A user was deleted', example: user({ before: nurse, after: null }) },
+  'user.blocked': {
+    meaning: 'A user was blocked and signed out',
+    example: user({ before: active, after: inactive }),
+  },
+  'user.unblocked': {
+    meaning: 'A blocked user may sign in again',
+    example: user({ before: inactive, after: active }),
+  },
+  'user.role_changed': {
+    meaning: 'A user was given another role and signed out',
+    example: user({ before: { role: 'nurse' }, after: { role: 'doctor' } }),
+  },
+  'user.password_changed': {
+    meaning: "A user's password was changed and their sessions ended",
+    example: user({ before: {}, after: {} }),
+  },
+  'user.registered': {
+    meaning: 'A user made an account of their own',
+    example: user({ before: null, after: registered }, NURSE),
+  },
+  'user.email_verified': {
+    meaning: 'A user confirmed that their e-mail address is theirs',
+    example: user(null, NURSE),
+  },
+  'auth.verification_sent': {
+    meaning: 'A link to confirm an address was sent',
+    example: user(null, NURSE),
+  },
+  'auth.reset_requested': {
+    meaning: 'A link to choose a new password was sent',
+    example: user(null, NURSE),
+  },
+  'auth.totp_offered': {
+    meaning: 'A user was offered a secret for a second factor',
+    example: user(null, NURSE),
+  },
+  'auth.totp_enabled': { meaning: 'A user set up a second factor', example: user(null, NURSE) },
+  'auth.totp_disabled': { meaning: "A user's second factor was taken away", example: user() },
+  'auth.login': { meaning: 'A user signed in', example: session() },
+  'auth.login_failed': {
+    meaning: 'A sign-in was refused',
+    example: { ...session({ reason: 'invalid_credentials' }), resource_id: null },
+  },
+  'auth.token_refreshed': {
+    meaning: 'A session went on with a new refresh token',
+    example: session(),
+  },
+  'auth.refresh_reused': {
+    meaning: 'A spent refresh token was shown again; its session was ended',
+    example: session(),
+  },
+  'auth.logout': {
+    meaning: 'A user signed out, of one session or of all',
+    example: session({ sessions: 1 }),
+  },
+  'auth.session_revoked': {
+    meaning: 'A user ended one of their sessions',
+    example: session({ sessions: 1 }),
+  },
+  'auth.session_ended': {
+    meaning: 'The oldest session of a user was ended by a sign-in, as they may have 50',
+    example: session(null),
+  },
+  'auth.key_rotated': { meaning: 'A new key signs the access tokens' },
+  'access.refused': {
+    meaning: 'A signed-in user called what they may not; the calls of a minute are counted',
+  },
+  'preferences.updated': { meaning: "A user's theme or settings changed" },
+  'webhook.registered': { meaning: 'A webhook was registered' },
+  'webhook.updated': { meaning: "A webhook's address, events, secret or state changed" },
+  'webhook.deleted': { meaning: 'A webhook was deleted, with what still waited for it' },
+  'webhook.disabled': {
+    meaning:
+      'A webhook was deactivated by the service: its receiver failed for too long or is gone',
+  },
+  'webhook.delivery_retried': { meaning: 'A delivery was put back in the queue by hand' },
+  'webhook.replayed': { meaning: 'The events of a time were put in the queue of a webhook again' },
+  'webhook.secrets_withdrawn': {
+    meaning: 'The secrets before the current one of a webhook were withdrawn',
+  },
+  'webhook.replay_cancelled': {
+    meaning: 'A replay was cancelled, and what still waited of it taken back',
+  },
+  'payment.updated': {
+    meaning: 'A payment is pending or authorized, or its amount changed meanwhile',
+    example: payment(null, authorized),
+  },
+  'payment.succeeded': { meaning: 'A payment was made', example: payment(authorized, paid) },
+  'payment.failed': {
+    meaning: 'A payment failed; another try may follow',
+    example: payment(authorized, { ...authorized, status: 'failed' }),
+  },
+  'payment.canceled': {
+    meaning: 'A payment was canceled before it was made',
+    example: payment(authorized, { ...authorized, status: 'canceled' }),
+  },
+  'payment.refunded': {
+    meaning: 'A payment, or more of it than before, was given back',
+    example: payment(paid, {
+      ...paid,
+      status: 'partially_refunded',
+      amount_refunded: 2_500,
+    }),
+  },
+  'payment_notification.read': {
+    meaning: "A payment provider's notification was read, with its body",
+  },
+  'payment_notification.processed': {
+    meaning: "A payment provider's notification was tried again by hand",
+  },
+  'webhook.test': { meaning: 'A webhook was tried with an event made for it', example: webhook() },
+} as const satisfies Record<string, { meaning: string; example?: Example }>
 
 export type Action = keyof typeof ACTIONS
 
@@ -94,3 +246,6 @@ export function isPublic(action: string): boolean {
 export const PUBLIC_ACTIONS: readonly PublicAction[] = (Object.keys(ACTIONS) as Action[]).filter(
   (action): action is PublicAction => isPublic(action),
 )
+
+/** A public action without an example is a fault of types. */
+ACTIONS satisfies Record<PublicAction, { example: Example }>
