@@ -49,6 +49,11 @@ describe('an empty environment', () => {
       WEBHOOK_ALLOW_HTTP: false,
       WEBHOOK_ALLOWED_NETWORKS: [],
       WEBHOOK_RETENTION_DAYS: 30,
+      PAYGATE_API_URL: undefined,
+      PAYGATE_SHOP_ID: undefined,
+      PAYGATE_SECRET_KEY: undefined,
+      PAYGATE_ALLOWED_NETWORKS: undefined,
+      PAYGATE_RECONCILE_MINUTES: 60,
       SIGNING_KEY_DAYS: 90,
       SMTP_URL: undefined,
       MAIL_FROM: 'Wardkeep <no-reply@localhost>',
@@ -130,6 +135,7 @@ describe('a variable', () => {
     ['PASSWORD_MEMORY_KIB', '19455'],
     ['PASSWORD_PASSES', '1'],
     ['SIGNING_KEY_DAYS', '0'],
+    ['PAYGATE_RECONCILE_MINUTES', '1441'],
     ['SMTP_URL', 'mail.example'],
     ['SMTP_URL', 'smtp://u:p@mail.example?tls=optional'],
     ['MAIL_FROM', 'Clinic'],
@@ -215,4 +221,44 @@ test('the faults of all variables are said at once, none with its value where th
   const lines = faultsOf(env)
   expect(lines.map((line) => line.split(':')[0]).sort()).toEqual(Object.keys(env).sort())
   expect(lines.join()).not.toMatch(/my-secret-key|hunter/)
+})
+
+describe('paygate', () => {
+  const ALL = {
+    PAYGATE_API_URL: 'https://api.paygate.example/v3/',
+    PAYGATE_SHOP_ID: '100500',
+    PAYGATE_SECRET_KEY: 'live_s3cret:with-colon',
+    PAYGATE_ALLOWED_NETWORKS: '192.0.2.0/25, 2001:db8::/32',
+  }
+
+  test('is configured by four variables', () => {
+    expect(readConfig(ALL)).toMatchObject({
+      ...ALL,
+      PAYGATE_API_URL: 'https://api.paygate.example/v3',
+      PAYGATE_ALLOWED_NETWORKS: parseNetworks(ALL.PAYGATE_ALLOWED_NETWORKS),
+    })
+  })
+
+  test.each(Object.keys(ALL))('may be inside, or lack all; %s alone is not enough', (name) => {
+    const one = { [name]: ALL[name as keyof typeof ALL] }
+    const missing = Object.keys(ALL).filter((other) => other !== name)
+    const needed = (other: string) => `${other}: is needed with ${name}; set all of`
+    expect(faultsOf(one)).toEqual(missing.map((other) => expect.stringContaining(needed(other))))
+  })
+
+  test.each([
+    ['PAYGATE_API_URL', 'api.paygate.example'],
+    ['PAYGATE_API_URL', 'https://shop:key@api.paygate.example'],
+    ['PAYGATE_API_URL', 'https://api.paygate.example/?a=b'],
+    ['PAYGATE_SHOP_ID', '1:2'],
+    ['PAYGATE_SHOP_ID', 'the shop'],
+    ['PAYGATE_SECRET_KEY', 'k\u00e9y'],
+    ['PAYGATE_SECRET_KEY', 'key\nkey'],
+    ['PAYGATE_ALLOWED_NETWORKS', ','],
+    ['PAYGATE_ALLOWED_NETWORKS', '192.0.2.1/25'],
+  ])('%s must not be "%s"', (name, text) => {
+    const faults = faultsOf({ ...ALL, [name]: text })
+    expect(faults).toEqual([expect.stringMatching(`^${name}: .+\\.$`)])
+    if (name === 'PAYGATE_SECRET_KEY') expect(faults.join()).not.toContain(text)
+  })
 })

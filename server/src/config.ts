@@ -7,37 +7,18 @@ import { StartupFault } from './lib/faults.ts'
 import { parseKey } from './platform/crypto/index.ts'
 import { parseSender } from './platform/mail/addresses.ts'
 import { parseSmtpUrl } from './platform/mail/smtp.ts'
-import { parseNetworks } from './platform/net/index.ts'
-
-/** One variable: what it means, what it is by default (in words), and how its text is read. */
-interface Variable<T> {
-  meaning: string
-  default: string
-  /** Reads the text, or the lack of it. @throws Error with what is wrong and what to write instead */
-  read(text: string | undefined, env: NodeJS.ProcessEnv): T
-}
-
-const variable = <T>(definition: Variable<T>): Variable<T> => definition
-
-function integer(fallback: number, least: number, most: number) {
-  return (text: string | undefined): number => {
-    if (text === undefined) return fallback
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value < least || value > most)
-      throw new Error(`must be a whole number from ${least} to ${most}`)
-    return value
-  }
-}
-
-function flag(text: string | undefined, fallback: boolean): boolean {
-  if (text === undefined) return fallback
-  if (text === 'true' || text === '1') return true
-  if (text === 'false' || text === '0') return false
-  throw new Error('must be true or false')
-}
+import { parseNetworks, parseUpstreamUrl } from './platform/net/index.ts'
+import { allOrNone, flag, integer, variable } from './variable.ts'
 
 const isProduction = (env: NodeJS.ProcessEnv) => env.NODE_ENV === 'production'
 const isRoot = () => process.getuid?.() === 0
+
+const ofPaygate = allOrNone([
+  'PAYGATE_API_URL',
+  'PAYGATE_SHOP_ID',
+  'PAYGATE_SECRET_KEY',
+  'PAYGATE_ALLOWED_NETWORKS',
+])
 
 export const VARIABLES = {
   PORT: variable({
@@ -213,6 +194,43 @@ export const VARIABLES = {
     meaning: 'days for which the deliveries of webhooks are kept, and that a replay reaches back',
     default: '30',
     read: integer(30, 7, 90),
+  }),
+  PAYGATE_API_URL: variable({
+    meaning: "paygate's API, what its paths go below; all four `PAYGATE_` variables or none",
+    default: 'none: notifications of paygate are stored, and not applied',
+    read: ofPaygate('PAYGATE_API_URL', parseUpstreamUrl),
+  }),
+  PAYGATE_SHOP_ID: variable({
+    meaning: "user name for paygate's API (Basic)",
+    default: 'none',
+    read: ofPaygate('PAYGATE_SHOP_ID', (text) => {
+      if (!/^[!-9;-~]+$/.test(text)) throw new Error('must be ASCII without blanks and colons')
+      return text
+    }),
+  }),
+  PAYGATE_SECRET_KEY: variable({
+    meaning: "password for paygate's API (Basic)",
+    default: 'none',
+    read: ofPaygate('PAYGATE_SECRET_KEY', (text) => {
+      if (!/^[!-~]+$/.test(text)) throw new Error('must be ASCII without blanks')
+      return text
+    }),
+  }),
+  PAYGATE_ALLOWED_NETWORKS: variable({
+    meaning:
+      'networks that paygate sends notifications from, such as `192.0.2.0/25, 2001:db8::/32`; any other address is answered 403',
+    default: 'none',
+    read: ofPaygate('PAYGATE_ALLOWED_NETWORKS', (text) => {
+      const networks = parseNetworks(text)
+      if (networks.length === 0) throw new Error('must name a network, such as 192.0.2.0/25')
+      return networks
+    }),
+  }),
+  PAYGATE_RECONCILE_MINUTES: variable({
+    meaning:
+      "minutes after which paygate's API is asked for payments whose notification was missed; 0 for never",
+    default: '60',
+    read: integer(60, 0, 1440),
   }),
   SIGNING_KEY_DAYS: variable({
     meaning: 'days after which a new key signs the access tokens',

@@ -1354,7 +1354,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1448,7 +1448,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1574,7 +1574,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1692,7 +1692,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1847,7 +1847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1993,7 +1993,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2139,7 +2139,7 @@ export interface operations {
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2237,7 +2237,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2355,7 +2355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2491,7 +2491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2635,7 +2635,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2781,7 +2781,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2945,7 +2945,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3071,7 +3071,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3219,7 +3219,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3351,7 +3351,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3497,7 +3497,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3645,7 +3645,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3803,7 +3803,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3958,7 +3958,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4104,7 +4104,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4252,7 +4252,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4398,7 +4398,7 @@ export interface operations {
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4473,7 +4473,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicDepartment"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4579,7 +4579,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4719,7 +4719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4853,7 +4853,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4957,7 +4957,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5094,7 +5094,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5234,7 +5234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5350,7 +5350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5466,7 +5466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5575,7 +5575,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5675,7 +5675,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5821,7 +5821,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicTenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5900,7 +5900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6043,7 +6043,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6184,7 +6184,7 @@ export interface operations {
                     "application/json": components["schemas"]["TotpSetup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6327,7 +6327,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6448,7 +6448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6556,7 +6556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6697,7 +6697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6831,7 +6831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6938,7 +6938,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7072,7 +7072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7170,7 +7170,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventDescription"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7279,7 +7279,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegisteredWebhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7427,7 +7427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7573,7 +7573,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7737,7 +7737,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7862,7 +7862,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8025,7 +8025,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8174,7 +8174,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8297,7 +8297,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8443,7 +8443,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8591,7 +8591,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTestResult"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8740,7 +8740,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8815,7 +8815,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8891,7 +8891,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
