@@ -32,6 +32,11 @@ describe('the paths of what cannot be stored', () => {
     ])
   })
 
+  test('lead into what lies in a list, past what cannot hold text', () => {
+    const value = [1, null, 'ok', { a: '\0' }, [['\0']], true, '\ud800']
+    expect(unstorable(value)).toEqual([['3', 'a'], ['4', '0', '0'], ['6']])
+  })
+
   test('are none for a value that is right, whatever its type', () => {
     for (const value of [null, undefined, 1, true, 'x', [], {}, { a: [{ b: 'c' }] }])
       expect(unstorable(value)).toEqual([])
@@ -48,7 +53,7 @@ describe('the paths of what cannot be stored', () => {
     const list = Array.from({ length: 1000 }, () => '\0')
     const watched = new Proxy(list, {
       get(target, key) {
-        looks += 1
+        if (key !== 'length') looks += 1
         return Reflect.get(target, key)
       },
     })

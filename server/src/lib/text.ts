@@ -35,12 +35,29 @@ function walk(value: unknown, path: string[], levels: number, found: Inspection)
     found.isTooDeep = true
     return
   }
+  if (Array.isArray(value)) walkItems(value, path, levels - 1, found)
+  else walkFields(value, path, levels - 1, found)
+}
+
+function walkFields(value: object, path: string[], levels: number, found: Inspection): void {
   for (const key of Object.keys(value)) {
     if (found.unstorable.length >= MOST_PATHS) return
     const isKnown = isStorable(key)
     path.push(isKnown ? key : '[key]')
-    if (isKnown) walk((value as Record<string, unknown>)[key], path, levels - 1, found)
+    if (isKnown) walk((value as Record<string, unknown>)[key], path, levels, found)
     else note(path, found)
+    path.pop()
+  }
+}
+
+/** Most items of a long list are nothing to look into: no step is written for those. */
+function walkItems(items: unknown[], path: string[], levels: number, found: Inspection): void {
+  for (let index = 0; index < items.length; index += 1) {
+    if (found.unstorable.length >= MOST_PATHS) return
+    const item = items[index]
+    if (typeof item === 'string' ? isStorable(item) : typeof item !== 'object') continue
+    path.push(String(index))
+    walk(item, path, levels, found)
     path.pop()
   }
 }

@@ -1,7 +1,8 @@
 /** What an entry says of a change. */
 import { createHash } from 'node:crypto'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonical, changesBetween } from './changes-between.ts'
+import { canonical, changesBetween, differing } from './changes-between.ts'
 
 describe('what changed', () => {
   const before = { name: 'A', size: 1, settings: { a: [1] }, secret: 'x', unasked: 1 }
@@ -82,6 +83,37 @@ describe('what changed in an object', () => {
       sha256: createHash('sha256').update(canonical(differing)).digest('hex'),
       bytes: canonical(differing).length,
     })
+  })
+})
+
+describe('of two values nothing changed', () => {
+  const json = fc.jsonValue({ maxDepth: 3 }).map((value) => value as unknown)
+
+  test('exactly where their canonical forms agree', () => {
+    fc.assert(
+      fc.property(fc.oneof(json, fc.constant(undefined)), json, (one, other) => {
+        expect(differing({ value: one }, { value: other })).toEqual(
+          one !== undefined && canonical(one) === canonical(other) ? [] : ['value'],
+        )
+      }),
+    )
+  })
+
+  test.each([
+    [{ a: 1, b: [{ c: 1, d: 2 }] }, { b: [{ d: 2, c: 1 }], a: 1 }, true],
+    [[1, 2], [2, 1], false],
+    [[], {}, false],
+    [{ a: null }, { b: null }, false],
+    [{ a: null }, {}, false],
+    [{ a: undefined }, { a: null }, true],
+    [{ '0': 1 }, [1], false],
+    [0, -0, true],
+    [null, {}, false],
+    ['1', 1, false],
+  ])('%j and %j: %j', (one, other, same) => {
+    expect(canonical(one) === canonical(other)).toBe(same)
+    expect(differing({ value: one }, { value: other as unknown })).toEqual(same ? [] : ['value'])
+    expect(differing({ value: other as unknown }, { value: one })).toEqual(same ? [] : ['value'])
   })
 })
 

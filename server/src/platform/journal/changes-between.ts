@@ -73,8 +73,32 @@ export function canonical(value: unknown): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`
 }
 
-const isSame = (one: unknown, other: unknown) =>
-  (one === undefined) === (other === undefined) && canonical(one) === canonical(other)
+/**
+ * Whether two values have the same canonical form, which is not made for it: of a long object it would
+ * take as long as all else that is done with it.
+ */
+function isSame(one: unknown, other: unknown): boolean {
+  return (one === undefined) === (other === undefined) && isSameJson(one, other)
+}
+
+function isSameJson(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  if (Array.isArray(one))
+    return (
+      Array.isArray(other) &&
+      one.length === other.length &&
+      one.every((item, index) => isSameJson(item, other[index]))
+    )
+  if (!isObject(one)) return !isObject(other) && !Array.isArray(other) && isSameText(one, other)
+  if (!isObject(other)) return false
+  const keys = Object.keys(one)
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSameJson(one[key], other[key]))
+  )
+}
+
+const isSameText = (one: unknown, other: unknown) => canonical(one) === canonical(other)
 
 function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
