@@ -10,8 +10,11 @@ export type Look = () => Promise<boolean | number>
 export interface PollerOptions {
   /** Milliseconds between looks when nothing wakes it; `Infinity` to look only when woken. */
   pollMs: number
-  /** The least pause, in milliseconds, however often it is woken: what comes meanwhile goes together. */
-  minGapMs?: number
+  /**
+   * The least pause, in milliseconds, however often it is woken: what comes meanwhile goes together. A
+   * function where it depends on what the look found.
+   */
+  minGapMs?: number | (() => number)
   /** The least pause after a look that failed; `minGapMs` by default. */
   failureGapMs?: number
   /**
@@ -31,8 +34,9 @@ export interface Poller {
 /** Begins to look in the next turn of the event loop's microtasks, one look at a time, until stopped. */
 export function poller(
   look: Look,
-  { pollMs, minGapMs = 0, failureGapMs = minGapMs, onError }: PollerOptions,
+  { pollMs, minGapMs = 0, failureGapMs, onError }: PollerOptions,
 ): Poller {
+  const minGap = () => (typeof minGapMs === 'function' ? minGapMs() : minGapMs)
   let isStopped = false
   let isWoken = false
   let previous: unknown
@@ -56,11 +60,11 @@ export function poller(
       const found = await look()
       previous = undefined
       const wait = typeof found === 'number' ? found : found ? 0 : pollMs
-      return { wait, gap: wait > 0 ? minGapMs : 0 }
+      return { wait, gap: wait > 0 ? minGap() : 0 }
     } catch (error) {
       onError(error, previous)
       previous = error
-      return { wait: pollMs, gap: failureGapMs }
+      return { wait: pollMs, gap: failureGapMs ?? minGap() }
     }
   }
 

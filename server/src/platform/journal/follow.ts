@@ -29,6 +29,8 @@ export interface Follower {
  * is read together. It is also where the looks begin that become rarer.
  */
 const APART_MS = 5
+/** And this far behind entries of which nothing came: what nobody waits for is read together. */
+const GATHER_MS = 25
 /** What is held back for longer is asked for the database of what holds it back. */
 const HELD_MS = 1_000
 /** A reader that fails is not hurried by the entries that others write. */
@@ -44,6 +46,13 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   let eagerMs = APART_MS
   let heldSince: number | undefined
   let horizon: string | undefined
+  let apartMs = APART_MS
+  const reading: ReaderOptions<C> = {
+    ...options,
+    async handle(tx, entries) {
+      apartMs = (await options.handle(tx, entries)) === false ? GATHER_MS : APART_MS
+    },
+  }
 
   /** Looks past a transaction of another database as well, once it has held entries back for long. */
   async function lookOn(): Promise<Sight> {
@@ -64,7 +73,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   async function step(): Promise<number> {
     const sight = await lookOn()
     if (sight === 'nothing') return pollMs
-    const count = sight === 'readable' ? await take(db, options, horizon) : null
+    const count = sight === 'readable' ? await take(db, reading, horizon) : null
     if (count === null) {
       // Nobody says when an older transaction ends that held entries back, or the same reader's
       // work elsewhere: a look soon, and then ever more rarely.
@@ -77,7 +86,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
 
   const steps = poller(step, {
     pollMs,
-    minGapMs: Math.min(APART_MS, pollMs),
+    minGapMs: () => Math.min(apartMs, pollMs),
     failureGapMs: Math.min(AFTER_FAILURE_MS, pollMs),
     onError: logFailures(`reading the journal for ${options.name}`, log),
   })

@@ -28,8 +28,11 @@ export interface ReaderOptions<C extends Column = Column> {
   batch?: number
   /** What the reader needs of an entry beside its id; all by default. */
   columns?: readonly C[]
-  /** Does the reader's work; on an error nothing moves and the batch comes again. */
-  handle(tx: TenantTx, entries: Pick<JournalEntry, C | 'id'>[]): Promise<void>
+  /**
+   * Does the reader's work; on an error nothing moves and the batch comes again. Returns false where
+   * nothing came of the entries: a follower then lets more of them gather.
+   */
+  handle(tx: TenantTx, entries: Pick<JournalEntry, C | 'id'>[]): Promise<unknown>
 }
 
 export const BATCH = 500

@@ -33,13 +33,15 @@ function isEvent(entry: Omit<Event, 'tenant_id'> & { tenant_id: number | null })
   return entry.tenant_id !== null && isPublic(entry.action) && entry.action !== 'webhook.test'
 }
 
-async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Promise<void> {
-  if (events.length === 0) return
+/** Returns whether any webhook wants any of the events. */
+async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Promise<boolean> {
+  if (events.length === 0) return false
   const iso = new Date(clock.now()).toISOString()
   const webhooks = await makeQueuesDue(tx, events, iso)
-  if (webhooks.length === 0) return
+  if (webhooks.length === 0) return false
   const times = events.map(({ created_at }) => created_at).sort()
   await ensureDays(tx, times[0] as string, times.at(-1) as string)
   insertDeliveries(tx, events, webhooks, iso)
   announceDue(tx, webhooks)
+  return true
 }
