@@ -1,5 +1,6 @@
 /** Access tokens: JWTs signed with Ed25519, 15 minutes long (decisions §3, RFC 9068). */
-import { errors, jwtVerify, SignJWT } from 'jose'
+import { type KeyObject, sign } from 'node:crypto'
+import { errors, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { type Clock, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -28,7 +29,7 @@ export interface AccessClaims {
 }
 
 export interface AccessTokens {
-  sign(subject: { userId: number; tenantId: number; role: Role; jti: string }): Promise<string>
+  sign(subject: { userId: number; tenantId: number; role: Role; jti: string }): string
   /** @throws Problem 401 unless this service signed the token and it has not expired */
   verify(token: string): Promise<AccessClaims> | AccessClaims
   /** Forgets what was verified, when keys have changed. */
@@ -47,21 +48,21 @@ export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): A
   }
 
   return {
-    async sign({ userId, tenantId, role, jti }) {
+    sign({ userId, tenantId, role, jti }) {
       const { kid, key } = keys.signer()
       const now = Math.floor(clock.now() / SECOND)
-      return (
-        new SignJWT({ tid: tenantId, role })
-          .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
-          .setIssuer(issuer)
-          // Whoever issues them is the only one that they are for (RFC 9068 §2.2).
-          .setAudience(issuer)
-          .setSubject(String(userId))
-          .setJti(jti)
-          .setIssuedAt(now)
-          .setExpirationTime(now + ACCESS_TOKEN_MS / SECOND)
-          .sign(key)
-      )
+      const claims = {
+        tid: tenantId,
+        role,
+        iss: issuer,
+        // Whoever issues them is the only one that they are for (RFC 9068 §2.2).
+        aud: issuer,
+        sub: String(userId),
+        jti,
+        iat: now,
+        exp: now + ACCESS_TOKEN_MS / SECOND,
+      }
+      return compactJws({ alg: ALGORITHM, typ: TYPE, kid }, claims, key)
     },
     verify(token) {
       const known = verified.get(token)
@@ -114,3 +115,14 @@ async function readClaims(
     throw error
   }
 }
+
+/**
+ * The compact form of RFC 7515 §7.1, signed with Ed25519 at once: WebCrypto's way through a thread,
+ * where password hashes wait as well, takes twice as long as the signature.
+ */
+function compactJws(header: object, claims: object, key: KeyObject): string {
+  const text = `${encode(header)}.${encode(claims)}`
+  return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`
+}
+
+const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')

@@ -2,6 +2,7 @@
  * The keys that sign access tokens: one signs, those before it still verify until every token they
  * signed has expired. So keys change without signing anyone out.
  */
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import {
   type CryptoKey,
   calculateJwkThumbprint,
@@ -9,7 +10,6 @@ import {
   exportPKCS8,
   generateKeyPair,
   importJWK,
-  importPKCS8,
 } from 'jose'
 import { type Clock, DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
 import { otherRootKey, type Sealer } from '../../../platform/crypto/index.ts'
@@ -29,7 +29,7 @@ const REREAD_AFTER = SECOND
 
 export interface SigningKeys {
   /** The key that signs now. */
-  signer(): { kid: string; key: CryptoKey }
+  signer(): { kid: string; key: KeyObject }
   /** The public key of `kid`; read anew when it is not known yet, as another node may have made it. */
   verifier(kid: string): Promise<CryptoKey | undefined>
   jwks(): JsonWebKeySet
@@ -56,7 +56,7 @@ export async function openSigningKeys(
   log: Logger,
 ): Promise<SigningKeys> {
   let keys = new Map<string, Loaded>()
-  let signing: { kid: string; key: CryptoKey } | undefined
+  let signing: ReturnType<SigningKeys['signer']> | undefined
   let readAt = Number.NEGATIVE_INFINITY
 
   let reading: Promise<void> = Promise.resolve()
@@ -82,14 +82,13 @@ export async function openSigningKeys(
     const rows = await db.acrossTenants((tx) => store.listKeys(tx, since), 'read')
     const loaded = await Promise.all(rows.map(publicPart))
     const newest = rows.find((row) => row.retired_at === null)
-    const signer = newest && signing?.kid !== newest.kid ? await openPrivate(newest) : signing
+    const signer = newest && signing?.kid !== newest.kid ? openPrivate(newest) : signing
     keys = new Map(loaded.map((key) => [key.kid, key]))
     signing = signer
   }
 
-  async function openPrivate(row: store.SigningKeyRow) {
-    const pem = unseal(row).toString('utf8')
-    return { kid: row.kid, key: await importPKCS8(pem, ALGORITHM) }
+  function openPrivate(row: store.SigningKeyRow) {
+    return { kid: row.kid, key: createPrivateKey(unseal(row)) }
   }
 
   function unseal(row: store.SigningKeyRow): Buffer {
