@@ -15,6 +15,8 @@ export {
   ofScope,
   openScopes,
   type Scopes,
+  type Sent,
   scopeOf,
   type TenantTx,
 } from './scope.ts'
+export { statement } from './statements.ts'

@@ -3,7 +3,7 @@
  * part of the transaction, so row-level security holds it even where a query forgets to.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type CompiledQuery, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
 import { canThrow } from '../observe/can-fail.ts'
@@ -13,10 +13,15 @@ import { CHANNEL } from './changes.ts'
 import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
 import { isAborted, isOutdated, isRetryable } from './failures.ts'
-import { prepared, queriesOn } from './statements.ts'
+import { ask, prepared, queriesOn, type Statement } from './statements.ts'
 import { openTotals, type Totals } from './totals.ts'
 
 declare const scoped: unique symbol
+
+/** What a statement that was sent will answer; not a promise itself, for which the work would wait. */
+export interface Sent<R> {
+  rows: Promise<R[]>
+}
 
 /** An open transaction with its scope. Only `inTenant` and `acrossTenants` make one. */
 export interface TenantTx {
@@ -28,7 +33,9 @@ export interface TenantTx {
    * Sends a statement whose answer nobody needs, without waiting for it: the commit goes out right
    * behind it, and fails where it does.
    */
-  send(query: CompiledQuery): void
+  send(query: Statement): void
+  /** As `send`, of a statement whose rows are waited for later: behind the commit, where it is the last. */
+  sendFor<R>(query: Statement): Sent<R>
   /** Says what the commit will make stale on every node (see `changes.ts`). */
   stale(...topics: Topic[]): void
   /**
@@ -109,13 +116,13 @@ export function openScopes(
     let broken: Error | undefined
     let value: T
     try {
-      const begin = client.query(opening(tenantId, mode))
+      const begin = ask(client, opening(tenantId, mode))
       // The opening is on the wire already; what follows it need not wait for its answer.
       const [begun, done] = await Promise.allSettled([begin, work(tx)])
       if (begun.status === 'rejected') throw begun.reason
       if (done.status === 'rejected') throw await firstFailure(done.reason, sent)
       value = done.value
-      const commit = client.query(closing(topics))
+      const commit = ask(client, closing(topics))
       if (mode !== 'write') commit.catch(lost)
       else {
         const [committed] = await Promise.all([commit, ...sent])
@@ -174,17 +181,20 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
   const sent: Promise<unknown>[] = []
   // What is planned for its values each time gains nothing by a name, of which there are few.
   const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
+  // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
+  const sendFor = ({ sql: text, parameters }: Statement) => {
+    const rows = ask(client, prepared(scope, text, parameters)).then((answer) => answer.rows)
+    // Its failure is heard with the commit's, or by what fails after it.
+    rows.catch(() => undefined)
+    sent.push(rows)
+    return { rows }
+  }
   const tx = {
     db: queriesOn(client, scope),
     tenantId,
     totals,
-    // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
-    send({ sql: text, parameters }: CompiledQuery) {
-      const answer = client.query(prepared(scope, text, parameters))
-      // Its failure is heard with the commit's, or by what fails after it.
-      answer.catch(() => undefined)
-      sent.push(answer)
-    },
+    send: (query: Statement) => void sendFor(query),
+    sendFor,
     stale: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
     announce: (...work: Topic[]) => work.forEach((topic) => void announced.add(topic)),
     afterCommit: (work: () => void) => void followUps.push(work),

@@ -1,7 +1,8 @@
 /** Writes the journal: one entry a change, on the transaction of the change. */
 
+import { type RawBuilder, sql } from 'kysely'
 import type { Caller, Origin } from '../access/index.ts'
-import type { TenantTx } from '../db/index.ts'
+import { statement, type TenantTx } from '../db/index.ts'
 import type { Action } from './actions.ts'
 import './journal.table.ts'
 
@@ -32,12 +33,57 @@ export interface Entry {
   changes?: Record<string, unknown>
 }
 
+/** The columns of an entry that its writer gives. */
+export interface EntryRow {
+  tenant_id: number | null
+  user_id: number | null
+  user_email: string | null
+  action: Action
+  resource_type: string
+  resource_id: string | null
+  changes: string | null
+  ip: string | null
+  user_agent: string | null
+  request_id: string | null
+}
+
+const COLUMNS = [
+  'tenant_id',
+  'user_id',
+  'user_email',
+  'action',
+  'resource_type',
+  'resource_id',
+  'changes',
+  'ip',
+  'user_agent',
+  'request_id',
+] as const satisfies (keyof EntryRow)[]
+
+/**
+ * The insertion of an entry, as a part of a statement that also makes the change.
+ * @param expressionOf gives the SQL of each column
+ * @param from of whose rows each makes an entry: `sql\`from used\``
+ */
+export function insertion(
+  expressionOf: (column: keyof EntryRow) => RawBuilder<unknown>,
+  from: RawBuilder<unknown> = sql``,
+): RawBuilder<unknown> {
+  return sql`insert into journal (${sql.join(COLUMNS.map((column) => sql.ref(column)))})
+    select ${sql.join(COLUMNS.map(expressionOf))} ${from}`
+}
+
+const insert = statement<EntryRow>((value) => insertion(value))
+const insertReturning = statement<EntryRow>(
+  (value) => sql`${insertion(value)} returning id, created_at`,
+)
+
 /**
  * Appends `entry`. It commits with the change that it tells of, or not at all; nobody waits for it
  * but the commit.
  */
 export async function append(tx: TenantTx, actor: Actor, entry: Entry): Promise<void> {
-  tx.send(insertion(tx, actor, entry).compile())
+  tx.send(insert(rowOf(actor, entry)))
   tx.announce(JOURNAL_TOPIC)
 }
 
@@ -48,23 +94,32 @@ export async function appendReturning(
   entry: Entry,
 ): Promise<{ id: number; created_at: string }> {
   tx.announce(JOURNAL_TOPIC)
-  return insertion(tx, actor, entry).returning(['id', 'created_at']).executeTakeFirstOrThrow()
+  const sent = tx.sendFor<{ id: number; created_at: string }>(insertReturning(rowOf(actor, entry)))
+  const [made] = await sent.rows
+  return made as { id: number; created_at: string }
 }
 
-function insertion(tx: TenantTx, actor: Actor, entry: Entry) {
-  return tx.db.insertInto('journal').values({
-    tenant_id: entry.tenant_id,
-    user_id: actor.user_id,
-    user_email: actor.user_email,
-    action: entry.action,
-    resource_type: entry.resource_type,
-    resource_id:
-      entry.resource_id === undefined || entry.resource_id === null
-        ? null
-        : String(entry.resource_id),
-    changes: entry.changes === undefined ? null : JSON.stringify(entry.changes),
-    ip: actor.origin?.ip ?? null,
-    user_agent: actor.origin?.user_agent ?? null,
-    request_id: actor.origin?.request_id ?? null,
-  })
+/**
+ * The values of an entry that is written by the statement which makes the change (`insertion`), and
+ * tells its readers of it.
+ */
+export function entered(tx: TenantTx, actor: Actor, entry: Entry): EntryRow {
+  tx.announce(JOURNAL_TOPIC)
+  return rowOf(actor, entry)
+}
+
+function rowOf({ user_id, user_email, origin }: Actor, entry: Entry): EntryRow {
+  const { tenant_id, action, resource_type, resource_id = null, changes } = entry
+  return {
+    tenant_id,
+    user_id,
+    user_email,
+    action,
+    resource_type,
+    resource_id: resource_id === null ? null : String(resource_id),
+    changes: changes === undefined ? null : JSON.stringify(changes),
+    ip: origin?.ip ?? null,
+    user_agent: origin?.user_agent ?? null,
+    request_id: origin?.request_id ?? null,
+  }
 }

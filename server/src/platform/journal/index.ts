@@ -6,6 +6,9 @@ export {
   append,
   appendReturning,
   type Entry,
+  type EntryRow,
+  entered,
+  insertion,
   SYSTEM,
 } from './append.ts'
 export { changesBetween, differing } from './changes-between.ts'

@@ -6,7 +6,13 @@ import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
 import type { Caller, Identity, Origin, Restriction } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { type Action, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
+import {
+  type Action,
+  actorOf,
+  append,
+  entered,
+  journalEntry,
+} from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
 import type { LogoutRequest, Session, TokenResponse } from '../auth.schema.ts'
 import { ACCESS_TOKEN_MS, type AccessClaims, type AccessTokens } from '../tokens/access-tokens.ts'
@@ -79,7 +85,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
   }: Started): Promise<TokenResponse> {
     const { id: userId, tenant_id: tenantId, role, full_name } = user
     return {
-      access_token: await access.sign({ userId, tenantId, role, jti: sessionId }),
+      access_token: access.sign({ userId, tenantId, role, jti: sessionId }),
       refresh_token: refresh.text,
       token_type: 'bearer',
       expires_in: ACCESS_TOKEN_MS / SECOND,
@@ -194,23 +200,13 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       if (!shown) throw new Problem('invalid_refresh_token')
       const salt = newSalt()
       const successor = successorOf(shown, salt)
-      const rotated = await db.inTenant(shown.tenantId, async (tx) => {
-        const session = await store.rotateRefreshToken(tx, {
-          hash: shown.hash,
-          salt,
-          successorHash: successor.hash,
-          now: isoAt(clock),
-          ip: origin.ip,
-          user_agent: origin.user_agent,
-        })
-        if (!session) return undefined
-        await append(
-          tx,
-          { user_id: session.user_id, user_email: null, origin },
-          sessionEntry('auth.token_refreshed', shown.tenantId, session.session_id),
-        )
-        return session
+      const sent = await db.inTenant(shown.tenantId, async (tx) => {
+        const by = { user_id: null, user_email: null, origin }
+        const entry = entered(tx, by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
+        const next = { hash: shown.hash, salt, successorHash: successor.hash, now: isoAt(clock) }
+        return store.rotateRefreshToken(tx, next, entry)
       })
+      const [rotated] = await sent.rows
       return rotated ? goOn(rotated.session_id, successor) : replayed(shown, origin)
     },
 

@@ -1,8 +1,9 @@
 /** The sessions' SQL: their state, their life and their refresh tokens. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Static } from 'typebox'
 import type { Restriction } from '../../../platform/access/index.ts'
-import type { TenantTx } from '../../../platform/db/index.ts'
+import { type Sent, statement, type TenantTx } from '../../../platform/db/index.ts'
+import { type EntryRow, insertion } from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
 import '../auth.table.ts'
 import { restrictionOf } from './restriction.ts'
@@ -110,28 +111,33 @@ export interface Rotation {
   salt: Buffer
   successorHash: Buffer
   now: string
-  ip: string
-  user_agent: string | null
 }
 
-/**
- * Spends a refresh token and puts its successor in place, by one conditional update: of any number
- * at once exactly one gets the session back, the others get undefined.
- */
-export async function rotateRefreshToken(
-  tx: TenantTx,
-  rotation: Rotation,
-): Promise<{ session_id: string; user_id: number } | undefined> {
-  const { hash, salt, successorHash, now, ip, user_agent } = rotation
-  const { rows } = await sql<{ session_id: string; user_id: number }>`
+/** The session and user whose token was rotated. */
+export interface Rotated {
+  session_id: string
+  user_id: number
+}
+
+/** What the entry of a rotation takes from the session. */
+const OF_SESSION: Partial<Record<keyof EntryRow, RawBuilder<unknown>>> = {
+  tenant_id: sql.ref('used.tenant_id'),
+  user_id: sql.ref('used.user_id'),
+  resource_id: sql`used.id::text`,
+}
+
+const rotation = statement<Rotation & EntryRow>((value) => {
+  const entry = insertion((column) => OF_SESSION[column] ?? value(column), sql`from used`)
+  const now = value('now')
+  return sql`
     with spent as (
-      update refresh_tokens t set spent_at = ${now}, successor_salt = ${salt}
-      where t.token_hash = ${hash} and t.tenant_id = ${tx.tenantId}
+      update refresh_tokens t set spent_at = ${now}, successor_salt = ${value('salt')}
+      where t.token_hash = ${value('hash')} and t.tenant_id = ${value('tenant_id')}
         and t.spent_at is null and t.expires_at > ${now}
       returning t.tenant_id, t.session_id
     ), used as (
-      update sessions s set last_used_at = ${now}, ip = ${ip}, user_agent = ${user_agent},
-        expires_at = least(
+      update sessions s set last_used_at = ${now}, ip = ${value('ip')},
+        user_agent = ${value('user_agent')}, expires_at = least(
           ${now}::timestamptz + make_interval(secs => s.idle_seconds), s.absolute_expires_at)
       from spent
       where s.id = spent.session_id and s.tenant_id = spent.tenant_id
@@ -139,10 +145,22 @@ export async function rotateRefreshToken(
       returning s.id, s.tenant_id, s.user_id, s.expires_at
     ), fresh as (
       insert into refresh_tokens (token_hash, tenant_id, session_id, issued_at, expires_at)
-      select ${successorHash}, used.tenant_id, used.id, ${now}, used.expires_at from used
-    )
-    select used.id as session_id, used.user_id from used`.execute(tx.db)
-  return rows[0]
+      select ${value('successorHash')}, used.tenant_id, used.id, ${now}, used.expires_at from used
+    ), entered as (${entry})
+    select used.id as session_id, used.user_id from used`
+})
+
+/**
+ * Spends a refresh token, puts its successor in place and writes the entry, by one conditional update:
+ * of any number at once exactly one gets the session back, the others get nothing and change nothing.
+ * One statement, so that the commit can go out right behind it.
+ */
+export function rotateRefreshToken(
+  tx: TenantTx,
+  { hash, salt, successorHash, now }: Rotation,
+  entry: EntryRow,
+): Sent<Rotated> {
+  return tx.sendFor(rotation({ ...entry, hash, salt, successorHash, now }))
 }
 
 /** A refresh token with what its replay is judged by. */
