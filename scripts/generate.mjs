@@ -7,6 +7,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
+import { describe } from './generate/describe.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { into } = parseArgs({ options: { into: { type: 'string', default: root } } }).values
@@ -27,19 +28,16 @@ async function write(name, text) {
   return file
 }
 
-async function writeContract() {
-  const contract = JSON.parse(await node('server/src/main.ts', 'print-openapi'))
+async function writeContract(contract) {
   const file = await write('server/openapi.json', `${JSON.stringify(contract, null, 2)}\n`)
   const types = await node('node_modules/openapi-typescript/bin/cli.js', file)
   await write('client/src/generated/api.ts', types)
 }
 
-async function writeSchema() {
-  await write('server/schema.sql', await node('server/src/main.ts', 'print-schema'))
-}
-
 try {
-  await Promise.all([writeContract(), writeSchema()])
+  const { contract, schema } = await describe()
+  await write('server/schema.sql', schema)
+  await writeContract(contract)
 } catch (error) {
   console.error(error.stderr || error.stack)
   process.exit(1)

@@ -20,21 +20,15 @@ program
 program
   .command('migrate')
   .description("bring the database to this release's schema, and stop")
-  .action(async () => (await import('./upkeep.ts')).migrateOnly())
+  .action(async () => (await import('./commands.ts')).migrateOnly())
 program
   .command('restore-tenant <id>')
   .description('put a deleted tenant back, before it is purged')
-  .action(async (id: string) => (await import('./upkeep.ts')).restoreTenant(Number(id)))
+  .action(async (id: string) => (await import('./commands.ts')).restoreTenant(Number(id)))
 program
   .command('rotate-signing-key')
   .description('let a new key sign the access tokens; nobody is signed out')
-  .action(async () => (await import('./upkeep.ts')).rotateSigningKey())
-program
-  .command('print-openapi', { hidden: true })
-  .action(async () => (await import('./upkeep.ts')).printOpenApi())
-program
-  .command('print-schema', { hidden: true })
-  .action(async () => (await import('./upkeep.ts')).printSchema())
+  .action(async () => (await import('./commands.ts')).rotateSigningKey())
 
 try {
   await program.parseAsync()
