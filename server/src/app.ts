@@ -17,7 +17,6 @@ import {
   addOperations,
   addPages,
   type Gate,
-  openApiDocument,
   openapiOperation,
   openLimits,
   openServer,
@@ -106,7 +105,7 @@ export async function openApp(deps: AppDeps) {
 }
 
 async function serve(
-  { config, log, metrics, refusals, version }: Core,
+  { config, log, metrics, refusals }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Gate['authenticate'],
@@ -136,6 +135,6 @@ async function serve(
     server,
     features.flatMap(({ pages = [] }) => pages),
   )
-  await addDocs(server, openApiDocument(operations, version))
+  await addDocs(server)
   return server
 }

@@ -9,7 +9,6 @@ import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { whenDone } from './arrival.ts'
 import { bodyLimitOf, takesLongBodies } from './body-limit.ts'
-import { DOCS_PATH } from './docs.ts'
 import { sendError } from './errors.ts'
 import { type FewAtOnce, fewAtOnce } from './few-at-once.ts'
 import { inputReader } from './input.ts'
@@ -73,8 +72,7 @@ export function addOperations(
 /** @throws Error at boot when a route was registered that declares no operation */
 export function requireOperations(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
-    const isPage = route.config?.isPage || route.url.startsWith(DOCS_PATH)
-    if (!route.config?.operation && !isPage)
+    if (!route.config?.operation && !route.config?.isPage)
       throw new Error(
         `the route ${route.method} ${route.url} declares no operation and so no access`,
       )

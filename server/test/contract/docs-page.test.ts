@@ -1,0 +1,46 @@
+/** `/docs` is whole by itself: everything it names is served from here, under a strict policy. */
+import { beforeAll, expect, test } from 'vitest'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+
+beforeAll(async () => {
+  service = await openService()
+})
+
+const get = (url: string) => service.app.server.inject({ url })
+
+test('names files of the service alone, and all of them are there', async () => {
+  const page = await get('/docs')
+  expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
+  const named = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url)
+  const types = await Promise.all(
+    named.map(async (url) => {
+      const { statusCode, headers } = await get(url)
+      return [url, statusCode, headers['content-type']]
+    }),
+  )
+  expect(types).toEqual([
+    ['/docs/static/favicon-32x32.png', 200, 'image/png'],
+    ['/docs/static/swagger-ui.css', 200, 'text/css; charset=utf-8'],
+    ['/docs/static/index.css', 200, 'text/css; charset=utf-8'],
+    ['/docs/static/swagger-ui-bundle.js', 200, 'text/javascript; charset=utf-8'],
+    ['/docs/static/open.js', 200, 'text/javascript; charset=utf-8'],
+  ])
+})
+
+test('lets scripts and requests go nowhere else', async () => {
+  for (const url of ['/docs', '/docs/static/open.js']) {
+    const policy = String((await get(url)).headers['content-security-policy'])
+    expect(policy).toContain("default-src 'none'; script-src 'self';")
+    expect(policy).toContain("connect-src 'self'")
+    expect(policy).toContain("frame-ancestors 'none'")
+  }
+})
+
+test('reads the document that the service makes, without asking anybody whether it is valid', async () => {
+  const { body } = await get('/docs/static/open.js')
+  expect(body).toContain("url: '/openapi.json'")
+  expect(body).toContain('validatorUrl: null')
+  expect((await get('/openapi.json')).json()).toHaveProperty('openapi')
+})
