@@ -15,7 +15,7 @@ export const LOCKS = {
   /** One transaction at a time takes away a superadmin, or the tenant of one. */
   operators: 7_261_938,
   /** One session at a time makes the days of webhooks' deliveries (0008, in SQL). */
-  webhookPartitions: 7_261_939,
+  deliveryPartitions: 7_261_939,
 } as const
 
 /** Waits until nobody else holds the lock, and holds it until the transaction ends. */
