@@ -1,0 +1,94 @@
+/** What is taken for a notice of paygate's, and what it claims. */
+import { describe, expect, test } from 'vitest'
+import { Problem } from '../../../lib/problems.ts'
+import { hintIn, noticeIn } from './notice.ts'
+
+const bytes = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
+
+const SUCCEEDED = {
+  type: 'notification',
+  event: 'payment.succeeded',
+  object: { id: '2b-A_9', status: 'succeeded', amount: { value: '1.00', currency: 'EUR' } },
+}
+
+describe('a notice', () => {
+  test('is named by what happened to what, as it has no id of its own', () => {
+    expect(noticeIn(bytes(SUCCEEDED))).toEqual({
+      provider: 'paygate',
+      event_key: '["payment.succeeded","2b-A_9","succeeded"]',
+      type: 'payment.succeeded',
+      provider_payment_id: '2b-A_9',
+    })
+  })
+
+  test('of a refund names its payment beside', () => {
+    const refund = { event: 'refund.succeeded', object: { id: 'r1', payment_id: 'p1' } }
+    expect(noticeIn(bytes(refund))).toMatchObject({
+      event_key: '["refund.succeeded","r1",""]',
+      provider_payment_id: 'p1',
+    })
+  })
+
+  test.each([
+    ['of another type', { event: 'payout.succeeded', object: { id: 'x' } }, null],
+    ['with a status that is no text', { event: 'payment.x', object: { id: 'x', status: 7 } }, 'x'],
+    ['with an id that no path may hold', { event: 'payment.x', object: { id: '../x' } }, '../x'],
+    ['with more than is known', { ...SUCCEEDED, __proto__x: 1, extra: {} }, '2b-A_9'],
+  ])('%s is taken', (_what, body, provider_payment_id) => {
+    expect(noticeIn(bytes(body))).toMatchObject({ provider_payment_id })
+  })
+
+  test.each([
+    ['no body', ''],
+    ['no JSON', '{'],
+    ['no UTF-8', Buffer.from('{"event":"payment.x","object":{"id":"\xe9"}}', 'latin1')],
+    ['a byte order mark', '\ufeff{"event":"payment.x","object":{"id":"x"}}'],
+    ['a list', [SUCCEEDED]],
+    ['null', null],
+    ['no event', { object: { id: 'x' } }],
+    ['an empty event', { event: '', object: { id: 'x' } }],
+    ['an event that is no text', { event: 1, object: { id: 'x' } }],
+    ['an event that is long', { event: 'x'.repeat(65), object: { id: 'x' } }],
+    ['no object', { event: 'payment.x' }],
+    ['an object that is a list', { event: 'payment.x', object: [{ id: 'x' }] }],
+    ['no id', { event: 'payment.x', object: {} }],
+    ['an empty id', { event: 'payment.x', object: { id: '' } }],
+    ['an id that is a number', { event: 'payment.x', object: { id: 7 } }],
+    ['an id that is long', { event: 'payment.x', object: { id: 'x'.repeat(256) } }],
+    ['a NUL in the id', { event: 'payment.x', object: { id: 'a\0b' } }],
+    ['half a character in the id', '{"event":"payment.x","object":{"id":"\\ud800"}}'],
+    ['deep nesting', `${'['.repeat(200_000)}${']'.repeat(200_000)}`],
+  ])('is not %s: 400', (_what, body) => {
+    const sent = Buffer.isBuffer(body) ? body : bytes(body)
+    expect(() => noticeIn(sent)).toThrow(
+      expect.objectContaining({ code: 'notification_unreadable', status: 400 }),
+    )
+    expect(() => noticeIn(sent)).toThrow(Problem)
+    expect(hintIn(sent)).toBeUndefined()
+  })
+
+  test('that is stored has a key which fits an index, whatever is in it', () => {
+    const object = { id: '\u0001'.repeat(255), status: '\u0001'.repeat(64) }
+    const { event_key } = noticeIn(bytes({ event: '\u0001'.repeat(64), object }))
+    // PostgreSQL: the largest entry of a B-tree.
+    expect(Buffer.byteLength(event_key)).toBeLessThan(2_700)
+  })
+})
+
+describe('a hint', () => {
+  const hint = (event: string, status?: unknown) =>
+    hintIn(bytes({ event, object: { id: 'x', status } }))
+
+  test.each([
+    ['payment.succeeded', 'succeeded', 'payment', ['succeeded', 'succeeded']],
+    ['payment.waiting_for_capture', undefined, 'payment', ['waiting_for_capture']],
+    ['payment.succeeded', 'pending', 'payment', ['succeeded', 'pending']],
+    ['payment.something', 'new', 'payment', []],
+    ['refund.succeeded', 'succeeded', 'refund', ['succeeded', 'succeeded']],
+    ['payout.succeeded', 'succeeded', 'other', ['succeeded', 'succeeded']],
+    ['payment_method.active', undefined, 'other', []],
+  ])('of %s with the status %s asks for a %s', (event, status, about, claims) => {
+    expect(hint(event, status)).toEqual({ about, id: 'x', claims })
+  })
+})

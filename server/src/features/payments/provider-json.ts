@@ -1,0 +1,45 @@
+/** What both providers' bodies have in common: JSON read without a loss, names, and the tenant's number. */
+import { isUtf8 } from 'node:buffer'
+import { isStorable } from '../../lib/text.ts'
+import { wholeUnits } from './money.ts'
+
+export type JsonObject = Record<string, unknown>
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether it is text that can name something: not empty, of so many characters at the most, storable. */
+export const isName = (value: unknown, most: number): value is string =>
+  typeof value === 'string' && value !== '' && [...value].length <= most && isStorable(value)
+
+/** Marks a number that is kept as it was written. */
+const SOURCE = Symbol('source')
+
+/** The digits of a number as they were written; undefined for what is no number. */
+export const sourceOf = (value: unknown): string | undefined =>
+  (value as { [SOURCE]?: string } | null | undefined)?.[SOURCE]
+
+/** As `JSON.parse`, with every number as it was written; undefined for what is no JSON in UTF-8. */
+export function exactly(body: Buffer): unknown {
+  const parse = JSON.parse as (
+    text: string,
+    reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
+  ) => unknown
+  if (!isUtf8(body)) return undefined
+  try {
+    return parse(body.toString(), (_key, value, { source }) =>
+      typeof value === 'number' ? { [SOURCE]: source } : value,
+    )
+  } catch {
+    // No JSON, or nested deeper than the stack: either says nothing of a payment.
+    return undefined
+  }
+}
+
+/** `tenant_id` of a payment's metadata: a number, or digits in a string, as providers make strings of it. */
+export function tenantIn(metadata: unknown): number | undefined {
+  const value = isObject(metadata) ? metadata.tenant_id : undefined
+  const digits = typeof value === 'string' && /^[0-9]+$/.test(value) ? value : sourceOf(value)
+  const id = wholeUnits(digits?.replace(/^0+(?=[0-9])/, ''))
+  return id === 0 ? undefined : id
+}

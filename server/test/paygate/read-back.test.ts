@@ -1,0 +1,212 @@
+/** A notice of paygate's is a hint: what its API says is what counts, however badly that answers. */
+import { describe, expect, test } from 'vitest'
+import { eventually } from '../net/scene.ts'
+import { type ApiPayment, CREDENTIALS, type Misbehaviour, SHOP } from '../support/paygate.ts'
+import { openReceiver } from '../support/receiver.ts'
+import { openScene } from './scene.ts'
+
+const OF_SEVEN = { metadata: { tenant_id: '7' } }
+const later = (reason: string, forGood = false) => ({ is: 'later', reason, forGood })
+
+/** Everything that could be seen of the credentials. */
+const SECRETS = [SHOP.key, CREDENTIALS, CREDENTIALS.slice('Basic '.length)]
+
+describe('a notice of a payment', () => {
+  test('is worth what the API says of it, not what it says itself', async () => {
+    const { paygate, read } = await openScene()
+    const real = paygate.put({ id: 'p1', ...OF_SEVEN })
+    const told = { ...real, amount: { value: '1.00', currency: 'USD' }, metadata: { tenant_id: 1 } }
+    expect(await read(paygate.noticeOf('payment.succeeded', told))).toMatchObject({
+      is: 'payment',
+      facts: { tenant_id: 7, amount: 10_000, currency: 'EUR', said_at: 5 },
+    })
+    expect(paygate.asked).toEqual([{ path: 'payments/p1', authorization: CREDENTIALS }])
+  })
+
+  test.each([
+    ['lags', 'payment.succeeded', 'pending'],
+    ['lags', 'payment.waiting_for_capture', 'pending'],
+    ['denies it', 'payment.succeeded', 'canceled'],
+    ['lags', 'payment.canceled', 'waiting_for_capture'],
+  ] as const)('is asked about again where the API %s (%s, %s)', async (_why, event, status) => {
+    const { paygate, read } = await openScene()
+    const told = paygate.put({ id: 'p1', status, ...OF_SEVEN })
+    expect(await read(paygate.noticeOf(event, told))).toEqual(later('not_confirmed'))
+    paygate.put({ id: 'p1', status: 'succeeded' })
+    expect(await read(paygate.noticeOf(event, told))).toMatchObject({
+      facts: { status: 'succeeded' },
+    })
+  })
+
+  test('that says more in its object than its event does is held to it', async () => {
+    const { paygate, read } = await openScene()
+    const pending = paygate.put({ id: 'p1', status: 'pending', ...OF_SEVEN })
+    const notice = paygate.noticeOf('payment.pending', { ...pending, status: 'succeeded' })
+    expect(await read(notice)).toEqual(later('not_confirmed'))
+  })
+
+  test('that is behind the API is no lie', async () => {
+    const { paygate, read } = await openScene()
+    const told = paygate.put({ id: 'p1', ...OF_SEVEN })
+    const notice = paygate.noticeOf('payment.waiting_for_capture', {
+      ...told,
+      status: 'waiting_for_capture',
+    })
+    expect(await read(notice)).toMatchObject({ facts: { status: 'succeeded' } })
+  })
+
+  test.each(['../refunds', 'a/b', 'a?b', 'p1#', 'x'.repeat(65), 'é'])(
+    'with the id %j is never asked about',
+    async (id) => {
+      const { paygate, read } = await openScene()
+      const notice = paygate.noticeOf('payment.succeeded', { id } as ApiPayment)
+      expect(await read(notice)).toEqual({ is: 'failed', reason: 'unreadable' })
+      expect(paygate.asked).toEqual([])
+    },
+  )
+
+  test('of another kind is ignored without a question', async () => {
+    const { paygate, read } = await openScene()
+    const notice = paygate.noticeOf('payout.succeeded', { id: 'p1' } as ApiPayment)
+    expect(await read(notice)).toEqual({ is: 'ignored' })
+    expect(paygate.asked).toEqual([])
+  })
+})
+
+describe('a notice of a refund', () => {
+  const sum = (value: string) => ({ value, currency: 'EUR' })
+
+  async function openRefund(status: 'pending' | 'succeeded' = 'succeeded', counted = '40.00') {
+    const scene = await openScene()
+    scene.paygate.put({ id: 'p1', refunded_amount: sum(counted), ...OF_SEVEN })
+    const refund = { id: 'r1', payment_id: 'p1', status, amount: sum('40.00') }
+    scene.paygate.refunds.set('r1', refund)
+    const notice = scene.paygate.noticeOf('refund.succeeded', { ...refund, status: 'succeeded' })
+    return { ...scene, refund, notice }
+  }
+
+  test('is worth what the API says of its payment', async () => {
+    const { paygate, notice, read } = await openRefund()
+    expect(await read(notice)).toMatchObject({ facts: { amount: 10_000, amount_refunded: 4_000 } })
+    expect(paygate.asked.map(({ path }) => path)).toEqual(['refunds/r1', 'payments/p1'])
+  })
+
+  test('is asked about again where the refund lags', async () => {
+    const { notice, read } = await openRefund('pending')
+    expect(await read(notice)).toEqual(later('not_confirmed'))
+  })
+
+  test('is asked about again where the payment does not know of it yet', async () => {
+    const { paygate, notice, read } = await openRefund('succeeded', '0.00')
+    expect(await read(notice)).toEqual(later('not_confirmed'))
+    paygate.put({ id: 'p1', refunded_amount: sum('60.00') })
+    expect(await read(notice)).toMatchObject({ facts: { amount_refunded: 6_000 } })
+  })
+
+  test('leads nowhere where the refund names a payment that no path may hold', async () => {
+    const { paygate, refund, notice, read } = await openRefund()
+    paygate.refunds.set('r1', { ...refund, payment_id: '../payments/p2' })
+    expect(await read(notice)).toEqual({ is: 'failed', reason: 'unreadable' })
+    expect(paygate.asked).toHaveLength(1)
+  })
+})
+
+describe('an API', () => {
+  async function openPayment(misbehaviour?: Misbehaviour) {
+    const scene = await openScene()
+    const payment = scene.paygate.put({ id: 'p1', ...OF_SEVEN })
+    if (misbehaviour) scene.paygate.misbehave(() => misbehaviour)
+    const read = () => scene.read(scene.paygate.noticeOf('payment.succeeded', payment))
+    return { ...scene, payment, read }
+  }
+  const SAID = JSON.stringify({ id: 'p1', status: 'succeeded' })
+
+  test.each<[string, Misbehaviour]>([
+    ['is busy', { status: 429, headers: { 'retry-after': '60' } }],
+    ['fails', { status: 500 }],
+    ['is being repaired', { status: 503, body: '<html>' }],
+    ['answers HTML', { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }],
+    ['answers a list', { status: 200, body: '[]' }],
+    ['answers nothing', { status: 204 }],
+    ['answers bytes that are no text', { status: 200, body: '\u0000' }],
+    ['refuses the question', { status: 400 }],
+    ['breaks off', 'reset'],
+    ['answers too much', { status: 200, body: `{"x":"${'x'.repeat(1024 * 1024)}"}` }],
+    ['answers of another payment', { status: 200, body: SAID.replace('p1', 'p2') }],
+    ['answers of none', { status: 200, body: '{}' }],
+    ['answers as if it had made it', { status: 201, body: SAID }],
+  ])('that %s is asked again', async (_what, misbehaviour) => {
+    const { read } = await openPayment(misbehaviour)
+    expect(await read()).toEqual(later('provider_away'))
+  })
+
+  test('that knows no such payment is asked again: it may only lag', async () => {
+    const { paygate, read } = await openPayment()
+    paygate.payments.clear()
+    expect(await read()).toEqual(later('not_confirmed'))
+  })
+
+  test.each([401, 403])('that refuses the credentials (%i) is waited for', async (status) => {
+    const { api, paygate, read } = await openPayment({ status })
+    expect(await read()).toEqual(later('provider_refused', true))
+    expect(api.isRefused()).toBe(true)
+    paygate.misbehave(() => 'reset')
+    expect(await read()).toEqual(later('provider_away'))
+    expect(api.isRefused()).toBe(true)
+    paygate.misbehave(undefined)
+    expect(await read()).toMatchObject({ is: 'payment' })
+    expect(api.isRefused()).toBe(false)
+  })
+
+  test('that redirects is not followed, so its credentials stay where they are', async () => {
+    const other = await openReceiver()
+    for (const status of [301, 302, 303, 307, 308]) {
+      const { read } = await openPayment({
+        status,
+        headers: { location: `${other.url}/payments/p1` },
+      })
+      expect(await read()).toEqual(later('provider_away'))
+    }
+    expect(other.received).toEqual([])
+  })
+
+  test('that stalls is left at the end of the work', async () => {
+    const { paygate, cut, read } = await openPayment('stall')
+    const reading = read()
+    await eventually('it is asked', () => paygate.open() === 1)
+    cut.abort()
+    expect(await reading).toEqual(later('provider_away'))
+    await eventually('it is left', () => paygate.open() === 0)
+  })
+
+  test('is asked eight questions at once at the most, and the others in their turn', async () => {
+    const { paygate, read } = await openPayment('stall')
+    const readings = Array.from({ length: 30 }, read)
+    for (let round = 0; round < 4; round += 1) {
+      const asked = Math.min((round + 1) * 8, 30)
+      await eventually(`${asked} are asked`, () => paygate.asked.length === asked)
+      paygate.goOn()
+    }
+    const all = await Promise.all(readings)
+    expect(all.filter((reading) => reading.is === 'payment')).toHaveLength(30)
+    expect(paygate.mostOpen()).toBe(8)
+  })
+
+  test('is told the credentials alone, and nobody else: no log, no reading', async () => {
+    const { paygate, logged, read } = await openPayment()
+    const readings = [await read()]
+    for (const next of ['reset', { status: 401 }, { status: 500 }] as const) {
+      paygate.misbehave(() => next)
+      readings.push(await read())
+    }
+    await paygate.close()
+    readings.push(await read())
+    expect(logged.length).toBeGreaterThan(4)
+    const told = JSON.stringify([logged, readings])
+    for (const secret of SECRETS) expect(told).not.toContain(secret)
+    expect(told).not.toContain('p1"}')
+    expect(paygate.asked.map(({ authorization }) => authorization)).toEqual(
+      paygate.asked.map(() => CREDENTIALS),
+    )
+  })
+})

@@ -1,0 +1,29 @@
+/** paygate's API as the service asks it, before a server that speaks its protocol. */
+import { onTestFinished } from 'vitest'
+import { openPaygateApi as openApi } from '../../src/features/payments/paygate/api.ts'
+import { readBack } from '../../src/features/payments/paygate/read-back.ts'
+import { openUpstream } from '../../src/platform/net/index.ts'
+import type { Logger } from '../../src/platform/observe/log.ts'
+import { openPaygateApi, SHOP } from '../support/paygate.ts'
+
+export async function openScene(options: Parameters<typeof openPaygateApi>[0] = {}) {
+  const paygate = await openPaygateApi(options)
+  const logged: unknown[][] = []
+  const at = (...line: unknown[]) => void logged.push(line)
+  const log: Logger = { debug: at, info: at, warn: at, error: at }
+  const upstream = openUpstream({ url: paygate.url })
+  onTestFinished(() => upstream.close())
+  const { id: shopId, key: secretKey } = SHOP
+  const api = openApi({ upstream, url: paygate.url, shopId, secretKey, log })
+  const cut = new AbortController()
+  const ask = readBack(api, { now: () => 5 })
+  return {
+    paygate,
+    upstream,
+    api,
+    logged,
+    cut,
+    /** What the notice with this body is worth. */
+    read: (body: string) => ask(Buffer.from(body), cut.signal),
+  }
+}

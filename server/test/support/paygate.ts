@@ -1,0 +1,170 @@
+/** A server that speaks paygate's protocol, in the test's process: it can lag, lie, stall, and say no. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { atTheEnd } from './at-the-end.ts'
+
+export const SHOP = { id: '100500', key: 'live_the-secret-key-of-the-shop' }
+export const CREDENTIALS = `Basic ${Buffer.from(`${SHOP.id}:${SHOP.key}`).toString('base64')}`
+
+export interface ApiPayment {
+  id: string
+  status: 'pending' | 'waiting_for_capture' | 'canceled' | 'succeeded'
+  amount: { value: string; currency: string }
+  refunded_amount?: { value: string; currency: string }
+  /** ISO 8601. */
+  created_at: string
+  metadata?: Record<string, unknown>
+  [other: string]: unknown
+}
+
+export interface ApiRefund {
+  id: string
+  payment_id: string
+  status: 'pending' | 'canceled' | 'succeeded'
+  amount: { value: string; currency: string }
+}
+
+export interface Asked {
+  /** `payments/1` or `payments?limit=…`, below the API's URL. */
+  path: string
+  authorization: string | undefined
+}
+
+/** In place of the answer that is due: bytes as they are, or none. */
+export type Misbehaviour =
+  | { status: number; body?: string; headers?: Record<string, string> }
+  | 'stall'
+  | 'reset'
+
+export interface Paygate {
+  /** `http://127.0.0.1:<port>/v3`, without a slash at its end. */
+  url: string
+  /** Every request, in the order in which they came. */
+  asked: Asked[]
+  payments: Map<string, ApiPayment>
+  refunds: Map<string, ApiRefund>
+  /** Adds a payment, or changes it. */
+  put(payment: Partial<ApiPayment> & { id: string }): ApiPayment
+  /** The notice of it, as the provider would send it now. */
+  noticeOf(event: string, object: ApiPayment | ApiRefund): string
+  /** Answers so from now on, where it answers at all; undefined to behave. */
+  misbehave(how: ((asked: Asked, index: number) => Misbehaviour | undefined) | undefined): void
+  /** Requests that are not answered yet, and the most that there have been at once. */
+  open(): number
+  mostOpen(): number
+  /** Answers those that it has stalled with what is due now. */
+  goOn(): void
+  /** Takes other credentials from now on. */
+  changeKey(key: string): void
+  close(): Promise<void>
+}
+
+interface Stalled {
+  asked: Asked
+  response: ServerResponse
+}
+
+export async function openPaygateApi({ page = 100 }: { page?: number } = {}): Promise<Paygate> {
+  const payments = new Map<string, ApiPayment>()
+  const refunds = new Map<string, ApiRefund>()
+  const asked: Asked[] = []
+  const stalled: Stalled[] = []
+  let how: Parameters<Paygate['misbehave']>[0]
+  let credentials = CREDENTIALS
+  let open = 0
+  let mostOpen = 0
+
+  function take(request: IncomingMessage, response: ServerResponse): void {
+    open += 1
+    mostOpen = Math.max(mostOpen, open)
+    response.on('close', () => {
+      open -= 1
+    })
+    const { authorization } = request.headers
+    const one = { path: (request.url ?? '').replace(/^\/v3\//, ''), authorization }
+    const index = asked.push(one) - 1
+    const misbehaviour = how?.(one, index)
+    if (misbehaviour === 'stall') stalled.push({ asked: one, response })
+    else if (misbehaviour === 'reset') request.socket.resetAndDestroy()
+    else if (misbehaviour) {
+      const { status, headers = {}, body = '' } = misbehaviour
+      response.writeHead(status, headers).end(body)
+    } else answer(one, response)
+  }
+
+  function answer({ path, authorization }: Asked, response: ServerResponse): void {
+    const [status, body] =
+      authorization === credentials
+        ? found(path)
+        : [401, { type: 'error', code: 'invalid_credentials' }]
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  }
+
+  function found(path: string): [number, object] {
+    const url = new URL(path, 'http://paygate.test/')
+    if (url.pathname === '/payments') return [200, listed(url.searchParams)]
+    const [, kind, id = ''] = url.pathname.split('/')
+    const object = kind === 'payments' ? payments.get(id) : refunds.get(id)
+    return object ? [200, object] : [404, { type: 'error', code: 'not_found' }]
+  }
+
+  /** The newest first, as such lists are; a cursor names where the next page starts. */
+  function listed(query: URLSearchParams): object {
+    const since = Date.parse(query.get('created_at.gte') ?? '')
+    const size = Math.min(Number(query.get('limit')), page)
+    const start = Number(query.get('cursor') ?? 0)
+    const all = [...payments.values()]
+      .filter(({ created_at }) => Date.parse(created_at) >= since)
+      .sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))
+    const next = start + size
+    return {
+      type: 'list',
+      items: all.slice(start, next),
+      ...(next < all.length ? { next_cursor: String(next) } : {}),
+    }
+  }
+
+  const server = createServer(take)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  const close = async () => {
+    if (!server.listening) return
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  }
+  atTheEnd(close)
+  return {
+    url: `http://127.0.0.1:${port}/v3`,
+    asked,
+    payments,
+    refunds,
+    put(payment) {
+      const whole: ApiPayment = {
+        status: 'succeeded',
+        amount: { value: '100.00', currency: 'EUR' },
+        created_at: new Date().toISOString(),
+        ...payments.get(payment.id),
+        ...payment,
+      }
+      payments.set(whole.id, whole)
+      return whole
+    },
+    noticeOf: (event, object) => JSON.stringify({ type: 'notification', event, object }),
+    misbehave(next) {
+      how = next
+    },
+    open: () => open,
+    mostOpen: () => mostOpen,
+    goOn() {
+      for (const { asked: one, response } of stalled.splice(0)) answer(one, response)
+    },
+    changeKey(key) {
+      credentials = `Basic ${Buffer.from(`${SHOP.id}:${key}`).toString('base64')}`
+    },
+    close,
+  }
+}
