@@ -1,7 +1,7 @@
 /** What sign-in does with password hashes: the same work for all, never too much at once, kept up to date. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { authOperations } from '../../src/features/auth/auth.routes.ts'
 import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
+import { signInOperations } from '../../src/features/auth/sign-in/sign-in.routes.ts'
 import { signInService } from '../../src/features/auth/sign-in/sign-in.service.ts'
 import { usersService } from '../../src/features/users/users.service.ts'
 import { Problem } from '../../src/lib/problems.ts'
@@ -137,7 +137,7 @@ describe('more sign-ins than can be hashed', () => {
       log: silentLog,
       onAnswered: () => undefined,
     })
-    addOperations(server, authOperations({ ...auth, signIn: signInWith(passwords) }), {
+    addOperations(server, signInOperations(signInWith(passwords)), {
       authenticate: auth.sessions.authenticate,
       refused: async () => undefined,
       limits,

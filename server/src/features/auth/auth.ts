@@ -4,20 +4,24 @@ import { DAY, HOUR } from '../../lib/clock.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { openPace } from '../../platform/throttle/index.ts'
 import { actingOn, passwordCheck } from '../users/index.ts'
-import { accountOperations } from './accounts.routes.ts'
 import { purgeSignIn } from './auth.jobs.ts'
-import { authOperations } from './auth.routes.ts'
 import { noticesTo } from './notices/notices.service.ts'
 import { PAGES } from './pages.ts'
+import { recoveryOperations } from './recovery/recovery.routes.ts'
 import { type Recovery, recoveryService } from './recovery/recovery.service.ts'
+import { registrationOperations } from './registration/registration.routes.ts'
 import { registrationService } from './registration/registration.service.ts'
+import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
 import { type SecondFactor, secondFactorService } from './second-factor/second-factor.service.ts'
 import { lastLogins } from './sessions/last-logins.ts'
 import { sessionStates } from './sessions/session-states.ts'
+import { sessionOperations } from './sessions/sessions.routes.ts'
 import { type Sessions, sessionsService } from './sessions/sessions.service.ts'
 import { tenantAsker } from './sign-in/asked-tenant.ts'
+import { signInOperations } from './sign-in/sign-in.routes.ts'
 import { signInService } from './sign-in/sign-in.service.ts'
 import { accessTokens } from './tokens/access-tokens.ts'
+import { signingKeyOperations } from './tokens/signing-keys.routes.ts'
 import { openSigningKeys, type SigningKeys } from './tokens/signing-keys.service.ts'
 
 type Core = Needs<
@@ -86,8 +90,12 @@ export async function openAuth(core: Core): Promise<Auth> {
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
     operations: [
-      ...authOperations({ signIn, sessions, keys }),
-      ...accountOperations({ registrations, recovery, secondFactor, askTenant }),
+      ...signInOperations(signIn),
+      ...sessionOperations(sessions),
+      ...signingKeyOperations(keys),
+      ...registrationOperations(registrations),
+      ...recoveryOperations(recovery, askTenant),
+      ...secondFactorOperations(secondFactor),
     ],
     pages: PAGES,
     upkeep: [

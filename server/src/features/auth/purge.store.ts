@@ -1,7 +1,7 @@
 /** The SQL that deletes what is over, at most `limit` rows at a time. Each answers how many. */
 import type { TenantTx } from '../../platform/db/index.ts'
-import './auth.table.ts'
-import './accounts.table.ts'
+import './sessions/sessions.table.ts'
+import './recovery/account-tokens.table.ts'
 
 export async function purgeRefreshTokens(
   tx: TenantTx,

@@ -1,7 +1,7 @@
 /** The SQL of the tokens that go out by mail. */
 import type { TenantTx } from '../../../platform/db/index.ts'
-import type { TokenPurpose } from '../accounts.table.ts'
-import '../accounts.table.ts'
+import type { TokenPurpose } from './account-tokens.table.ts'
+import './account-tokens.table.ts'
 
 export interface NewAccountToken {
   tenant_id: number

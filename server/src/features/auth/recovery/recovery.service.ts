@@ -12,13 +12,13 @@ import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { AskedTenant } from '../../tenants/index.ts'
 import { markVerified, setPassword } from '../../users/index.ts'
-import type { TokenPurpose } from '../accounts.table.ts'
+import * as accounts from '../accounts/accounts.store.ts'
 import { resetLetter, verificationLetter } from '../mails.ts'
 import type { Tell } from '../notices/notices.service.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
-import * as users from '../sign-in/accounts.store.ts'
 import { newToken, type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import * as store from './account-tokens.store.ts'
+import type { TokenPurpose } from './account-tokens.table.ts'
 
 const LIFE: Record<TokenPurpose, number> = { verify_email: DAY, reset_password: HOUR }
 
@@ -61,7 +61,7 @@ export interface Recovery {
   /** Takes the wish and answers the same, in the same time, whether there is such an account or not. */
   requestLink(wish: Omit<Wish, 'tenant'> & { tenant: AskedTenant | undefined }): Promise<void>
   /** Sends a verification link within the transaction that made the account. */
-  sendVerification(tx: TenantTx, account: users.Account, origin: Origin): Promise<void>
+  sendVerification(tx: TenantTx, account: accounts.Account, origin: Origin): Promise<void>
   /**
    * Confirms the address. The page of the link gives the password as well, so that nobody confirms an
    * account that a stranger prepared; a wrong one leaves the link good.
@@ -77,7 +77,12 @@ export interface Recovery {
 export function recoveryService(deps: RecoveryDeps): Recovery {
   const { db, clock, mailer, jobs, throttle } = deps
 
-  async function send(tx: TenantTx, account: users.Account, purpose: TokenPurpose, origin: Origin) {
+  async function send(
+    tx: TenantTx,
+    account: accounts.Account,
+    purpose: TokenPurpose,
+    origin: Origin,
+  ) {
     const token = newToken(account.tenant_id)
     await store.replaceToken(tx, {
       tenant_id: account.tenant_id,
@@ -110,7 +115,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
   // One transaction for all accounts of the address: tried again, it sends nothing twice.
   jobs.work(LINK_JOB, ({ purpose, email, tenant, origin }) =>
     db.acrossTenants(async (tx) => {
-      const found = await users.findAccounts(tx, email, tenant ?? undefined, {
+      const found = await accounts.findAccounts(tx, email, tenant ?? undefined, {
         unconfirmed: purpose === 'verify_email',
       })
       for (const account of found)
@@ -122,14 +127,14 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
   async function redeem(
     text: string,
     purpose: TokenPurpose,
-    work: (tx: TenantTx, account: users.Account) => Promise<void>,
+    work: (tx: TenantTx, account: accounts.Account) => Promise<void>,
   ): Promise<void> {
     const token: OpaqueToken | undefined = parseToken(text)
     if (!token) throw new Problem('link_expired')
     await db.inTenant(token.tenantId, async (tx) => {
       const owner = await store.findTokenOwner(tx, purpose, token.hash, isoAt(clock))
       // The user before the token, as whoever deletes the user takes them in this order.
-      const account = owner && (await users.lockAccount(tx, owner.user_id))
+      const account = owner && (await accounts.lockAccount(tx, owner.user_id))
       const used = account && (await store.consumeToken(tx, purpose, token.hash, isoAt(clock)))
       // Sent to an address that the account no longer has: the link says nothing any more.
       if (!account?.tenant_is_active || account.email !== used?.email)

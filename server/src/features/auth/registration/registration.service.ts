@@ -14,10 +14,10 @@ import {
   type Profile,
   requireDepartment,
 } from '../../users/index.ts'
-import type { Registration } from '../auth.schema.ts'
+import * as accounts from '../accounts/accounts.store.ts'
 import type { Recovery } from '../recovery/recovery.service.ts'
-import { lockAccount } from '../sign-in/accounts.store.ts'
 import type { AskTenant } from '../sign-in/asked-tenant.ts'
+import type { Registration } from './registration.schema.ts'
 
 /** Registrations from one address: enough for a clinic's first day, too few to walk a list of names. */
 const BY_ADDRESS: ThrottleRule = { name: 'register', free: 30, first: 10, longest: 900 }
@@ -90,7 +90,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
           ]),
         },
       )
-      const account = await lockAccount(tx, created.id)
+      const account = await accounts.lockAccount(tx, created.id)
       if (account) await deps.recovery.sendVerification(tx, account, origin)
       return { ...created, department_name: department?.name ?? null }
     })

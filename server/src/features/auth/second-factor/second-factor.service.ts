@@ -8,7 +8,6 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { CheckPassword, OnUser } from '../../users/index.ts'
-import type { TotpSetup } from '../auth.schema.ts'
 import type { Tell } from '../notices/notices.service.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
 import {
@@ -19,6 +18,7 @@ import {
   RECOVERY_CODES,
   stepOf,
 } from './codes.ts'
+import type { TotpSetup } from './second-factor.schema.ts'
 import * as store from './second-factor.store.ts'
 
 const BY_USER: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }

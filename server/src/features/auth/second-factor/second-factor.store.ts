@@ -1,7 +1,7 @@
 /** The SQL of the second factor: its secret, its last step, its recovery codes. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import '../accounts.table.ts'
+import './second-factor.table.ts'
 
 export interface Factor {
   sealed_secret: Buffer

@@ -14,12 +14,12 @@ import {
   journalEntry,
 } from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
-import type { LogoutRequest, Session, TokenResponse } from '../auth.schema.ts'
 import { ACCESS_TOKEN_MS, type AccessClaims, type AccessTokens } from '../tokens/access-tokens.ts'
 import { newToken, type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
 import type { LastLogins } from './last-logins.ts'
 import type { SessionStates } from './session-states.ts'
+import type { LogoutRequest, Session, TokenResponse } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 
 /** How long a session lives: while it is not used, and in all. Who operates the platform signs in daily. */

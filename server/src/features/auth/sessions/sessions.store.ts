@@ -5,8 +5,8 @@ import type { Restriction } from '../../../platform/access/index.ts'
 import { type Sent, statement, type TenantTx } from '../../../platform/db/index.ts'
 import { type EntryRow, insertion } from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
-import '../auth.table.ts'
 import { restrictionOf } from './restriction.ts'
+import './sessions.table.ts'
 
 /** What is known of a live session: whose it is, whether that user's tenant is a demo, and what comes first. */
 export interface SessionState {

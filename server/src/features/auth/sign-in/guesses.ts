@@ -18,7 +18,7 @@ import {
   type ThrottleRule,
 } from '../../../platform/throttle/index.ts'
 import type { AskedTenant } from '../../tenants/index.ts'
-import * as store from './accounts.store.ts'
+import * as accounts from '../accounts/accounts.store.ts'
 
 /**
  * Five wrong guesses are free, then each doubles the wait, a quarter of an hour at the most. Counted for
@@ -50,7 +50,7 @@ export interface Asked {
 }
 
 /** An account whose password is checked in one of the places; none where it is held, or there is none. */
-export type Place = (store.Candidate & { own: Standing }) | undefined
+export type Place = (accounts.Candidate & { own: Standing }) | undefined
 
 export interface Guess {
   /** Always as many for what was asked, so that all take the same time. */
@@ -79,12 +79,12 @@ export function openGuesses(db: Scopes, clock: Clock, throttle: Throttle, pace: 
     { rule: BY_EMAIL, of: email },
     { rule: BY_NETWORK, of: network },
   ]
-  const placesOf = ({ tenant }: Asked) => (tenant ? 1 : store.MAX_CANDIDATES)
+  const placesOf = ({ tenant }: Asked) => (tenant ? 1 : accounts.MAX_CANDIDATES)
 
   /** The count of a place; where no known account is, one that holds nobody, so that it costs the same. */
   function ownCount(
     asked: Asked,
-    candidate: store.Candidate | undefined,
+    candidate: accounts.Candidate | undefined,
     index: number,
     rule = BY_KNOWN_PAIR,
   ): Count {
@@ -94,7 +94,7 @@ export function openGuesses(db: Scopes, clock: Clock, throttle: Throttle, pace: 
 
   function candidatesOf(tx: TenantTx, { email, tenant, network }: Asked) {
     const since = isoAt(clock, -KNOWN_FOR)
-    return store.findCandidates(tx, email, tenant, { network, since })
+    return accounts.findCandidates(tx, email, tenant, { network, since })
   }
 
   async function isKnown(asked: Asked): Promise<boolean> {

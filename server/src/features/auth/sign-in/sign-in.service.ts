@@ -11,13 +11,14 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type Pace, type Throttle, tooMany } from '../../../platform/throttle/index.ts'
 import { findAskedTenant } from '../../tenants/index.ts'
-import type { Credentials, TokenResponse } from '../auth.schema.ts'
+import * as accounts from '../accounts/accounts.store.ts'
 import type { SecondFactor } from '../second-factor/second-factor.service.ts'
 import { restrictionOf } from '../sessions/restriction.ts'
+import type { TokenResponse } from '../sessions/sessions.schema.ts'
 import type { Sessions, Started } from '../sessions/sessions.service.ts'
-import * as store from './accounts.store.ts'
 import type { AskTenant } from './asked-tenant.ts'
 import { type Asked, type Guess, openGuesses } from './guesses.ts'
+import type { Credentials } from './sign-in.schema.ts'
 
 export interface SignInDeps {
   db: Scopes
@@ -56,7 +57,7 @@ export function signInService(deps: SignInDeps): SignIn {
     tx: TenantTx,
     code: ProblemCode,
     { asked, credentials, origin }: Attempt,
-    account: store.Account | undefined,
+    account: accounts.Account | undefined,
   ): Promise<void> {
     const tenant = asked.tenant && (await findAskedTenant(tx, asked.tenant))
     // What is typed there and is no address is often the password.
@@ -79,7 +80,7 @@ export function signInService(deps: SignInDeps): SignIn {
     const checked = guess.places.find((place) => place !== undefined)
     await db.acrossTenants(async (tx) => {
       await Promise.all([
-        store.commitUnwaited(tx),
+        accounts.commitUnwaited(tx),
         checked && note(tx, 'invalid_credentials', trying, checked),
         guesses.fail(tx, asked, guess),
       ])
@@ -94,7 +95,7 @@ export function signInService(deps: SignInDeps): SignIn {
   async function refuse(
     code: ProblemCode,
     trying: Attempt,
-    account: store.Account | undefined,
+    account: accounts.Account | undefined,
   ): Promise<never> {
     const isWrong = code === 'invalid_credentials'
     if (isWrong && trying.guess.wait > 0) return refuseWaiting(trying)
@@ -106,7 +107,7 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /** Why an account whose password is right may not sign in; undefined when it may. */
-  function hindrance(account: store.Account): ProblemCode | undefined {
+  function hindrance(account: accounts.Account): ProblemCode | undefined {
     if (!account.is_active) return 'account_blocked'
     if (!account.tenant_is_active) return 'tenant_inactive'
     if (deps.needsVerifiedEmail && !account.email_verified) return 'email_unverified'
@@ -116,11 +117,11 @@ export function signInService(deps: SignInDeps): SignIn {
   /** Starts the session within one transaction with all that it depends on. */
   async function enter(
     tx: TenantTx,
-    found: store.Account,
+    found: accounts.Account,
     freshHash: string | null,
     { credentials, origin }: Attempt,
   ): Promise<Started | undefined> {
-    const admitted = await store.admit(tx, found, isoAt(clock), freshHash)
+    const admitted = await accounts.admit(tx, found, isoAt(clock), freshHash)
     if (!admitted) return undefined
     const account = { ...found, ...admitted }
     const code = credentials.totp_code
@@ -145,7 +146,7 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /** A hash at today's cost; without a turn for it the next sign-in makes it. */
-  async function rehash(account: store.Account, { credentials, guess }: Attempt) {
+  async function rehash(account: accounts.Account, { credentials, guess }: Attempt) {
     if (!passwords.isOutdated(account.password_hash)) return null
     const work = passwords.hash(credentials.password, guess.party)
     return (await canFail(work, 'hashing a password at the new cost', log)) ?? null

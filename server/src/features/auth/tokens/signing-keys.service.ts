@@ -17,7 +17,7 @@ import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { JsonWebKeySet } from '../auth.schema.ts'
+import type { JsonWebKeySet } from './signing-keys.schema.ts'
 import * as store from './signing-keys.store.ts'
 
 export const ALGORITHM = 'EdDSA'

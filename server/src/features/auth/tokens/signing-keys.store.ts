@@ -3,7 +3,7 @@
 import type { JWK } from 'jose'
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import '../auth.table.ts'
+import './signing-keys.table.ts'
 
 export interface SigningKeyRow {
   kid: string

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Role } from '../../../lib/roles.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type AskedTenant, isAskedFor } from '../../tenants/index.ts'
-import '../auth.table.ts'
+import '../sessions/sessions.table.ts'
 
 /** An account as sign-in judges it. */
 export interface Account {

@@ -1,45 +1,21 @@
-/** `/api/auth/*` for signing in and out, sessions, and what the caller sees of themselves. */
+/** `/api/auth/*` of sessions, and what the caller sees of themselves. */
 import Type from 'typebox'
-import { anyone, signedIn } from '../../platform/access/index.ts'
-import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { Profile } from '../users/index.ts'
+import { anyone, signedIn } from '../../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../../platform/http/index.ts'
+import { Profile } from '../../users/index.ts'
+import { Message, message } from '../auth.schema.ts'
 import {
-  Credentials,
-  JsonWebKeySet,
   LogoutRequest,
-  Message,
   RefreshRequest,
   Session,
   SessionPath,
   TokenResponse,
-} from './auth.schema.ts'
-import type { Sessions } from './sessions/sessions.service.ts'
-import type { SignIn } from './sign-in/sign-in.service.ts'
-import type { SigningKeys } from './tokens/signing-keys.service.ts'
+} from './sessions.schema.ts'
+import type { Sessions } from './sessions.service.ts'
 
-export interface AuthParts {
-  signIn: SignIn
-  sessions: Sessions
-  keys: SigningKeys
-}
-
-const said = (detail: string): Message => ({ detail, email_verified: null })
-
-export function authOperations({ signIn, sessions, keys }: AuthParts): AnyOperation[] {
+export function sessionOperations(sessions: Sessions): AnyOperation[] {
   const tag = 'Sign-in'
   return [
-    operation({
-      method: 'POST',
-      path: '/api/auth/login',
-      id: 'login',
-      summary: 'Signs in and starts a session',
-      tag,
-      access: anyone,
-      body: Credentials,
-      success: [200, TokenResponse],
-      refusals: [401, 403],
-      handle: ({ body, host, origin }) => signIn.login(body, host, origin),
-    }),
     operation({
       method: 'POST',
       path: '/api/auth/refresh',
@@ -65,7 +41,7 @@ export function authOperations({ signIn, sessions, keys }: AuthParts): AnyOperat
       success: [200, Message],
       handle: async ({ caller, body }) => {
         await sessions.logout(caller, body)
-        return said(body.all_devices ? 'Signed out everywhere' : 'Signed out')
+        return message(body.all_devices ? 'Signed out everywhere' : 'Signed out')
       },
     }),
     operation({
@@ -90,7 +66,7 @@ export function authOperations({ signIn, sessions, keys }: AuthParts): AnyOperat
       refusals: [404],
       handle: async ({ caller, path }) => {
         await sessions.revoke(caller, path.jti)
-        return said('The session was ended')
+        return message('The session was ended')
       },
     }),
     ...(['/api/auth/me', '/api/users/me'] as const).map((path) =>
@@ -106,15 +82,5 @@ export function authOperations({ signIn, sessions, keys }: AuthParts): AnyOperat
         handle: ({ caller }) => sessions.profile(caller),
       }),
     ),
-    operation({
-      method: 'GET',
-      path: '/.well-known/jwks.json',
-      id: 'getJwks',
-      summary: 'The public keys of the access tokens (RFC 7517)',
-      tag,
-      access: anyone,
-      success: [200, JsonWebKeySet],
-      handle: () => keys.jwks(),
-    }),
   ]
 }

@@ -1,6 +1,3 @@
-import type { JWK } from 'jose'
-import type { Generated, JSONColumnType } from 'kysely'
-
 export interface SessionsTable {
   id: string
   tenant_id: number
@@ -27,18 +24,9 @@ export interface RefreshTokensTable {
   successor_salt: Buffer | null
 }
 
-export interface SigningKeysTable {
-  kid: string
-  public_jwk: JSONColumnType<JWK>
-  sealed_private_key: Buffer
-  created_at: string
-  retired_at: Generated<string | null>
-}
-
-declare module '../../platform/db/database.ts' {
+declare module '../../../platform/db/database.ts' {
   interface Database {
     sessions: SessionsTable
     refresh_tokens: RefreshTokensTable
-    signing_keys: SigningKeysTable
   }
 }

@@ -1,17 +1,5 @@
 import type { Generated } from 'kysely'
 
-export type TokenPurpose = 'verify_email' | 'reset_password'
-
-export interface AccountTokensTable {
-  tenant_id: number
-  user_id: number
-  purpose: TokenPurpose
-  token_hash: Buffer
-  email: string
-  expires_at: string
-  created_at: Generated<string>
-}
-
 export interface SecondFactorsTable {
   user_id: number
   tenant_id: number
@@ -28,9 +16,8 @@ export interface RecoveryCodesTable {
   used_at: string | null
 }
 
-declare module '../../platform/db/database.ts' {
+declare module '../../../platform/db/database.ts' {
   interface Database {
-    account_tokens: AccountTokensTable
     second_factors: SecondFactorsTable
     recovery_codes: RecoveryCodesTable
   }

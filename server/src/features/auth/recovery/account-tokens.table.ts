@@ -1,0 +1,19 @@
+import type { Generated } from 'kysely'
+
+export type TokenPurpose = 'verify_email' | 'reset_password'
+
+export interface AccountTokensTable {
+  tenant_id: number
+  user_id: number
+  purpose: TokenPurpose
+  token_hash: Buffer
+  email: string
+  expires_at: string
+  created_at: Generated<string>
+}
+
+declare module '../../../platform/db/database.ts' {
+  interface Database {
+    account_tokens: AccountTokensTable
+  }
+}

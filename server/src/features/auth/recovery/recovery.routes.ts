@@ -1,0 +1,85 @@
+/** `/api/auth/*` for confirming an address and getting back in. */
+import { anyone } from '../../../platform/access/index.ts'
+import { weaknessOf } from '../../../platform/crypto/index.ts'
+import { type AnyOperation, operation } from '../../../platform/http/index.ts'
+import { Message, message } from '../auth.schema.ts'
+import type { AskTenant } from '../sign-in/asked-tenant.ts'
+import { Confirmation, LinkRequest, NewPasswordRequest, TokenQuery } from './recovery.schema.ts'
+import type { Recovery } from './recovery.service.ts'
+
+export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): AnyOperation[] {
+  const common = { tag: 'Accounts', access: anyone, limit: 'guesses' } as const
+  return [
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/resend-verification',
+      id: 'resendVerification',
+      summary: 'Sends a new link to confirm the address, if there is such an account',
+      body: LinkRequest,
+      success: [202, Message],
+      handle: async ({ body, host, origin }) => {
+        await recovery.requestLink({
+          purpose: 'verify_email',
+          email: body.email,
+          tenant: askTenant(body.subdomain, host),
+          origin,
+        })
+        return message(
+          'If there is such an account that is not confirmed yet, a link is on its way',
+          false,
+        )
+      },
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/verify-email',
+      id: 'verifyEmail',
+      summary:
+        'Confirms an address with the token of a link, and with the password where it is given',
+      query: TokenQuery,
+      body: Confirmation,
+      bodyOptional: true,
+      success: [200, Message],
+      refusals: [400, 403],
+      handle: async ({ query, body, origin }) => {
+        await recovery.verifyEmail(query.token, body.password ?? undefined, origin)
+        return message('The address is confirmed', true)
+      },
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/request-reset',
+      id: 'requestReset',
+      summary: 'Sends a link to choose a new password, if there is such an account',
+      body: LinkRequest,
+      success: [202, Message],
+      handle: async ({ body, host, origin }) => {
+        await recovery.requestLink({
+          purpose: 'reset_password',
+          email: body.email,
+          tenant: askTenant(body.subdomain, host),
+          origin,
+        })
+        return message('If there is such an account, a link is on its way')
+      },
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/reset-password',
+      id: 'resetPassword',
+      summary: 'Sets a new password with the token of a link, and ends all sessions',
+      body: NewPasswordRequest,
+      refine: ({ body }, refuse) => refuse(['body', 'new_password'], weaknessOf(body.new_password)),
+      success: [200, Message],
+      refusals: [400],
+      handle: async ({ body, origin }) => {
+        await recovery.resetPassword(body.token, body.new_password, origin)
+        return message('The password was changed; sign in with it', true)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,26 @@
+/** Links by mail, and what is sent with one. */
+import Type from 'typebox'
+import { NewPassword, Nullable } from '../../../lib/shapes.ts'
+import { Email, Password, Subdomain } from '../auth.schema.ts'
+
+export const LinkRequest = Type.Object({
+  email: Email,
+  subdomain: Type.Optional(Nullable(Subdomain)),
+})
+
+export const TokenQuery = Type.Object({
+  token: Type.String({ minLength: 1, maxLength: 500 }),
+})
+
+export const Confirmation = Type.Object({
+  password: Type.Optional(
+    Nullable(Password, {
+      description: 'of the account; where it is given, only the right one confirms the address',
+    }),
+  ),
+})
+
+export const NewPasswordRequest = Type.Object({
+  token: Type.String({ minLength: 1, maxLength: 500 }),
+  new_password: NewPassword,
+})

@@ -1,0 +1,30 @@
+/** `POST /api/auth/register`. */
+import { anyone } from '../../../platform/access/index.ts'
+import { weaknessOf } from '../../../platform/crypto/index.ts'
+import { type AnyOperation, operation } from '../../../platform/http/index.ts'
+import { Profile } from '../../users/index.ts'
+import { Registration } from './registration.schema.ts'
+import type { Registrations } from './registration.service.ts'
+
+export function registrationOperations(registrations: Registrations): AnyOperation[] {
+  const common = { tag: 'Accounts', access: anyone, limit: 'guesses' } as const
+  return [
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/auth/register',
+      id: 'register',
+      summary: "Makes an account, as far as the tenant's setting `registration` lets people",
+      body: Registration,
+      refine: ({ body }, refuse) =>
+        refuse(['body', 'password'], weaknessOf(body.password, body.email)),
+      checkReferences: ({ body, host, faulty }, refuse) =>
+        faulty.has('body.subdomain')
+          ? Promise.resolve()
+          : registrations.checkReferences(body, host, refuse),
+      success: [201, Profile],
+      refusals: [403, 404, 409],
+      handle: ({ body, host, origin }) => registrations.register(body, host, origin),
+    }),
+  ]
+}

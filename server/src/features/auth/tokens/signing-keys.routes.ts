@@ -1,0 +1,21 @@
+/** The public keys, for those who check access tokens themselves. */
+import { anyone } from '../../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../../platform/http/index.ts'
+import { JsonWebKeySet } from './signing-keys.schema.ts'
+import type { SigningKeys } from './signing-keys.service.ts'
+
+export function signingKeyOperations(keys: SigningKeys): AnyOperation[] {
+  const tag = 'Sign-in'
+  return [
+    operation({
+      method: 'GET',
+      path: '/.well-known/jwks.json',
+      id: 'getJwks',
+      summary: 'The public keys of the access tokens (RFC 7517)',
+      tag,
+      access: anyone,
+      success: [200, JsonWebKeySet],
+      handle: () => keys.jwks(),
+    }),
+  ]
+}
