@@ -1,9 +1,8 @@
-/** Live sessions are known without a read; when a node cannot hear of changes, it reads again. */
-import pg from 'pg'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+/** A node that cannot hear of changes reads each session anew, until it can. */
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
-import { eventually, newColleague, standing } from './users.ts'
+import { eventually, hears, newColleague, ownerConnection, standing } from './users.ts'
 
 let here: Service
 let far: Service
@@ -20,12 +19,6 @@ async function listeners(): Promise<number[]> {
   return rows.map(({ pid }) => pid)
 }
 
-/** Whether the node believes that it hears of changes, as its health tells. */
-async function hears(node: Service, token: string): Promise<boolean> {
-  const { body } = await node.call('GET', '/api/admin/health', { token })
-  return body.checks.changes === 'ok'
-}
-
 beforeAll(async () => {
   here = await openService()
   const known = await eventually(listeners, (pids) => pids.length === 1)
@@ -35,55 +28,9 @@ beforeAll(async () => {
   clinic = await makeClinic(here, await superadmin(here), 'north')
 })
 
-/** A connection of the owner that outlives a database which takes no new ones. */
-async function ownerConnection(): Promise<pg.Client> {
-  const { address } = here.database
-  const client = new pg.Client('url' in address ? { connectionString: address.url } : address)
-  await client.connect()
-  onTestFinished(() => client.end())
-  return client
-}
-
-// Where the machine is too busy for the signs of life, a node rightly reads each time, and waits here.
-describe('a session that is known', () => {
-  test('is told of while nobody can read the tables it is in', { retry: 2 }, async () => {
-    const person = await newColleague(here, clinic)
-    for (const node of [here, far]) expect(await standing(node, person.token)).toBe(200)
-    const owner = await ownerConnection()
-    await owner.query('begin')
-    await owner.query(
-      'lock table sessions, users, tenants, refresh_tokens in access exclusive mode',
-    )
-    for (let times = 0; times < 50; times += 1)
-      for (const node of [here, far])
-        for (const path of ['/api/users/me', '/api/auth/me'])
-          expect((await node.call('GET', path, { token: person.token })).body.id).toBe(person.id)
-    await owner.query('rollback')
-  })
-
-  test('is read once, however many ask for it at the same time', { retry: 2 }, async () => {
-    const person = await newColleague(here, clinic)
-    const owner = await ownerConnection()
-    await owner.query('begin')
-    await owner.query('lock table sessions in access exclusive mode')
-    const asked = Array.from({ length: 40 }, () => standing(far, person.token))
-    const waiting = async () =>
-      (
-        await owner.query(
-          `select 1 from pg_stat_activity
-           where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-      ).rows.length
-    await eventually(waiting, (count) => count > 0)
-    expect(await waiting()).toBe(1)
-    await owner.query('rollback')
-    expect(new Set(await Promise.all(asked))).toEqual(new Set([200]))
-  })
-})
-
 test('a node that cannot listen serves no session that has ended, and recovers', async () => {
   const admin = clinic.people.admin.token
-  const owner = await ownerConnection()
+  const owner = await ownerConnection(here)
   const allow = (connections: boolean) =>
     owner.query('update pg_database set datallowconn = $1 where datname = current_database()', [
       connections,

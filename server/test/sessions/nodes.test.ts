@@ -1,4 +1,7 @@
-/** A session that ends on one node ends there at once, and on every other within a second. */
+/**
+ * A session that ends on one node ends there at once, and on every other as soon as it hears of it;
+ * how long it may be believed by one that hears nothing stands in `held.test.ts`.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'

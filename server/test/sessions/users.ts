@@ -1,4 +1,6 @@
 /** Fresh users for a test to sign in, change and lose, without touching anyone else's. */
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
 import type { Role } from '../../src/lib/roles.ts'
 import { type Clinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
 import type { Answer, Service } from '../support/service.ts'
@@ -55,6 +57,21 @@ export function refresh(service: Service, refresh_token: string): Promise<Answer
 /** The session's id in an access token. */
 export function jtiOf(token: string): string {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).jti
+}
+
+/** Whether the node believes that it hears of changes, as its health tells. */
+export async function hears(node: Service, token: string): Promise<boolean> {
+  const { body } = await node.call('GET', '/api/admin/health', { token })
+  return body.checks.changes === 'ok'
+}
+
+/** A connection of the owner that outlives a database which takes no new ones. */
+export async function ownerConnection({ database }: Service): Promise<pg.Client> {
+  const { address } = database
+  const client = new pg.Client('url' in address ? { connectionString: address.url } : address)
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
 }
 
 /** Asks until the answer is as wanted. @throws Error with the last answer after `ms` */

@@ -1,5 +1,5 @@
 /** What one node tells the others, and when a node must not believe what it holds. */
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { until } from '../../../test/support/embedded.ts'
@@ -92,6 +92,21 @@ test('a lost listener is not trusted until another listens, and what was missed 
     await until('it hears again', () => heard.includes(`user:${round}`) || undefined)
   }
   await changes.stop()
+})
+
+test('a sign of life is believed for 900 ms from when it was asked for', async () => {
+  const { changes, trusts } = await node()
+  let now = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  now += 900
+  expect(changes.trusted()).toBe(false)
+  // One that is asked for and answered while the clock stands here.
+  await trusts()
+  now += 899
+  expect(changes.trusted()).toBe(true)
+  now += 1
+  expect(changes.trusted()).toBe(false)
 })
 
 test('a database that cannot be reached is waited for, and nothing is trusted meanwhile', async () => {

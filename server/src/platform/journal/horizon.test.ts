@@ -1,5 +1,5 @@
 /** Transactions of other databases on the server, and those that may be ours: who holds a reader back. */
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { eventually } from '../../../test/sessions/users.ts'
 import {
@@ -16,6 +16,8 @@ import { migrate } from '../db/migrate.ts'
 import { append, SYSTEM } from './append.ts'
 import { findHorizon } from './horizon.ts'
 import { follow } from './index.ts'
+
+const HOUR = 3_600_000
 
 let database: TestDatabase
 let db: Scopes
@@ -49,9 +51,18 @@ const write = (word: string, to = db) =>
     }),
   )
 
-function collect(): string[] {
+/** What a follower has seen, and how often it has looked. */
+function watched() {
   const seen: string[] = []
-  const follower = follow(db, silentLog, {
+  let looks = 0
+  const counted: Scopes = {
+    ...db,
+    acrossTenants: (...args) => {
+      looks += 1
+      return db.acrossTenants(...args)
+    },
+  }
+  const follower = follow(counted, silentLog, {
     name: 'horizon',
     pollMs: 50,
     handle: async (_tx, entries) => {
@@ -59,14 +70,14 @@ function collect(): string[] {
     },
   })
   onTestFinished(() => follower.stop())
-  return seen
+  return { seen, looks: () => looks }
 }
 
 describe('a transaction of another database', () => {
   test('holds nothing back for long, neither what is there nor what comes later', async () => {
     const other = await running(await emptyDatabase())
     await write('first')
-    const seen = collect()
+    const { seen } = watched()
     await eventually(
       () => seen.length,
       (count) => count === 1,
@@ -113,13 +124,23 @@ describe('a transaction of this database', () => {
     await running(await emptyDatabase())
     const ours = await running(database)
     await write('behind it')
-    const seen = collect()
-    // There is something to pass by, and the reader has the time to find that out.
+    const { seen, looks } = watched()
+    const more = () => {
+      const before = looks()
+      return eventually(looks, (count) => count > before + 5)
+    }
+    // There is something to pass by, and for the reader it has been held back for long.
     await eventually(
       () => findHorizon(db),
       ({ isFurther }) => isFurther,
     )
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await more()
+    const { now } = performance
+    const clock = vi
+      .spyOn(performance, 'now')
+      .mockImplementation(() => now.call(performance) + HOUR)
+    onTestFinished(() => clock.mockRestore())
+    await more()
     expect(seen).toEqual([])
     await ours.end()
     await eventually(

@@ -137,14 +137,14 @@ describe('the special networks', () => {
   ])('none of them holds %s', (address) => expect(judge(address)).toBeUndefined())
 
   test.each([
-    ['AWS, Google and Azure', '169.254.169.254'],
-    ['AWS over IPv6', 'fd00:ec2::254'],
-    ['Google over IPv6', 'fd20:ce::254'],
-    ['Alibaba', '100.100.100.200'],
-    ['Oracle', '192.0.0.192'],
-    ['Azure, by a public address', '168.63.129.16'],
-  ])('hold the metadata address of %s', (_cloud, address) => {
-    expect(judge(address)).toBeDefined()
+    ['AWS, Google and Azure', '169.254.169.254', 'a link-local address'],
+    ['AWS over IPv6', 'fd00:ec2::254', PRIVATE],
+    ['Google over IPv6', 'fd20:ce::254', PRIVATE],
+    ['Alibaba', '100.100.100.200', 'a carrier-grade NAT address'],
+    ['Oracle', '192.0.0.192', RESERVED],
+    ['Azure, by a public address', '168.63.129.16', 'a cloud metadata address'],
+  ])('hold the metadata address of %s', (_cloud, address, kind) => {
+    expect(judge(address)).toBe(`${address} is ${kind}, which is not allowed`)
   })
 })
 

@@ -1,0 +1,89 @@
+/** Live sessions are held in memory: for as long as changes are heard of, and not for longer. */
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { eventually, hears, newColleague, ownerConnection, standing } from './users.ts'
+
+let here: Service
+let far: Service
+let clinic: Clinic
+
+beforeAll(async () => {
+  // Work in the background would rest in the middle of things while the time is stopped.
+  here = await openService({ role: 'api' })
+  far = await openService({ database: here.database, role: 'api' })
+  clinic = await makeClinic(here, await superadmin(here), 'north')
+})
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/**
+ * Stops the time by which the nodes judge their listeners, while both hear the others: no sign of life
+ * is asked for any more, and none is missed until the time is moved.
+ */
+async function stoppedTime() {
+  const admin = clinic.people.admin.token
+  const clock = vi.spyOn(performance, 'now')
+  const isQuiet = async () => {
+    const busy = await here.database.sql(
+      `select 1 from pg_stat_activity where datname = current_database() and state <> 'idle'
+         and application_name = 'wardkeep' and query in ('select 1', 'listen wardkeep_changes')`,
+    )
+    // What the server has answered has arrived with a turn of the event loop.
+    for (let turns = 0; turns < 3; turns += 1) await turn()
+    return busy.length === 0
+  }
+  let now = 0
+  const start = () => {
+    // Whoever rests goes on, by the real time.
+    vi.runOnlyPendingTimers()
+    vi.useRealTimers()
+    clock.mockRestore()
+  }
+  const stop = async () => {
+    now = performance.now()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
+    vi.spyOn(performance, 'now').mockImplementation(() => now)
+    while (!(await isQuiet())) await turn()
+    return (await hears(here, admin)) && (await hears(far, admin))
+  }
+  while (!(await stop())) {
+    start()
+    await eventually(async () => (await hears(here, admin)) && (await hears(far, admin)), Boolean)
+  }
+  onTestFinished(start)
+  return {
+    move(ms: number) {
+      now += ms
+    },
+  }
+}
+
+describe('a session that is known', () => {
+  test('is told of while nobody can read the tables it is in', async () => {
+    const person = await newColleague(here, clinic)
+    await stoppedTime()
+    for (const node of [here, far]) expect(await standing(node, person.token)).toBe(200)
+    const owner = await ownerConnection(here)
+    await owner.query('begin')
+    await owner.query(
+      'lock table sessions, users, tenants, refresh_tokens in access exclusive mode',
+    )
+    for (let times = 0; times < 50; times += 1)
+      for (const node of [here, far])
+        for (const path of ['/api/users/me', '/api/auth/me'])
+          expect((await node.call('GET', path, { token: person.token })).body.id).toBe(person.id)
+    await owner.query('rollback')
+  })
+
+  test('is believed for 900 ms of silence, and is read from then on', async () => {
+    const person = await newColleague(here, clinic)
+    const time = await stoppedTime()
+    expect(await standing(far, person.token)).toBe(200)
+    // Nobody is told of this.
+    await here.database.sql('delete from sessions where user_id = $1', [person.id])
+    expect(await standing(far, person.token)).toBe(200)
+    time.move(900)
+    expect(await standing(far, person.token)).toBe(401)
+  })
+})
