@@ -11,6 +11,7 @@ export default defineConfig({
     maxWorkers: Math.max(3, availableParallelism()),
     globalSetup: ['server/test/support/global-setup.ts'],
     setupFiles: ['server/test/support/record-statements.ts'],
+    provide: { chaos: 'short' },
     reporters: ['default', './scripts/slowest.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,

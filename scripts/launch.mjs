@@ -1,5 +1,5 @@
 /**
- * The launcher behind `npm start`, `test`, `check`, `generate` and `bench`: sees to a Node that is
+ * The launcher behind `npm start`, `test`, `chaos`, `check`, `generate` and `bench`: sees to a Node that is
  * new enough and to installed dependencies, then runs the verb's program and ends as it ends.
  *
  * It stays alive until its child is gone, so that Ctrl-C and SIGTERM stop the service gracefully.
@@ -16,6 +16,7 @@ const programs = {
   // A small young generation: the service idles at some 20 MB less, and answers as fast.
   start: ['--max-semi-space-size=8', 'server/src/main.ts', 'start'],
   test: ['node_modules/vitest/vitest.mjs', 'run'],
+  chaos: ['scripts/chaos.mjs'],
   check: ['scripts/check.mjs'],
   generate: ['scripts/generate.mjs'],
   bench: ['bench/run.ts'],

@@ -1,8 +1,8 @@
-/** The scene of the fault tests of webhooks: twenty receivers, worker processes, ten thousand events. */
+/** The scene of the fault tests of webhooks: twenty receivers, worker processes, very many events. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { expect, inject, onTestFinished } from 'vitest'
 import { messageId } from '../../../src/features/webhooks/events/message.ts'
 import { newSecret } from '../../../src/features/webhooks/sending/signature.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
@@ -14,7 +14,20 @@ import { type Command, command, PLAIN } from '../../support/process.ts'
 import { openService, ROOT_KEY, type Service } from '../../support/service.ts'
 import { type Account, BEHAVIOURS, type Question } from './receivers.ts'
 
-export const EVENTS = 10_000
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** `full` in `npm run chaos`. */
+    chaos: 'short' | 'full'
+  }
+}
+
+const LENGTHS = {
+  short: { events: 1_200, kills: 3, restarts: 1 },
+  full: { events: 10_000, kills: 10, restarts: 3 },
+}
+
+/** How many events flow, how many workers are killed meanwhile, and how often the database. */
+export const { events: EVENTS, kills: KILLS, restarts: RESTARTS } = LENGTHS[inject('chaos')]
 /** Events of one transaction. */
 const TOGETHER = 20
 const PATIENCE_MS = 240_000

@@ -4,13 +4,11 @@ import { migrate } from '../../../src/platform/db/migrate.ts'
 import { databaseOn } from '../../support/database.ts'
 import { postmasterPid, query, scratch, started, until } from '../../support/embedded.ts'
 import { silentLog } from '../../support/server-address.ts'
-import { EVENTS, openScene } from './chaos.ts'
-
-const RESTARTS = 3
+import { EVENTS, openScene, RESTARTS } from './chaos.ts'
 
 // It crashes a server of its own: once is enough, when the run is on the embedded server anyway.
 test.skipIf('url' in inject('server'))(
-  'three crashes of the database while ten thousand events go to twenty receivers lose nothing',
+  `crashes of the database while ${EVENTS} events go to twenty receivers lose nothing (${RESTARTS} of them)`,
   {
     timeout: 480_000,
   },

@@ -3,19 +3,18 @@ import { expect, test } from 'vitest'
 import { migratedDatabase } from '../../support/database.ts'
 import { until } from '../../support/embedded.ts'
 import type { Command } from '../../support/process.ts'
-import { EVENTS, openScene } from './chaos.ts'
+import { EVENTS, KILLS, openScene } from './chaos.ts'
 
 const WORKERS = 3
-const KILLS = 10
 
-test('ten kills of three workers while ten thousand events go to twenty receivers lose nothing', {
+test(`${KILLS} kills of three workers while ${EVENTS} events go to twenty receivers lose nothing`, {
   timeout: 480_000,
 }, async () => {
   const scene = await openScene(await migratedDatabase())
   const workers = await Promise.all(Array.from({ length: WORKERS }, scene.startWorker))
   for (let kill = 0; kill < KILLS; kill += 1) {
     const before = await scene.taken()
-    const publishing = scene.publish(EVENTS / KILLS)
+    const publishing = scene.publish(Math.ceil(EVENTS / KILLS))
     await until(
       'messages flow',
       async () => ((await scene.taken()) > before ? true : undefined),

@@ -1,0 +1,13 @@
+/** Runs the fault tests of webhooks at their full length; in `npm test` they run in a short form. */
+import { parseCLI, startVitest } from 'vitest/node'
+
+const { filter, options } = parseCLI([
+  'vitest',
+  'run',
+  'server/test/faults/webhooks/',
+  ...process.argv.slice(2),
+])
+// One at a time: each keeps the machine busy by itself.
+const overrides = { ...options, maxWorkers: 1, provide: { chaos: 'full' } }
+const vitest = await startVitest('test', filter, overrides)
+await vitest.close()
