@@ -1,9 +1,9 @@
 /** The caller's own sessions: what the list shows, and what they can end of it. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { DAY, SECOND } from '../../src/lib/clock.ts'
-import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
-import { jtiOf, newColleague, refresh, standing } from './users.ts'
+import { jtiOf, newColleague, refresh, renewAdmin, standing } from './users.ts'
 
 let service: Service
 let clinic: Clinic
@@ -16,9 +16,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  const { email, password } = clinic.people.admin
-  const tokens = await signIn(service, { email, password, subdomain: 'north' })
-  clinic.people.admin = { ...clinic.people.admin, token: tokens.access_token }
+  await renewAdmin(service, clinic)
   person = await newColleague(service, clinic)
   colleague = await newColleague(service, clinic)
 })

@@ -45,6 +45,13 @@ export function newColleague(service: Service, clinic: Clinic, role?: Role): Pro
   return newPerson(service, clinic.people.admin, at)
 }
 
+/** Signs the clinic's admin in anew: the tokens of before may have expired by a clock that was moved. */
+export async function renewAdmin(service: Service, { people, subdomain }: Clinic): Promise<void> {
+  const { email, password } = people.admin
+  const { access_token } = await signIn(service, { email, password, subdomain })
+  people.admin = { ...people.admin, token: access_token }
+}
+
 /** What the profile answers for a token: 200 while its session lives. */
 export async function standing(service: Service, token: string): Promise<number> {
   return (await service.call('GET', '/api/users/me', { token })).status

@@ -1,7 +1,7 @@
 /** The life of a refresh token: one use, ten seconds of grace, fourteen days, ninety at most. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { DAY, SECOND } from '../../src/lib/clock.ts'
-import { jtiOf, newColleague, refresh, standing } from '../sessions/users.ts'
+import { jtiOf, newColleague, refresh, renewAdmin, standing } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -15,10 +15,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  // An administrator who has just signed in, whatever the clock has been moved to.
-  const { email, password } = clinic.people.admin
-  const tokens = await signIn(service, { email, password, subdomain: 'north' })
-  clinic.people.admin = { ...clinic.people.admin, token: tokens.access_token }
+  await renewAdmin(service, clinic)
   person = await newColleague(service, clinic)
 })
 
