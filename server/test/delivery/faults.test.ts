@@ -37,7 +37,10 @@ describe('a webhook whose secret cannot be opened', () => {
     )
     expect(line).toMatchObject(['error', { webhook_id: broken.id }, expect.any(String)])
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/whole'])
-    await until('it is let alone', async () => (await scene.queue(broken)).paused_until)
+    await until(
+      'it is let alone',
+      async () => (await scene.queue(broken)).paused_until ?? undefined,
+    )
     expect((await scene.queue(broken)).failing_since).toBeNull()
     await sql(spoil, [broken.id, kept?.sealed_secret])
     scene.clock.move(6 * MINUTE)
@@ -93,7 +96,7 @@ test('an error in making or sending a message stops that webhook alone, and for 
   await scene.untilSettled(whole)
   await until('the log says so', () => node.logText().includes('a fault of ours') || undefined)
   expect((await scene.deliveries(webhook)).map(({ attempts }) => attempts)).toEqual([0])
-  await until('it is let alone', async () => (await scene.queue(webhook)).paused_until)
+  await until('it is let alone', async () => (await scene.queue(webhook)).paused_until ?? undefined)
   scene.clock.move(6 * MINUTE)
   await scene.untilSettled(webhook)
 })
@@ -112,7 +115,7 @@ test('a try that cannot be written down stops its webhook alone, and for a while
   })
   for (let count = 0; count < 10; count += 1) await scene.event(tenant)
   await scene.untilSettled(whole, 10)
-  await until('it is let alone', async () => (await scene.queue(webhook)).paused_until)
+  await until('it is let alone', async () => (await scene.queue(webhook)).paused_until ?? undefined)
   expect(node.logText()).toContain('what it was sent could not be written down')
   body = ''
   scene.clock.move(6 * MINUTE)

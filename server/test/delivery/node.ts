@@ -45,8 +45,9 @@ export interface NodeOptions {
 /** Looks often by itself, does not keep what is idle for long, and stops in peace. */
 const PACE: Partial<Pace> = { pollMs: 100, lingerMs: 200, lastWordsMs: 20_000 }
 
-/** Starts a process that delivers; stopped with the test. */
+/** Starts a process that delivers, to find at once what was published before; stopped with the test. */
 export async function startNode(scene: Scene, options: NodeOptions = {}): Promise<DeliveryNode> {
+  await scene.untilReadable()
   const { clock, database, root } = scene
   const address = options.address ?? database.address
   const { log, logged } = recordedLog()

@@ -84,6 +84,11 @@ export interface Scene {
   deliveries(webhook: TestWebhook): Promise<WebhookDeliveryRow[]>
   /** In the order in which they were made. */
   attempts(webhook: TestWebhook): Promise<WebhookAttemptsTable[]>
+  /**
+   * Waits until all that is in the journal can be read. A transaction that runs in whichever database
+   * of the server holds back what was written after it: events would come in pieces.
+   */
+  untilReadable(): Promise<void>
   /** Waits until the webhook has so many deliveries, one by default, and none of them waits. */
   untilSettled(webhook: TestWebhook, count?: number): Promise<void>
 }
@@ -175,6 +180,14 @@ export async function openScene(): Promise<Scene> {
         'select * from webhook_attempts where webhook_id = $1 order by started_at, number',
         [id],
       ),
+    async untilReadable() {
+      await until('all events can be read', async () => {
+        const held = await sql(
+          'select from journal where xid >= pg_snapshot_xmin(pg_current_snapshot()) limit 1',
+        )
+        return held.length === 0 || undefined
+      })
+    },
     async untilSettled(webhook, count = 1) {
       await until(`${count} deliveries are settled`, async () => {
         const rows = await deliveries(webhook)
