@@ -4,13 +4,13 @@ import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-test('a hundred times 60 KB of settings add less to the journal than one of them', async () => {
+test('twenty times 60 KB of settings add less to the journal than one of them', async () => {
   const service = await openService({ role: 'api' })
   const clinic = await makeClinic(service, await superadmin(service), 'spacious')
   const { token } = clinic.people.admin
   const put = (settings: object) =>
     service.call('PUT', `/api/admin/tenants/${clinic.id}`, { token, body: { settings } })
-  for (let time = 0; time < 100; time += 1) {
+  for (let time = 0; time < 20; time += 1) {
     const long = { time, blob: randomBytes(30_000).toString('hex') }
     const many = Object.fromEntries(
       Array.from({ length: 5_000 }, (_, key) => [`k${key}`, time + key]),
@@ -22,8 +22,8 @@ test('a hundred times 60 KB of settings add less to the journal than one of them
      where action = 'tenant.updated' and resource_id = $1`,
     [String(clinic.id)],
   )
-  expect(kept?.entries).toBe(100)
-  expect(kept?.bytes).toBeLessThan(60_000)
+  expect(kept?.entries).toBe(20)
+  expect(kept?.bytes).toBeLessThan(12_000)
 })
 
 test('of settings the entry holds the keys that changed, before and after', async () => {
