@@ -192,5 +192,5 @@ revoke execute on function drop_webhook_partition from public;
 grant execute on function drop_webhook_partition to wardkeep_platform;
 
 -- Events from here on are delivered: nobody could have asked for the older ones.
-insert into journal_readers (reader, xid, id)
+insert into journal_consumers (consumer, xid, id)
 values ('webhooks', pg_snapshot_xmin(pg_current_snapshot()), 0);

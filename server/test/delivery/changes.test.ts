@@ -1,7 +1,7 @@
 /** What changes about a webhook holds for its next message, whoever sends for it at the time. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
-import { announceDue } from '../../src/features/webhooks/engine/topics.ts'
+import { notifyDue } from '../../src/features/webhooks/engine/topics.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
 import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { DAY } from '../../src/lib/clock.ts'
@@ -37,7 +37,7 @@ const arrivedAt = (receiver: Receiver, count = 1) =>
 const freshly = ({ id }: TestWebhook) =>
   scene.db.inTenant(tenant, async (tx) => {
     await startAfresh(tx, id, new Date(scene.clock.now()).toISOString())
-    announceDue(tx, [id])
+    notifyDue(tx, [id])
   })
 
 describe('a new address', () => {
@@ -140,7 +140,7 @@ test('a new secret signs the next message, and the old one along with it', async
   const secret = newSecret()
   await scene.db.inTenant(tenant, async (tx) => {
     await openSecrets(scene).replace(tx, webhook, secret)
-    tx.stale(`webhook:${webhook.id}`)
+    tx.invalidate(`webhook:${webhook.id}`)
   })
   await scene.event(tenant)
   await arrivedAt(before, 2)
@@ -157,7 +157,7 @@ test('a secret that is withdrawn signs no more, on whichever node', async () => 
   expect(before.verifyWith(old)).toHaveLength(1)
   await scene.db.inTenant(tenant, async (tx) => {
     await openSecrets(scene).withdrawOld(tx, webhook)
-    tx.stale(`webhook:${webhook.id}`)
+    tx.invalidate(`webhook:${webhook.id}`)
   })
   await scene.event(tenant)
   await arrivedAt(before, 2)
@@ -170,7 +170,7 @@ describe('a webhook of a tenant that is not active', () => {
   const setActive = (is_active: boolean) =>
     scene.db.acrossTenants(async (tx) => {
       await tx.db.updateTable('tenants').set({ is_active }).where('id', '=', tenant).execute()
-      tx.stale(`tenant:${tenant}`)
+      tx.invalidate(`tenant:${tenant}`)
     })
 
   test('is sent nothing by the node that holds it, and all that has happened afterwards', async () => {

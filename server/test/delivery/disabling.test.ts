@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { disabler } from '../../src/features/webhooks/engine/disable.ts'
 import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
-import { announceDue } from '../../src/features/webhooks/engine/topics.ts'
+import { notifyDue } from '../../src/features/webhooks/engine/topics.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
@@ -89,7 +89,7 @@ describe('a webhook whose receiver answers 410', () => {
     await scene.change(webhook, { is_active: true, disabled_reason: null })
     await scene.db.inTenant(tenant, async (tx) => {
       await startAfresh(tx, webhook.id, new Date(scene.clock.now()).toISOString())
-      announceDue(tx, [webhook.id])
+      notifyDue(tx, [webhook.id])
     })
     await scene.untilSettled(webhook, 2)
     const ids = receiver.received.slice(sent).map(({ id }) => id)

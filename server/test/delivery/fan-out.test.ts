@@ -19,9 +19,9 @@ beforeEach(async () => {
 function startReading(): void {
   const changes = watchChanges(scene.database.address, silentLog)
   const { db, clock } = scene
-  const reader = followEvents({ db, changes, clock, log: silentLog, pollMs: 50 })
+  const consumer = followEvents({ db, changes, clock, log: silentLog, pollMs: 50 })
   onTestFinished(async () => {
-    await reader.stop()
+    await consumer.stop()
     await changes.stop()
   })
 }
@@ -31,8 +31,8 @@ async function untilRead(): Promise<void> {
   const { sql } = scene.database
   await until('the journal is read', async () => {
     const [row] = await sql<{ is_read: boolean }>(
-      `select not exists (select from journal j, journal_readers r
-         where r.reader = 'webhooks' and (j.xid, j.id) > (r.xid, r.id)) as is_read`,
+      `select not exists (select from journal j, journal_consumers r
+         where r.consumer = 'webhooks' and (j.xid, j.id) > (r.xid, r.id)) as is_read`,
     )
     return row?.is_read || undefined
   })
@@ -127,7 +127,7 @@ describe('an event becomes one delivery of a webhook', () => {
       `update webhook_deliveries set status = 'delivered', due_at = null where entry_id = $1`,
       [before[0]?.entry_id],
     )
-    await sql(`update journal_readers set xid = '0', id = 0 where reader = 'webhooks'`)
+    await sql(`update journal_consumers set xid = '0', id = 0 where consumer = 'webhooks'`)
     await untilRead()
     const after = await scene.deliveries(webhook)
     expect(after.map(({ entry_id }) => entry_id)).toEqual(before.map(({ entry_id }) => entry_id))

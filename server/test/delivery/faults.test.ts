@@ -132,7 +132,7 @@ test('a webhook that is deleted while a message is under way leaves no attempt b
   await until('it is under way', () => gone.open() === 1 || undefined)
   await scene.db.inTenant(tenant, async (tx) => {
     await tx.db.deleteFrom('webhooks').where('id', '=', webhook.id).execute()
-    tx.stale(`webhook:${webhook.id}`)
+    tx.invalidate(`webhook:${webhook.id}`)
   })
   open()
   await until('it has been answered', () =>
@@ -152,7 +152,7 @@ test('a webhook that is deleted takes up no room of the process that held it', a
   await scene.untilSettled(webhook)
   await scene.db.inTenant(tenant, async (tx) => {
     await tx.db.deleteFrom('webhooks').where('id', '=', webhook.id).execute()
-    tx.stale(`webhook:${webhook.id}`)
+    tx.invalidate(`webhook:${webhook.id}`)
   })
   const next = await scene.webhook(tenant, receiver.url)
   await scene.event(tenant)

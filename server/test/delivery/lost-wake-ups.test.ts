@@ -74,7 +74,7 @@ async function held(): Promise<QueueState> {
   return { id, epoch: queue?.epoch ?? 0, ...state }
 }
 
-/** What the reader of the journal does with an event. */
+/** What the consumer of the journal does with an event. */
 async function fanOut(tx: TenantTx): Promise<void> {
   const { tenant_id } = webhook
   const event: Event = { id: 1, tenant_id, action: 'user.created', created_at: iso() }

@@ -164,7 +164,7 @@ export async function openScene(): Promise<Scene> {
     change: ({ id, tenant_id }, fields) =>
       db.inTenant(tenant_id, async (tx) => {
         await tx.db.updateTable('webhooks').set(fields).where('id', '=', id).execute()
-        tx.stale(`webhook:${id}`)
+        tx.invalidate(`webhook:${id}`)
       }),
     async queue({ id }) {
       const [row] = await sql<QueueRow & Record<string, unknown>>(

@@ -131,8 +131,8 @@ test('options in the URL of the database do not take the role away', async () =>
       size: 1,
       changes: {
         subscribe: () => () => undefined,
-        emit: () => undefined,
-        announce: () => undefined,
+        invalidate: () => undefined,
+        notify: () => undefined,
         trusted: () => true,
         stop: async () => undefined,
       },

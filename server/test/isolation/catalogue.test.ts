@@ -153,7 +153,7 @@ describe('the application role', () => {
     'truncate users cascade',
     'delete from tenants',
     'select * from signing_keys',
-    'select * from journal_readers',
+    'select * from journal_consumers',
     "insert into journal_actions values ('x')",
     'delete from journal_actions',
     'select * from throttles',

@@ -8,8 +8,8 @@ import { silentLog } from '../support/server-address.ts'
 /** Nobody else caches anything, so nobody is told of changes. */
 export const unheard: Changes = {
   subscribe: () => () => undefined,
-  emit: () => undefined,
-  announce: () => undefined,
+  invalidate: () => undefined,
+  notify: () => undefined,
   trusted: () => true,
   stop: async () => undefined,
 }

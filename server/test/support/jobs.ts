@@ -22,8 +22,8 @@ export interface JobsNode {
 
 const nobody: Changes = {
   subscribe: () => () => undefined,
-  emit: () => undefined,
-  announce: () => undefined,
+  invalidate: () => undefined,
+  notify: () => undefined,
   trusted: () => true,
   stop: async () => undefined,
 }

@@ -10,6 +10,7 @@ import {
   forCaller,
   inScope,
   listMode,
+  parseTopic,
   type Scopes,
   scopeOf,
   type TenantTx,
@@ -69,7 +70,8 @@ const MAX_PUBLIC = 1_000
 export function departmentsService({ db, clock, changes, mayHead }: DepartmentsDeps): Departments {
   const publicLists = recent<PublicDepartment[] | undefined>(clock, PUBLIC_FOR, MAX_PUBLIC)
   changes.subscribe((topic) => {
-    if (topic === null || /^(tenant|department):/.test(topic)) publicLists.forget()
+    const kind = topic === null ? null : parseTopic(topic).kind
+    if (kind === null || kind === 'tenant' || kind === 'department') publicLists.forget()
   })
 
   /** Undefined where there is no tenant of the subdomain that is public. */
@@ -133,7 +135,7 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
           name,
           head_doctor_id,
         })
-        tx.stale(`department:${created.id}`)
+        tx.invalidate(`department:${created.id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.created', 'department', created),
           changes: changesBetween<Department>(null, created, FIELDS),
@@ -148,7 +150,7 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
         await requireHead(tx, before.tenant_id, change.head_doctor_id)
         if (differing(before, change).length === 0) return before
         const after = await store.updateDepartment(tx, id, change)
-        tx.stale(`department:${id}`)
+        tx.invalidate(`department:${id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.updated', 'department', after),
           changes: changesBetween<Department>(before, after, FIELDS),
@@ -160,7 +162,7 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
       forCaller(db, caller, async (tx) => {
         const department = orNotFound(await store.lockDepartment(tx, id), 'department')
         await store.deleteDepartment(tx, id)
-        tx.stale(`department:${id}`)
+        tx.invalidate(`department:${id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.deleted', 'department', department),
           changes: changesBetween<Department>(department, null, FIELDS),

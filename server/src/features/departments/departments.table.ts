@@ -13,3 +13,9 @@ declare module '../../platform/db/database.ts' {
     departments: DepartmentsTable
   }
 }
+
+declare module '../../platform/db/topics.ts' {
+  interface Topics {
+    department: `department:${number}`
+  }
+}

@@ -49,7 +49,7 @@ export async function purge(
       await inBatches(signal, () => db.acrossTenants((tx) => purgeRows(tx, id, BATCH)))
     await db.acrossTenants(async (tx) => {
       if (!(await store.purgeTenant(tx, id))) return
-      tx.stale(`tenant:${id}`)
+      tx.invalidate(`tenant:${id}`)
       await append(tx, SYSTEM, tenantEntry('tenant.purged', id))
     })
   }

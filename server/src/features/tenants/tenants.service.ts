@@ -3,7 +3,13 @@ import { type Clock, SECOND } from '../../lib/clock.ts'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { recent } from '../../lib/recent.ts'
 import type { Admin, Auditor, Superadmin } from '../../platform/access/index.ts'
-import { type Changes, forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
+import {
+  type Changes,
+  forCaller,
+  parseTopic,
+  type Scopes,
+  type TenantTx,
+} from '../../platform/db/index.ts'
 import { actorOf, append, changesBetween, differing, SYSTEM } from '../../platform/journal/index.ts'
 import { tenantEntry } from './tenants.journal.ts'
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
@@ -40,7 +46,7 @@ const PUBLIC_FOR = 5 * SECOND
 export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps): Tenants {
   const publicList = recent<PublicTenant[]>(clock, PUBLIC_FOR, 1)
   changes.subscribe((topic) => {
-    if (topic === null || topic.startsWith('tenant:')) publicList.forget()
+    if (topic === null || parseTopic(topic).kind === 'tenant') publicList.forget()
   })
 
   return {
@@ -59,7 +65,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
     create: (caller, tenant) =>
       db.acrossTenants(async (tx) => {
         const created = await store.insertTenant(tx, tenant)
-        tx.stale(`tenant:${created.id}`)
+        tx.invalidate(`tenant:${created.id}`)
         await append(tx, actorOf(caller), {
           ...tenantEntry('tenant.created', created.id),
           changes: changesBetween<Tenant>(null, created, FIELDS),
@@ -81,7 +87,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
         const after = await store.updateTenant(tx, id, change)
         if (before.is_active && active === false)
           await endSessions(tx, { tenantId: id }, 'tenant_deactivated')
-        tx.stale(`tenant:${id}`)
+        tx.invalidate(`tenant:${id}`)
         const turned = active !== undefined && active !== before.is_active
         await append(tx, actorOf(caller), {
           ...tenantEntry(
@@ -100,7 +106,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
         await refuseLosing(tx, caller, tenant)
         await store.markDeleted(tx, id)
         await endSessions(tx, { tenantId: id }, 'tenant_deleted')
-        tx.stale(`tenant:${id}`)
+        tx.invalidate(`tenant:${id}`)
         await append(tx, actorOf(caller), tenantEntry('tenant.deleted', id))
       }),
 
@@ -109,7 +115,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
         const tenant = await store.unmarkDeleted(tx, id)
         if (!tenant)
           throw new Problem('not_found', { detail: `No deleted tenant has the id ${id}` })
-        tx.stale(`tenant:${id}`)
+        tx.invalidate(`tenant:${id}`)
         await append(tx, SYSTEM, tenantEntry('tenant.restored', id))
         return tenant
       }),

@@ -18,3 +18,9 @@ declare module '../../platform/db/database.ts' {
     tenants: TenantsTable
   }
 }
+
+declare module '../../platform/db/topics.ts' {
+  interface Topics {
+    tenant: `tenant:${number}`
+  }
+}

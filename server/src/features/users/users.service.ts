@@ -115,7 +115,7 @@ export function usersService(deps: UsersDeps): Users {
     after: User | null,
   ) {
     const user = (after ?? before) as User
-    tx.stale(`user:${user.id}`)
+    tx.invalidate(`user:${user.id}`)
     await append(tx, actorOf(caller), {
       ...journalEntry(action, 'user', user),
       changes: changesBetween<User>(before, after, FIELDS),

@@ -24,3 +24,9 @@ declare module '../../platform/db/database.ts' {
     users: UsersTable
   }
 }
+
+declare module '../../platform/db/topics.ts' {
+  interface Topics {
+    user: `user:${number}`
+  }
+}

@@ -1,4 +1,4 @@
-/** The delivery of events, put together: the reader of the journal and the engine that sends. */
+/** The delivery of events, put together: the consumer of the journal and the engine that sends. */
 import type { Clock } from '../../lib/clock.ts'
 import type { KeyRing } from '../../platform/crypto/index.ts'
 import type { Changes, Scopes } from '../../platform/db/index.ts'
@@ -33,11 +33,11 @@ export interface Delivery {
 /** Starts to deliver, in this process beside any number of others. */
 export function startDelivery(deps: DeliveryDeps): Delivery {
   const engine = startEngine({ ...deps, disable: disabler(deps) })
-  const reader = followEvents(deps)
+  const consumer = followEvents(deps)
   return {
     async stop(patienceMs) {
       // Together: while a batch of events is still read, nothing more is sent.
-      await Promise.all([reader.stop(), engine.stop(patienceMs)])
+      await Promise.all([consumer.stop(), engine.stop(patienceMs)])
     },
   }
 }

@@ -7,7 +7,7 @@ import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { makeDue } from './engine/queues.store.ts'
-import { announceDue } from './engine/topics.ts'
+import { notifyDue } from './engine/topics.ts'
 import * as store from './upkeep/upkeep.store.ts'
 
 interface Concerned {
@@ -64,7 +64,7 @@ export function hastenWebhooks({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
         const hastened = await db.inTenant(tenant_id, async (tx) => {
           // The queue first, as everyone does who needs both.
           await makeDue(tx, id, at)
-          announceDue(tx, [id])
+          notifyDue(tx, [id])
           return store.hastenDeliveries(tx, id, at, BATCH)
         })
         return hastened === BATCH

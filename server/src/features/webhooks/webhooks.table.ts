@@ -89,3 +89,11 @@ declare module '../../platform/db/database.ts' {
     webhook_replays: WebhookReplaysTable
   }
 }
+
+declare module '../../platform/db/topics.ts' {
+  interface Topics {
+    webhook: `webhook:${number}`
+    /** Deliveries: of one webhook, or of many. */
+    due: 'due' | `due:${number}`
+  }
+}

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Changes, Scopes, TenantTx } from '../db/index.ts'
+import { type Changes, parseTopic, type Scopes, type TenantTx } from '../db/index.ts'
 import * as store from './keys.store.ts'
 import { otherRootKey } from './root-key.ts'
 import { openSealer, type Sealer } from './seal.ts'
@@ -106,9 +106,9 @@ export async function openKeyRing(
   }
 
   changes?.subscribe((topic) => {
-    const [, tenantId] = /^tenant:(\d+)$/.exec(topic ?? '') ?? []
-    if (topic === null) forget()
-    else if (tenantId) forget(Number(tenantId))
+    if (topic === null) return forget()
+    const { kind, number } = parseTopic(topic)
+    if (kind === 'tenant' && number !== undefined) forget(number)
   })
 
   return {

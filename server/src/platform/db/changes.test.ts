@@ -4,8 +4,12 @@ import { migratedDatabase, type TestDatabase } from '../../../test/support/datab
 import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { until } from '../../../test/support/embedded.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
-import { CHANNEL, type Changes, type Topic, watchChanges } from './changes.ts'
+import { CHANNEL, type Changes, watchChanges } from './changes.ts'
 import { listenerClient } from './connection.ts'
+import type { Topic } from './topics.ts'
+
+/** Marks what is sent before and after all else. */
+const marked = (word: 'first' | 'last') => word as string as Topic
 
 /** A node on a database of its own, or on that of another one. */
 async function node(shared?: TestDatabase) {
@@ -39,9 +43,9 @@ test('who has ended the subscription hears nothing more', async () => {
   const { changes, heard } = await node()
   const ended: (Topic | null)[] = []
   const end = changes.subscribe((topic) => void ended.push(topic))
-  changes.emit(['user:1'])
+  changes.invalidate(['user:1'])
   end()
-  changes.emit(['user:2'])
+  changes.invalidate(['user:2'])
   expect(ended).toEqual(['user:1'])
   expect(heard).toEqual([null, 'user:1', 'user:2'])
 })
@@ -51,7 +55,7 @@ test('what this node emits is heard here at once, by all who subscribed', async 
   const second: (Topic | null)[] = []
   changes.subscribe((topic) => void second.push(topic))
   heard.length = 0
-  changes.emit(['tenant:2', 'user:1'])
+  changes.invalidate(['tenant:2', 'user:1'])
   expect(heard).toEqual(['tenant:2', 'user:1'])
   expect(second).toEqual(heard)
   await changes.stop()
@@ -65,7 +69,7 @@ test('one who throws on hearing of a change keeps nobody else from it, and the n
   })
   changes.subscribe((topic) => void late.push(topic))
   heard.length = 0
-  changes.emit(['user:1'])
+  changes.invalidate(['user:1'])
   await database.sql(`select pg_notify('${CHANNEL}', 'user:2')`)
   await until('both are heard', () => late.length === 2 || undefined)
   expect([heard, late]).toEqual([
@@ -121,7 +125,7 @@ test('a database that cannot be reached is waited for, and nothing is trusted me
   // The topics of this node need no listener.
   const heard: (Topic | null)[] = []
   changes.subscribe((topic) => void heard.push(topic))
-  changes.emit(['user:1'])
+  changes.invalidate(['user:1'])
   expect(heard).toEqual(['user:1'])
   await changes.stop()
   expect(changes.trusted()).toBe(false)
@@ -180,7 +184,7 @@ describe('an announcement of work', () => {
   /** Waits until all that was announced on a node before has been sent. */
   async function sentAll(changes: Changes, channel: { until(last: string): Promise<boolean> }) {
     await channel.until('first')
-    changes.announce('last')
+    changes.notify(marked('last'))
     await channel.until('last')
   }
 
@@ -189,10 +193,10 @@ describe('an announcement of work', () => {
     const there = await node(here.database)
     here.heard.length = 0
     there.heard.length = 0
-    here.changes.announce('journal')
+    here.changes.notify('journal')
     expect(here.heard).toEqual(['journal'])
     await until('it has come', () => there.heard.includes('journal') || undefined)
-    there.changes.announce('due')
+    there.changes.notify('due')
     expect(there.heard).toEqual(['journal', 'due'])
     await until('the answer has come', () => here.heard.includes('due') || undefined)
     // What a node has announced itself would have come back before another's answer to it.
@@ -202,9 +206,9 @@ describe('an announcement of work', () => {
   test('goes together with all that are made meanwhile: a thousand are two notifications', async () => {
     const { database, changes } = await node()
     const channel = await overheard(database)
-    changes.announce('first')
-    for (let times = 0; times < 1000; times += 1) changes.announce('journal')
-    changes.announce('due')
+    changes.notify(marked('first'))
+    for (let times = 0; times < 1000; times += 1) changes.notify('journal')
+    changes.notify('due')
     await sentAll(changes, channel)
     expect(channel.sent.sort()).toEqual(['due', 'first', 'journal', 'last'])
   })
@@ -212,9 +216,9 @@ describe('an announcement of work', () => {
   test('is sent however much is announced in one moment', async () => {
     const { database, changes } = await node()
     const channel = await overheard(database)
-    const topics = Array.from({ length: 2_000 }, (_, index) => `due:${index}`)
-    for (const topic of topics) changes.announce(topic)
-    changes.announce('first')
+    const topics = Array.from({ length: 2_000 }, (_, index): Topic => `due:${index}`)
+    for (const topic of topics) changes.notify(topic)
+    changes.notify(marked('first'))
     await sentAll(changes, channel)
     expect(channel.sent).toHaveLength(2_002)
   })
@@ -224,7 +228,7 @@ describe('an announcement of work', () => {
     const channel = await overheard(database)
     await database.sql(cutListener)
     await until('the loss is noticed', () => !changes.trusted() || undefined)
-    changes.announce('journal')
+    changes.notify('journal')
     await trusts()
     await channel.until('journal')
   })
@@ -234,17 +238,17 @@ describe('an announcement of work', () => {
     const changes = watchChanges(address, silentLog)
     const heard: (Topic | null)[] = []
     changes.subscribe((topic) => void heard.push(topic))
-    changes.announce('journal')
+    changes.notify('journal')
     await changes.stop()
-    changes.announce('due')
+    changes.notify('due')
     expect(heard).toEqual(['journal', 'due'])
   })
 
   test('that was made just before the stop is still sent', async () => {
     const { database, changes } = await node()
     const channel = await overheard(database)
-    changes.announce('first')
-    changes.announce('journal')
+    changes.notify(marked('first'))
+    changes.notify('journal')
     await changes.stop()
     await channel.until('journal')
   })

@@ -1,6 +1,6 @@
 /**
- * Tells every node what has happened: at once this one, by LISTEN/NOTIFY the others. What a commit
- * has made stale goes with the commit, and a cache must not be believed while `trusted()` is false.
+ * Notifies every node of what has happened: at once this one, by LISTEN/NOTIFY the others. What a
+ * commit invalidates goes with the commit, and a cache must not be trusted while `trusted()` is false.
  * That there is work goes after it, and may be lost: whoever does the work looks by itself as well.
  */
 import type pg from 'pg'
@@ -9,34 +9,29 @@ import { canFail, canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, listenerClient } from './connection.ts'
 import { logFailures } from './log-failures.ts'
-
-/**
- * What became stale (`user:5`, `tenant:2`, `session:<jti>`, `department:7`, `keys`), or where there
- * is work (`journal`, `due`).
- */
-export type Topic = string
+import type { Topic } from './topics.ts'
 
 export const CHANNEL = 'wardkeep_changes'
 
 /** A sign of life is asked for this often, and one that is older than the limit is not believed. */
 const HEARTBEAT_MS = 300
 const TRUST_MS = 900
-/** The least time between two NOTIFYs of this node; what is announced meanwhile goes together. */
+/** The least time between two NOTIFYs of this node; what comes meanwhile goes together. */
 const APART_MS = 5
 
 export interface Changes {
   /**
-   * Calls `listener` for every topic, and with null when anything may have been missed. Answers how
+   * Calls `listener` for every topic, and with null when anything may have been missed. Returns how
    * to end it.
    */
   subscribe(listener: (topic: Topic | null) => void): () => void
-  /** Tells this node of stale topics; the others learn them from the NOTIFY of the commit. */
-  emit(topics: Iterable<Topic>): void
+  /** Tells this node what to drop from its caches; the others learn it from the NOTIFY of the commit. */
+  invalidate(topics: Iterable<Topic>): void
   /**
    * Tells this node at once and the others within milliseconds that there is work; called after the
    * commit that made it. The others are not told if this process or the database ends meanwhile.
    */
-  announce(topic: Topic): void
+  notify(topic: Topic): void
   /** Whether changes of other nodes are sure to have been heard up to less than a second ago. */
   trusted(): boolean
   stop(): Promise<void>
@@ -45,12 +40,12 @@ export interface Changes {
 /** Starts listening, and keeps trying for as long as the database is away. */
 export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()
-  const announced = new Set<Topic>()
+  const unsent = new Set<Topic>()
   let client: pg.Client | undefined
-  let heardAt = 0
+  let aliveAt = 0
   let stopped = false
 
-  const emit = (topics: Iterable<Topic | null>) => {
+  const invalidate = (topics: Iterable<Topic | null>) => {
     for (const topic of topics)
       for (const listener of listeners)
         canThrow(() => listener(topic), `hearing of ${topic ?? 'what was missed'}`, log)
@@ -62,8 +57,8 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     fresh.on('end', () => lose(fresh))
     let ownPid: number | undefined
     fresh.on('notification', ({ payload, processId }) => {
-      // This connection notifies of announcements alone, and this node has heard its own.
-      if (processId !== ownPid) emit((payload ?? '').split(' '))
+      // This connection sends this node's own topics, which it has heard already.
+      if (processId !== ownPid) invalidate((payload ?? '').split(' ') as Topic[])
     })
     try {
       await fresh.connect()
@@ -76,34 +71,34 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
       throw error
     }
     // What was committed while nobody listened is unknown: all that is cached may be stale.
-    emit([null])
+    invalidate([null])
     client = fresh
-    heardAt = performance.now()
+    aliveAt = performance.now()
     log.info({}, 'listening for changes of other nodes')
-    teller.wake()
+    sender.wake()
   }
 
-  function announce(topic: Topic): void {
-    emit([topic])
-    announced.add(topic)
-    teller.wake()
+  function notify(topic: Topic): void {
+    invalidate([topic])
+    unsent.add(topic)
+    sender.wake()
   }
 
   /**
-   * One NOTIFY for all that is announced. In a transaction of its own: a NOTIFY in the request's
+   * One NOTIFY for all topics that are unsent. In a transaction of its own: a NOTIFY in the request's
    * would make PostgreSQL commit all that have one in turns, under one lock for the whole server,
    * each with its wait for the disk.
    */
-  async function tellOthers(): Promise<boolean> {
-    // What is announced while nobody listens is the next listener's to tell.
-    if (!client || announced.size === 0) return false
-    const topics = [...announced]
-    announced.clear()
-    const told = client.query(
+  async function sendTopics(): Promise<boolean> {
+    // What is notified while nobody listens is the next listener's to tell.
+    if (!client || unsent.size === 0) return false
+    const topics = [...unsent]
+    unsent.clear()
+    const sent = client.query(
       'select pg_notify($1, topic) from unnest($2::text[]) as topics (topic)',
       [CHANNEL, topics],
     )
-    await withDeadline(told, TRUST_MS)
+    await withDeadline(sent, TRUST_MS)
     return false
   }
 
@@ -119,15 +114,15 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
       const asked = performance.now()
       // Notifications that were queued before the answer have arrived with it.
       await withDeadline(client.query('select 1'), TRUST_MS)
-      heardAt = asked
+      aliveAt = asked
     } else await connect()
     return false
   }
 
-  const teller = poller(tellOthers, {
+  const sender = poller(sendTopics, {
     pollMs: Number.POSITIVE_INFINITY,
     minGapMs: APART_MS,
-    onError: logFailures('telling other nodes of work', log),
+    onError: logFailures('notifying other nodes', log),
   })
   const heartbeat = poller(beat, {
     pollMs: HEARTBEAT_MS,
@@ -143,15 +138,15 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    emit,
-    announce,
-    trusted: () => client !== undefined && performance.now() - heardAt < TRUST_MS,
+    invalidate,
+    notify,
+    trusted: () => client !== undefined && performance.now() - aliveAt < TRUST_MS,
     async stop() {
       stopped = true
       // A reconnect that is under way would otherwise leave its connection behind.
       await heartbeat.stop()
-      await teller.stop()
-      await canFail(tellOthers(), 'telling other nodes of work', log)
+      await sender.stop()
+      await canFail(sendTopics(), 'notifying other nodes', log)
       const last = client
       client = undefined
       if (last) await canFail(last.end(), 'closing the listener', log)

@@ -1,6 +1,6 @@
 /** The database's door for the features and the composition root. */
 
-export { type Changes, type Topic, watchChanges } from './changes.ts'
+export { type Changes, watchChanges } from './changes.ts'
 export type { DatabaseAddress } from './connection.ts'
 export type { Database } from './database.ts'
 export { type Conflicts, problemOf } from './failures.ts'
@@ -20,3 +20,4 @@ export {
   type TenantTx,
 } from './scope.ts'
 export { statement } from './statements.ts'
+export { parseTopic, type Topic } from './topics.ts'

@@ -49,7 +49,7 @@ export async function migrate(
     await client.query('select pg_advisory_lock($1)', [LOCKS.migrations])
     const applied = await readApplied(client)
     refuseForeignSchema(applied, wanted)
-    // First, as a migration may set a reader's position by the numbers of this cluster.
+    // First, as a migration may set a consumer's position by the numbers of this cluster.
     await renumberMovedJournal(client, log)
     for (const migration of wanted.slice(applied.length)) await apply(client, migration, log)
     return wanted.at(-1)?.version ?? 0

@@ -1,4 +1,4 @@
-/** A journal that a dump has brought from another cluster: its readers go on where they stood. */
+/** A journal that a dump has brought from another cluster: its consumers go on where they stood. */
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
@@ -6,7 +6,7 @@ import { eventually } from '../../../test/sessions/users.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
-import { append, readOn, SYSTEM } from '../journal/index.ts'
+import { append, consume, SYSTEM } from '../journal/index.ts'
 import { type DatabaseAddress, ownerClient } from './connection.ts'
 import { migrate, readMigrations } from './migrate.ts'
 import { dumpSchema } from './schema-dump.ts'
@@ -17,7 +17,7 @@ let db: Scopes
 
 beforeEach(async () => {
   database = await migratedDatabase()
-  await database.sql('delete from journal_readers')
+  await database.sql('delete from journal_consumers')
   db = openScopes(database.address, { size: 4, changes: unheard, log: silentLog })
   onTestFinished(async () => {
     await db.close()
@@ -47,12 +47,11 @@ const load = (entries: [id: number, xid: number, word: string][]) =>
       ),
     ),
   )
-const place = (reader: string, xid: number, id: number) =>
-  database.sql(`insert into journal_readers (reader, xid, id) values ($1, $2::text::xid8, $3)`, [
-    reader,
-    String(xid),
-    id,
-  ])
+const place = (consumer: string, xid: number, id: number) =>
+  database.sql(
+    `insert into journal_consumers (consumer, xid, id) values ($1, $2::text::xid8, $3)`,
+    [consumer, String(xid), id],
+  )
 
 /** Waits until no entry is held back by a transaction of another test file on the same server. */
 const settled = () =>
@@ -63,14 +62,14 @@ const settled = () =>
     10_000,
   )
 
-/** What a reader gets, to the end or `count` entries. */
+/** What a consumer gets, to the end or `count` entries. */
 async function read(name: string, count = 1_000): Promise<string[]> {
   const words: string[] = []
   await settled()
   const batch = Math.min(count, 2)
   const handle = async (_: unknown, entries: { resource_id: string | null }[]) =>
     void words.push(...entries.map(({ resource_id }) => String(resource_id)))
-  while (words.length < count && (await readOn(db, { name, batch, handle })) !== 0);
+  while (words.length < count && (await consume(db, { name, batch, handle })) !== 0);
   return words
 }
 
@@ -83,7 +82,7 @@ async function move(): Promise<void> {
   await client.connect()
   await client.query(`begin; set local session_replication_role = replica;
     update journal set xid = (xid::text::bigint + ${AHEAD})::text::xid8;
-    update journal_readers set xid = (xid::text::bigint + ${AHEAD})::text::xid8 where xid > '0';
+    update journal_consumers set xid = (xid::text::bigint + ${AHEAD})::text::xid8 where xid > '0';
     commit`)
   await client.end()
 }
@@ -102,7 +101,7 @@ const files = () =>
     where relname like 'journal%' and relkind = 'r' order by 1`)
 
 describe('after a move to a cluster that counts lower', () => {
-  test('each reader gets what it has not read, and what is new, each once', async () => {
+  test('each consumer gets what it has not read, and what is new, each once', async () => {
     await commit('a', 'b')
     await commit('c')
     await commit('d', 'e')
@@ -122,16 +121,16 @@ describe('after a move to a cluster that counts lower', () => {
     expect(await read('early')).toEqual([])
   })
 
-  test('it would be lost: old entries out of sight, new ones behind the readers', async () => {
+  test('it would be lost: old entries out of sight, new ones behind the consumers', async () => {
     await commit('a', 'b')
     await read('early', 1)
     await move()
     await commit('new')
     const handle = async () => undefined
-    await expect(readOn(db, { name: 'early', handle })).rejects.toThrow('restart the service')
-    const readNew = () => readOn(db, { name: 'never read', batch: 1, handle })
+    await expect(consume(db, { name: 'early', handle })).rejects.toThrow('restart the service')
+    const readNew = () => consume(db, { name: 'never read', batch: 1, handle })
     await eventually(readNew, (count) => count === 1)
-    expect(await readOn(db, { name: 'never read', handle })).toBe(0)
+    expect(await consume(db, { name: 'never read', handle })).toBe(0)
   })
 
   test('entries whose ids are not in the order of their transactions stay read or unread', async () => {
@@ -153,14 +152,14 @@ describe('after a move to a cluster that counts lower', () => {
     expect(await read('at the end')).toEqual([])
   })
 
-  test('a reader that had read nothing reads all', async () => {
+  test('a consumer that had read nothing reads all', async () => {
     await load([[1, AHEAD, 'a']])
     await place('new', 0, 0)
     await start()
     expect(await read('new')).toEqual(['a'])
   })
 
-  test('entries without readers are all there for the first one', async () => {
+  test('entries without consumers are all there for the first one', async () => {
     await load([[1, AHEAD, 'a']])
     await start()
     await commit('b')
@@ -168,53 +167,53 @@ describe('after a move to a cluster that counts lower', () => {
   })
 
   test('positions without entries do not hide what is written next', async () => {
-    await place('reader', AHEAD, 7)
+    await place('consumer', AHEAD, 7)
     await start()
     await commit('a')
-    expect(await read('reader')).toEqual(['a'])
+    expect(await read('consumer')).toEqual(['a'])
   })
 
   test('a single entry with a number of the other cluster is enough', async () => {
     await commit('a')
     await load([[100, AHEAD, 'b']])
     await start()
-    expect(await read('reader')).toEqual(['a', 'b'])
+    expect(await read('consumer')).toEqual(['a', 'b'])
   })
 
   test('it is done once, and again after the next move', async () => {
     await commit('a', 'b', 'c')
-    await read('reader', 1)
+    await read('consumer', 1)
     await move()
     expect(await start()).toHaveLength(2)
-    const before = [await files(), await database.sql('select * from journal_readers')]
+    const before = [await files(), await database.sql('select * from journal_consumers')]
     expect(await start()).toEqual([])
-    expect([await files(), await database.sql('select * from journal_readers')]).toEqual(before)
-    expect(await read('reader', 1)).toEqual(['b'])
+    expect([await files(), await database.sql('select * from journal_consumers')]).toEqual(before)
+    expect(await read('consumer', 1)).toEqual(['b'])
     await commit('d')
     await move()
     expect(await start()).toHaveLength(2)
-    expect(await read('reader')).toEqual(['c', 'd'])
+    expect(await read('consumer')).toEqual(['c', 'd'])
   })
 
-  test('it is done before the migrations, which may place a reader at the end', async () => {
+  test('it is done before the migrations, which may place a consumer at the end', async () => {
     await load([[1, AHEAD, 'old']])
     const released = await readMigrations()
     const version = released.length + 1
-    const sql = `insert into journal_readers (reader, xid, id)
-      values ('reader', pg_snapshot_xmin(pg_current_snapshot()), 0)`
+    const sql = `insert into journal_consumers (consumer, xid, id)
+      values ('consumer', pg_snapshot_xmin(pg_current_snapshot()), 0)`
     const next = { version, name: `000${version}_next.sql`, sql, checksum: 'x' }
     await migrate(database.address, silentLog, [...released, next])
     await commit('new')
-    expect(await read('reader')).toEqual(['new'])
+    expect(await read('consumer')).toEqual(['new'])
   })
 
   test('nodes that start together do it once', async () => {
     await commit('a', 'b')
-    await read('reader', 1)
+    await read('consumer', 1)
     await move()
     const lines = await Promise.all([start(), start(), start(), start()])
     expect(lines.flat()).toHaveLength(2)
-    expect(await read('reader')).toEqual(['b'])
+    expect(await read('consumer')).toEqual(['b'])
   })
 
   test('entries say what they said, cannot be changed, and their table is as it was', async () => {
@@ -244,20 +243,20 @@ describe('after a move to a cluster that counts lower', () => {
     await move()
     const { address } = await ownedByAnother()
     expect(await start(address)).toHaveLength(2)
-    expect(await read('reader')).toEqual(['a', 'b'])
+    expect(await read('consumer')).toEqual(['a', 'b'])
   })
 })
 
 describe('nothing is renumbered', () => {
   test('where nothing has been moved', async () => {
     await commit('a', 'b')
-    await read('reader', 1)
+    await read('consumer', 1)
     const before = [await files(), await database.sql('select id, xid from journal order by id')]
     expect(await start()).toEqual([])
     expect([await files(), await database.sql('select id, xid from journal order by id')]).toEqual(
       before,
     )
-    expect(await read('reader')).toEqual(['b'])
+    expect(await read('consumer')).toEqual(['b'])
   })
 
   test('after a move to a cluster that counts higher: unread and new entries are read', async () => {
@@ -266,12 +265,12 @@ describe('nothing is renumbered', () => {
       [2, 10, 'a'],
       [3, 30, 'c'],
     ])
-    await place('reader', 10, 2)
+    await place('consumer', 10, 2)
     const before = await files()
     expect(await start()).toEqual([])
     expect(await files()).toEqual(before)
     await commit('new')
-    expect(await read('reader')).toEqual(['b', 'c', 'new'])
+    expect(await read('consumer')).toEqual(['b', 'c', 'new'])
     expect(await read('never read')).toEqual(['a', 'b', 'c', 'new'])
   })
 

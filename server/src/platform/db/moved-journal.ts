@@ -1,15 +1,15 @@
 /**
  * Renumbers the journal when its database has come from another cluster. Entries and the positions
- * of their readers hold numbers of transactions, which each cluster counts for itself: below a
- * counter that stands lower, old entries stay invisible, and new ones lie behind the readers.
+ * of their consumers hold numbers of transactions, which each cluster counts for itself: below a
+ * counter that stands lower, old entries stay invisible, and new ones lie behind the consumers.
  */
 import type pg from 'pg'
 import type { Logger } from '../observe/log.ts'
 import { PLATFORM_ROLE } from './connection.ts'
 
 /**
- * Looks whether the journal or a reader's position holds a number that this cluster has not given
- * out yet, and if so gives all of them low numbers, so that every reader goes on where it stood.
+ * Looks whether the journal or a consumer's position holds a number that this cluster has not given
+ * out yet, and if so gives all of them low numbers, so that every consumer goes on where it stood.
  * For the owner of the tables, before anybody reads, and by one node at a time.
  *
  * Where this cluster's counter is beyond all of the numbers there is nothing to do: what is written
@@ -22,12 +22,12 @@ export async function renumberMovedJournal(client: pg.Client, log: Logger): Prom
     'the database has come from another cluster: renumbering the journal, at some seconds a million entries',
   )
   await renumber(client)
-  log.info({}, 'the journal is renumbered: its readers go on where they stood')
+  log.info({}, 'the journal is renumbered: its consumers go on where they stood')
 }
 
 async function isMoved(client: pg.Client): Promise<boolean> {
   const present = await client.query<{ present: boolean }>(
-    `select to_regclass('public.journal_readers') is not null as present`,
+    `select to_regclass('public.journal_consumers') is not null as present`,
   )
   if (!present.rows[0]?.present) return false
   // In the role that sees all rows: what an owner sees depends on how its memberships were granted.
@@ -37,7 +37,7 @@ async function isMoved(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ moved: boolean | null }>(
     `select greatest(
        (select xid from journal order by xid desc, id desc limit 1),
-       (select xid from journal_readers order by xid desc limit 1)
+       (select xid from journal_consumers order by xid desc limit 1)
      ) >= pg_snapshot_xmax(pg_current_snapshot()) as moved`,
   )
   await client.query('commit')
@@ -46,7 +46,7 @@ async function isMoved(client: pg.Client): Promise<boolean> {
 
 /**
  * All entries up to the first position get the lowest number, those up to the next position the
- * next one, and so on; a reader then stands between two numbers. Within a number the ids order the
+ * next one, and so on; a consumer then stands between two numbers. Within a number the ids order the
  * entries: their order too puts what caused something before it. No cluster gives a transaction a
  * number as low as these.
  *
@@ -54,10 +54,10 @@ async function isMoved(client: pg.Client): Promise<boolean> {
  * and the triggers that refuse any change of an entry stay in force throughout.
  */
 async function renumber(client: pg.Client): Promise<void> {
-  await client.query('begin; lock table journal_readers, journal in access exclusive mode')
+  await client.query('begin; lock table journal_consumers, journal in access exclusive mode')
   const { rows: positions } = await client.query<{ xid: string; id: string }>(
     `select xid::text, id::text from (
-       select xid, id from journal_readers union select '0', 0) as positions
+       select xid, id from journal_consumers union select '0', 0) as positions
      order by positions.xid, positions.id`,
   )
   const numbered = (lowest: number) => {
@@ -68,6 +68,6 @@ async function renumber(client: pg.Client): Promise<void> {
     return `case ${cases.join(' ')} else '${lowest + positions.length}'::xid8 end`
   }
   await client.query(`alter table journal alter column xid type xid8 using (${numbered(1)})`)
-  await client.query(`update journal_readers set xid = ${numbered(2)}, id = 0`)
+  await client.query(`update journal_consumers set xid = ${numbered(2)}, id = 0`)
   await client.query('commit')
 }

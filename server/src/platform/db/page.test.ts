@@ -29,8 +29,8 @@ beforeAll(async () => {
     size: 2,
     log: silentLog,
     changes: {
-      emit: nothing,
-      announce: nothing,
+      invalidate: nothing,
+      notify: nothing,
       subscribe: () => nothing,
       trusted: () => true,
       stop: async () => nothing(),

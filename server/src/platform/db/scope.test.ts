@@ -22,8 +22,8 @@ beforeAll(async () => {
     size: 4,
     log: silentLog,
     changes: {
-      emit: (topics) => void emitted.push([...topics]),
-      announce: (topic) => void announced.push(topic),
+      invalidate: (topics) => void emitted.push([...topics]),
+      notify: (topic) => void announced.push(topic),
       subscribe: () => () => undefined,
       trusted: () => true,
       stop: async () => undefined,
@@ -121,8 +121,8 @@ describe('a transaction', () => {
     for (let times = 0; times < 6; times++)
       await expect(
         db.inTenant(NORTH, async (tx) => {
-          tx.stale('department:1')
-          tx.announce('journal')
+          tx.invalidate('department:1')
+          tx.notify('journal')
           tx.afterCommit(() => void followed.push('followed'))
           await rename(tx, 1, 'gone')
           throw new Error('changed my mind')
@@ -152,16 +152,16 @@ describe('a transaction', () => {
     listener.on('notification', ({ payload }) => void heard.push(payload ?? ''))
     await listener.query('listen wardkeep_changes')
     await db.inTenant(NORTH, async (tx) => {
-      tx.stale('department:1', "user:'5")
-      tx.stale('department:1')
+      tx.invalidate('department:1', "session:'5")
+      tx.invalidate('department:1')
       tx.afterCommit(() => void seen.push(nameOf(1)))
       await rename(tx, 1, 'new')
       await listener.query('select 1')
       expect([emitted, heard, seen]).toEqual([[], [], []])
     })
-    expect(emitted).toEqual([['department:1', "user:'5"]])
+    expect(emitted).toEqual([['department:1', "session:'5"]])
     await listener.query('select 1')
-    expect(heard).toEqual(["department:1 user:'5"])
+    expect(heard).toEqual(["department:1 session:'5"])
     expect(await Promise.all(seen)).toEqual(['new'])
     listener.release()
     await other.end()
@@ -174,8 +174,8 @@ describe('a transaction', () => {
     listener.on('notification', ({ payload }) => void heard.push(payload ?? ''))
     await listener.query('listen wardkeep_changes')
     await db.inTenant(NORTH, async (tx) => {
-      tx.announce('journal', 'due')
-      tx.announce('journal')
+      tx.notify('journal', 'due')
+      tx.notify('journal')
       await rename(tx, 1, 'announced')
       expect(announced).toEqual([])
     })
@@ -199,7 +199,7 @@ describe('a transaction', () => {
         if (waiting === 2) meet()
         await met
         await rename(tx, second, `second after ${first}`)
-        tx.stale(`department:${first}`)
+        tx.invalidate(`department:${first}`)
       })
     await Promise.all([cross(1, 2), cross(2, 1)])
     expect(runs).toBeGreaterThan(2)

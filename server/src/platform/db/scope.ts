@@ -8,12 +8,13 @@ import pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
 import { canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Changes, Topic } from './changes.ts'
+import type { Changes } from './changes.ts'
 import { CHANNEL } from './changes.ts'
 import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
 import { isAborted, isOutdated, isRetryable } from './failures.ts'
 import { ask, prepared, queriesOn, type Statement } from './statements.ts'
+import type { Topic } from './topics.ts'
 import { openTotals, type Totals } from './totals.ts'
 
 declare const scoped: unique symbol
@@ -36,13 +37,13 @@ export interface TenantTx {
   send(query: Statement): void
   /** As `send`, of a statement whose rows are waited for later: behind the commit, where it is the last. */
   sendFor<R>(query: Statement): Sent<R>
-  /** Says what the commit will make stale on every node (see `changes.ts`). */
-  stale(...topics: Topic[]): void
+  /** Has every node drop what it has cached of the topics, with the commit (see `changes.ts`). */
+  invalidate(...topics: Topic[]): void
   /**
-   * Says where the commit makes work, to be told on every node after it. Unlike `stale` it costs the
+   * Has every node look for work of the topics, after the commit. Unlike `invalidate` it costs the
    * commit nothing, and may be lost: for those who look by themselves as well.
    */
-  announce(...topics: Topic[]): void
+  notify(...topics: Topic[]): void
   /** The totals of lists that this node remembers. */
   readonly totals: Totals
   /** Runs once the transaction has committed; what it throws is logged, and undoes nothing. */
@@ -176,7 +177,7 @@ export function openScopes(
 /** The handle of a transaction, and what its work leaves for the commit and for after it. */
 function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mode, totals: Totals) {
   const topics = new Set<Topic>()
-  const announced = new Set<Topic>()
+  const notified = new Set<Topic>()
   const followUps: (() => void)[] = []
   const sent: Promise<unknown>[] = []
   // What is planned for its values each time gains nothing by a name, of which there are few.
@@ -195,8 +196,8 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
     totals,
     send: (query: Statement) => void sendFor(query),
     sendFor,
-    stale: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
-    announce: (...work: Topic[]) => work.forEach((topic) => void announced.add(topic)),
+    invalidate: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
+    notify: (...work: Topic[]) => work.forEach((topic) => void notified.add(topic)),
     afterCommit: (work: () => void) => void followUps.push(work),
   } as unknown as TenantTx
   return {
@@ -205,8 +206,8 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
     topics,
     /** Tells of the commit. */
     told(changes: Changes, log: Logger) {
-      changes.emit(topics)
-      for (const topic of announced) changes.announce(topic)
+      changes.invalidate(topics)
+      for (const topic of notified) changes.notify(topic)
       for (const followUp of followUps) canThrow(followUp, 'what follows a commit', log)
     },
   }

@@ -6,7 +6,7 @@ import { statement, type TenantTx } from '../db/index.ts'
 import type { Action } from './actions.ts'
 import './journal.table.ts'
 
-/** Announced with every entry, for the journal's readers. */
+/** Every entry's topic, for the journal's consumers. */
 export const JOURNAL_TOPIC = 'journal'
 
 /** Who did it, as far as known: the system itself has no user and no origin. */
@@ -84,7 +84,7 @@ const insertReturning = statement<EntryRow>(
  */
 export async function append(tx: TenantTx, actor: Actor, entry: Entry): Promise<void> {
   tx.send(insert(rowOf(actor, entry)))
-  tx.announce(JOURNAL_TOPIC)
+  tx.notify(JOURNAL_TOPIC)
 }
 
 /** As `append`, and waits for the entry's number and time: for what is made of the entry. */
@@ -93,7 +93,7 @@ export async function appendReturning(
   actor: Actor,
   entry: Entry,
 ): Promise<{ id: number; created_at: string }> {
-  tx.announce(JOURNAL_TOPIC)
+  tx.notify(JOURNAL_TOPIC)
   const sent = tx.sendFor<{ id: number; created_at: string }>(insertReturning(rowOf(actor, entry)))
   const [made] = await sent.rows
   return made as { id: number; created_at: string }
@@ -101,10 +101,10 @@ export async function appendReturning(
 
 /**
  * The values of an entry that is written by the statement which makes the change (`insertion`), and
- * tells its readers of it.
+ * notifies its consumers.
  */
 export function entered(tx: TenantTx, actor: Actor, entry: Entry): EntryRow {
-  tx.announce(JOURNAL_TOPIC)
+  tx.notify(JOURNAL_TOPIC)
   return rowOf(actor, entry)
 }
 

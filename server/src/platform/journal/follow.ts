@@ -1,20 +1,27 @@
 /**
- * Follows the journal over time: reads on at once when an entry is announced, and looks by itself
- * where no announcement can be relied on. How a batch is read stands in `read-on.ts`.
+ * Follows the journal over time: reads on at once when notified of an entry, and looks by itself
+ * where no notification can be relied on. How a batch is read stands in `consumer.ts`.
  */
 import { performance } from 'node:perf_hooks'
 import { poller } from '../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { JOURNAL_TOPIC } from './append.ts'
+import {
+  BATCH,
+  type Backlog,
+  type ConsumerOptions,
+  type JournalEntry,
+  peek,
+  readBatch,
+} from './consumer.ts'
 import { findHorizon } from './horizon.ts'
-import { BATCH, type JournalEntry, look, type ReaderOptions, type Sight, take } from './read-on.ts'
 
 export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry>
-  extends ReaderOptions<C> {
-  /** Milliseconds between looks when nothing wakes the reader; a second by default. */
+  extends ConsumerOptions<C> {
+  /** Milliseconds between looks when nothing wakes the consumer; a second by default. */
   pollMs?: number
-  /** Wakes the reader for every entry, whichever node has written it. */
+  /** Wakes the consumer for every entry, whichever node has written it. */
   changes?: Changes
 }
 
@@ -25,15 +32,15 @@ export interface Follower {
 }
 
 /**
- * Looks are at least this far apart, however often the reader is woken: what is written meanwhile
+ * Looks are at least this far apart, however often the consumer is woken: what is written meanwhile
  * is read together. It is also where the looks begin that become rarer.
  */
 const APART_MS = 5
 /** And this far behind entries of which nothing came: what nobody waits for is read together. */
 const GATHER_MS = 25
 /** What is held back for longer is asked for the database of what holds it back. */
-const HELD_MS = 1_000
-/** A reader that fails is not hurried by the entries that others write. */
+const BLOCKED_MS = 1_000
+/** A consumer that fails is not hurried by the entries that others write. */
 const AFTER_FAILURE_MS = 1_000
 
 /** Follows the journal until stopped: batch after batch while there is more, then when woken. */
@@ -44,10 +51,10 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
 ): Follower {
   const { pollMs = 1_000 } = options
   let eagerMs = APART_MS
-  let heldSince: number | undefined
+  let blockedSince: number | undefined
   let horizon: string | undefined
   let apartMs = APART_MS
-  const reading: ReaderOptions<C> = {
+  const reading: ConsumerOptions<C> = {
     ...options,
     async handle(tx, entries) {
       apartMs = (await options.handle(tx, entries)) === false ? GATHER_MS : APART_MS
@@ -55,27 +62,27 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   }
 
   /** Looks past a transaction of another database as well, once it has held entries back for long. */
-  async function lookOn(): Promise<Sight> {
-    const sight = await look(db, options.name, horizon)
-    if (sight !== 'held back') {
-      heldSince = undefined
-      return sight
+  async function peekOn(): Promise<Backlog> {
+    const backlog = await peek(db, options.name, horizon)
+    if (backlog !== 'blocked') {
+      blockedSince = undefined
+      return backlog
     }
-    heldSince ??= performance.now()
-    if (horizon === undefined && performance.now() - heldSince < HELD_MS) return sight
+    blockedSince ??= performance.now()
+    if (horizon === undefined && performance.now() - blockedSince < BLOCKED_MS) return backlog
     const { xid, isFurther } = await findHorizon(db)
     // While it runs, all that is written is held back at first.
     horizon = isFurther ? xid : undefined
-    return isFurther ? look(db, options.name, horizon) : sight
+    return isFurther ? peek(db, options.name, horizon) : backlog
   }
 
   /** Reads a batch, if there is one. Returns the milliseconds for which nothing more is expected. */
   async function step(): Promise<number> {
-    const sight = await lookOn()
-    if (sight === 'nothing') return pollMs
-    const count = sight === 'readable' ? await take(db, reading, horizon) : null
+    const backlog = await peekOn()
+    if (backlog === 'nothing') return pollMs
+    const count = backlog === 'readable' ? await readBatch(db, reading, horizon) : null
     if (count === null) {
-      // Nobody says when an older transaction ends that held entries back, or the same reader's
+      // Nobody says when an older transaction ends that held entries back, or the same consumer's
       // work elsewhere: a look soon, and then ever more rarely.
       eagerMs *= 2
       return Math.min(eagerMs / 2, pollMs)

@@ -1,4 +1,4 @@
-/** Transactions of other databases on the server, and those that may be ours: who holds a reader back. */
+/** Transactions of other databases on the server, and those that may be ours: who holds a consumer back. */
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { eventually } from '../../../test/sessions/users.ts'
@@ -129,7 +129,7 @@ describe('a transaction of this database', () => {
       const before = looks()
       return eventually(looks, (count) => count > before + 5)
     }
-    // There is something to pass by, and for the reader it has been held back for long.
+    // There is something to pass by, and for the consumer it has been held back for long.
     await eventually(
       () => findHorizon(db),
       ({ isFurther }) => isFurther,
@@ -152,7 +152,7 @@ describe('a transaction of this database', () => {
 })
 
 describe('a prepared transaction', () => {
-  test('holds back the readers of its own database, and of no other', async () => {
+  test('holds back the consumers of its own database, and of no other', async () => {
     const server = await started(await scratch(), { max_prepared_transactions: '2' })
     await migrate(server.connection, silentLog)
     const own = databaseOn(server.connection)

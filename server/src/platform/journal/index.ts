@@ -12,9 +12,9 @@ export {
   SYSTEM,
 } from './append.ts'
 export { changesBetween, differing } from './changes-between.ts'
+export { type ConsumerOptions, consume, type JournalEntry } from './consumer.ts'
 export { enterActions } from './entered-actions.ts'
 export { journalEntry } from './entry.ts'
 export { type Follower, type FollowOptions, follow } from './follow.ts'
 export { partitionsUpkeep } from './partitions.ts'
-export { type JournalEntry, type ReaderOptions, readOn } from './read-on.ts'
 export { openRefusals, type Refusals, writeSeenRefusals } from './refusals.ts'

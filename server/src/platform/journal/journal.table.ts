@@ -19,9 +19,9 @@ export interface JournalTable {
   created_at: Generated<string>
 }
 
-/** How far a reader has come. */
-export interface JournalReadersTable {
-  reader: string
+/** How far a consumer has come. */
+export interface JournalConsumersTable {
+  consumer: string
   xid: string
   id: number
   updated_at: Generated<string>
@@ -54,6 +54,6 @@ declare module '../db/database.ts' {
     journal: JournalTable
     journal_actions: JournalActionsTable
     refusals: RefusalsTable
-    journal_readers: JournalReadersTable
+    journal_consumers: JournalConsumersTable
   }
 }

@@ -201,7 +201,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       if (password !== undefined) await requirePassword(text, password, networkOf(origin.ip))
       await redeem(text, 'verify_email', async (tx, account) => {
         await markVerified(tx, account.id, isoAt(clock))
-        tx.stale(`user:${account.id}`)
+        tx.invalidate(`user:${account.id}`)
         await append(
           tx,
           { user_id: account.id, user_email: account.email, origin },

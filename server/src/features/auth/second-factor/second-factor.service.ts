@@ -84,7 +84,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     user: { id: number; tenant_id: number },
     action: `auth.totp_${'offered' | 'enabled' | 'disabled'}`,
   ) {
-    tx.stale(`user:${user.id}`)
+    tx.invalidate(`user:${user.id}`)
     return append(tx, actorOf(caller), journalEntry(action, 'user', user))
   }
 

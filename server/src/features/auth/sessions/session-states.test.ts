@@ -27,10 +27,10 @@ function controlled() {
       listeners.push(listener)
       return () => undefined
     },
-    emit: (topics) => {
+    invalidate: (topics) => {
       for (const topic of topics) for (const listener of listeners) listener(topic)
     },
-    announce: (topic) => changes.emit([topic]),
+    notify: (topic) => changes.invalidate([topic]),
     trusted: () => heard.trusted,
     stop: async () => undefined,
   }
@@ -102,7 +102,7 @@ describe('a change', () => {
     'of %s drops it',
     async (topic) => {
       const { states, reads, changes } = await holding()
-      changes.emit([topic])
+      changes.invalidate([topic as Topic])
       expect(states.get(TENANT, JTI)).toBeInstanceOf(Promise)
       expect(reads).toHaveLength(2)
     },
@@ -122,7 +122,7 @@ describe('a change', () => {
     '',
   ])('of "%s" does not', async (topic) => {
     const { states, changes } = await holding()
-    changes.emit([topic])
+    changes.invalidate([topic as Topic])
     expect(states.get(TENANT, JTI)).toMatchObject({ profile: { full_name: 'Before' } })
   })
 
@@ -136,8 +136,8 @@ describe('a change', () => {
 
 describe('a reading that a change overtakes', () => {
   test.each<[string, (made: ReturnType<typeof controlled>) => void]>([
-    ['a topic', ({ changes }) => changes.emit([`session:${JTI}`])],
-    ['a topic of its user', ({ changes }) => changes.emit(['user:5'])],
+    ['a topic', ({ changes }) => changes.invalidate([`session:${JTI}`])],
+    ['a topic of its user', ({ changes }) => changes.invalidate(['user:5'])],
     ['what was missed', ({ missed }) => missed()],
   ])('(%s) is not kept', async (_, overtake) => {
     const made = controlled()
@@ -154,7 +154,7 @@ describe('a reading that a change overtakes', () => {
   test('is not what those get who ask after the change', async () => {
     const { states, reads, changes } = controlled()
     const early = states.get(TENANT, JTI)
-    changes.emit(['user:5'])
+    changes.invalidate(['user:5'])
     const late = states.get(TENANT, JTI)
     expect(reads).toHaveLength(2)
     reads[1]?.(stateOf('New'))
@@ -165,11 +165,11 @@ describe('a reading that a change overtakes', () => {
   })
 })
 
-test('an announcement of work leaves a reading alone: it is shared and kept', async () => {
+test('a notification of work leaves a reading alone: it is shared and kept', async () => {
   const { states, reads, changes } = controlled()
   const asked = [states.get(TENANT, JTI)]
-  for (const topic of ['journal', 'due', 'due:5']) {
-    changes.announce(topic)
+  for (const topic of ['journal', 'due', 'due:5'] as const) {
+    changes.notify(topic)
     asked.push(states.get(TENANT, JTI))
   }
   expect(reads).toHaveLength(1)

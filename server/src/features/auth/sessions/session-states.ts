@@ -4,10 +4,10 @@
  * notifications may be missed nothing held is believed.
  */
 import { LRUCache } from 'lru-cache'
-import type { Changes, Scopes } from '../../../platform/db/index.ts'
+import { type Changes, parseTopic, type Scopes } from '../../../platform/db/index.ts'
 import { findSessionState, type SessionState } from './sessions.store.ts'
 
-const MOST_HELD = 20_000
+const MAX_CACHED = 20_000
 
 export interface SessionStates {
   /** The state of a session; undefined when it has ended. Answers at once when it is held. */
@@ -15,25 +15,25 @@ export interface SessionStates {
 }
 
 export function sessionStates(db: Scopes, changes: Changes): SessionStates {
-  const held = new LRUCache<string, SessionState>({ max: MOST_HELD })
+  const cached = new LRUCache<string, SessionState>({ max: MAX_CACHED })
   const loading = new Map<string, Promise<SessionState | undefined>>()
 
   changes.subscribe((topic) => {
     if (topic === null) {
       loading.clear()
-      held.clear()
+      cached.clear()
     } else drop(topic)
   })
 
   function drop(topic: string): void {
-    const [kind = '', id = ''] = topic.split(':')
+    const { kind, id = '', number = 0 } = parseTopic(topic)
     const isStale = STALE_BY[kind]
-    // What else is told, above all that there is a new journal entry, is no news of sessions.
+    // Other topics, above all that of new journal entries, leave sessions as they are.
     if (kind !== 'session' && !isStale) return
     // A load that began before the change may bring the old state: whoever asks next loads anew.
     loading.clear()
-    if (!isStale) return void held.delete(id)
-    for (const [key, state] of held.entries()) if (isStale(state, Number(id))) held.delete(key)
+    if (!isStale) return void cached.delete(id)
+    for (const [key, state] of cached.entries()) if (isStale(state, number)) cached.delete(key)
   }
 
   function load(tenantId: number, sessionId: string): Promise<SessionState | undefined> {
@@ -43,7 +43,7 @@ export function sessionStates(db: Scopes, changes: Changes): SessionStates {
       .inTenant(tenantId, (tx) => findSessionState(tx, sessionId), 'read')
       .then((state) => {
         // Only what no change has overtaken is kept.
-        if (state && loading.get(sessionId) === work) held.set(sessionId, state)
+        if (state && loading.get(sessionId) === work) cached.set(sessionId, state)
         return state
       })
       .finally(() => {
@@ -57,13 +57,13 @@ export function sessionStates(db: Scopes, changes: Changes): SessionStates {
     get(tenantId, sessionId) {
       if (!changes.trusted())
         return db.inTenant(tenantId, (tx) => findSessionState(tx, sessionId), 'read')
-      const state = held.get(sessionId)
+      const state = cached.get(sessionId)
       return state && state.profile.tenant_id === tenantId ? state : load(tenantId, sessionId)
     },
   }
 }
 
-/** Which held states a topic of each kind makes stale. */
+/** Which cached states a topic of each kind makes stale. */
 const STALE_BY: Record<string, (state: SessionState, id: number) => boolean> = {
   user: (state, id) => state.profile.id === id,
   tenant: (state, id) => state.profile.tenant_id === id,

@@ -139,7 +139,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       isoAt(clock),
       'refresh_reused',
     )
-    tx.stale(`session:${sessionId}`)
+    tx.invalidate(`session:${sessionId}`)
     const actor = { user_id, user_email: null, origin }
     await append(tx, actor, sessionEntry('auth.refresh_reused', tenantId, sessionId))
   }
@@ -182,7 +182,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
         sessionEntry('auth.login', account.tenant_id, sessionId),
       )
       for (const ended of await ending) {
-        tx.stale(`session:${ended}`)
+        tx.invalidate(`session:${ended}`)
         const actor = { user_id: account.id, user_email: account.email, origin }
         await append(tx, actor, sessionEntry('auth.session_ended', account.tenant_id, ended))
       }
@@ -272,7 +272,9 @@ export function sessionsService(deps: SessionsDeps): Sessions {
 
     async end(tx, which, reason) {
       await store.endSessions(tx, which, isoAt(clock), reason)
-      tx.stale(which.userId === undefined ? `tenant:${which.tenantId}` : `user:${which.userId}`)
+      tx.invalidate(
+        which.userId === undefined ? `tenant:${which.tenantId}` : `user:${which.userId}`,
+      )
     },
   }
 
@@ -285,8 +287,8 @@ export function sessionsService(deps: SessionsDeps): Sessions {
   ): Promise<boolean> {
     const ended = await store.endSessions(tx, which, isoAt(clock), action.slice('auth.'.length))
     // All of them by one word: a notification holds no more than 8000 bytes.
-    if (which.sessionId) tx.stale(`session:${which.sessionId}`)
-    else tx.stale(`user:${which.userId}`)
+    if (which.sessionId) tx.invalidate(`session:${which.sessionId}`)
+    else tx.invalidate(`user:${which.userId}`)
     if (ended.length > 0)
       await append(tx, actorOf(caller), {
         ...sessionEntry(action, which.tenantId, which.sessionId ?? null),

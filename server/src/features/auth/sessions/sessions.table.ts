@@ -30,3 +30,11 @@ declare module '../../../platform/db/database.ts' {
     refresh_tokens: RefreshTokensTable
   }
 }
+
+declare module '../../../platform/db/topics.ts' {
+  interface Topics {
+    session: `session:${string}`
+    /** The signing keys. */
+    keys: 'keys'
+  }
+}

@@ -111,7 +111,7 @@ export async function openSigningKeys(
       created_at: isoAt(clock),
     })
     if (added) {
-      tx.stale('keys')
+      tx.invalidate('keys')
       await append(tx, SYSTEM, {
         action: 'auth.key_rotated',
         tenant_id: null,

@@ -7,7 +7,7 @@ import type { Admin } from '../../../platform/access/index.ts'
 import { listMode, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import { makeDueAtOnce } from '../engine/queues.store.ts'
-import { announceDue } from '../engine/topics.ts'
+import { notifyDue } from '../engine/topics.ts'
 import { entryOf, messageId } from '../events/message.ts'
 import { found } from '../registrations/registrations.service.ts'
 import { findWebhook } from '../registrations/registrations.store.ts'
@@ -60,7 +60,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
         // The queue first, as everyone does who needs both.
         await makeDueAtOnce(tx, webhookId, due_at)
         await store.queueAgain(tx, delivery, due_at)
-        announceDue(tx, [webhookId])
+        notifyDue(tx, [webhookId])
         await append(tx, actorOf(caller), {
           action: 'webhook.delivery_retried',
           tenant_id: webhook.tenant_id,

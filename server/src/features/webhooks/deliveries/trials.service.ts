@@ -7,7 +7,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, appendReturning } from '../../../platform/journal/index.ts'
 import { startAfresh } from '../engine/queues.store.ts'
 import { openTarget } from '../engine/targets.ts'
-import { announceDue } from '../engine/topics.ts'
+import { notifyDue } from '../engine/topics.ts'
 import { type EventEntry, messageId } from '../events/message.ts'
 import { TEST_EVENT } from '../events/subscription.ts'
 import { found } from '../registrations/registrations.service.ts'
@@ -84,8 +84,8 @@ export function trialsService({ db, clock, keyRing, send, hasten }: TrialsDeps):
     // The receiver answers again: what waits for it need not wait any longer.
     await startAfresh(tx, webhookId, iso(), 'same')
     await hasten(tx, { id: webhookId, tenant_id: entry.tenant_id, at: iso() })
-    tx.stale(`webhook:${webhookId}`)
-    announceDue(tx, [webhookId])
+    tx.invalidate(`webhook:${webhookId}`)
+    notifyDue(tx, [webhookId])
   }
 
   async function once(caller: Admin, webhookId: number): Promise<TestResult> {

@@ -30,7 +30,7 @@ export function disabler({ db, mailer, keepDays }: DisableDeps): Disable {
     db.inTenant(tenant_id, async (tx) => {
       // Somebody was quicker: another process, or an admin.
       if (!(await deactivate(tx, { id, url }, reason))) return
-      tx.stale(`webhook:${id}`)
+      tx.invalidate(`webhook:${id}`)
       await append(tx, SYSTEM, {
         action: 'webhook.disabled',
         tenant_id,

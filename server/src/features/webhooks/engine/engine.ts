@@ -18,7 +18,7 @@ import { PACE, type Pace } from './pace.ts'
 import { end, wantMore } from './queue.ts'
 import { createResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
-import { readTopic } from './topics.ts'
+import { noticeOf } from './topics.ts'
 
 export interface EngineDeps {
   db: Scopes
@@ -81,18 +81,18 @@ export function startEngine(deps: EngineDeps): Engine {
     return false
   })
   const sorter = setInterval(() => budget.sort() && dispatcher.sendAll(), SORT_MS)
-  const unsubscribe = deps.changes.subscribe(hear)
+  const unsubscribe = deps.changes.subscribe(onTopic)
 
-  function hear(topic: string | null): void {
-    const heard = readTopic(topic)
-    if (!heard) return
-    if (heard.what === 'tenant') {
+  function onTopic(topic: string | null): void {
+    const notice = noticeOf(topic)
+    if (!notice) return
+    if (notice.what === 'tenant') {
       // It may be active again, or not any more.
-      holdings.changeTenant(heard.tenantId)
+      holdings.changeTenant(notice.tenantId)
       claimer.wake()
       return
     }
-    const { what, webhookId } = heard
+    const { what, webhookId } = notice
     if (what === 'changed') holdings.change(webhookId)
     const held = webhookId === null ? undefined : holdings.queues.get(webhookId)
     for (const queue of webhookId === null ? holdings.queues.values() : held ? [held] : [])

@@ -1,13 +1,13 @@
 /**
  * Follows the journal and makes a delivery of each event for each webhook that wants it, in the
- * transaction that moves the reader's position: none is missed, none is made twice.
+ * transaction that moves the consumer's position: none is missed, none is made twice.
  */
 import type { Clock } from '../../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Follower, follow, isPublic } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type Event, ensureDays, insertDeliveries, makeQueuesDue } from './fan-out.store.ts'
-import { announceDue } from './topics.ts'
+import { notifyDue } from './topics.ts'
 
 export interface FanOutDeps {
   db: Scopes
@@ -42,6 +42,6 @@ async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Pro
   const times = events.map(({ created_at }) => created_at).sort()
   await ensureDays(tx, times[0] as string, times.at(-1) as string)
   insertDeliveries(tx, events, webhooks, iso)
-  announceDue(tx, webhooks)
+  notifyDue(tx, webhooks)
   return true
 }

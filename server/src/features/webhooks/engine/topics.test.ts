@@ -1,12 +1,12 @@
 /** What the engines tell each other about due deliveries and changed webhooks. */
 import { describe, expect, test } from 'vitest'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { announceDue, readTopic } from './topics.ts'
+import { noticeOf, notifyDue } from './topics.ts'
 
 function announced(ids: readonly number[]): string[] {
   const topics: string[] = []
-  const tx = { announce: (...more: string[]) => void topics.push(...more) }
-  announceDue(tx as unknown as TenantTx, ids)
+  const tx = { notify: (...more: string[]) => void topics.push(...more) }
+  notifyDue(tx as unknown as TenantTx, ids)
   return topics
 }
 
@@ -23,22 +23,22 @@ describe('due deliveries are announced', () => {
   })
 
   test('and read as they were meant', () => {
-    expect(announced([7]).map(readTopic)).toEqual([{ what: 'due', webhookId: 7 }])
-    expect(readTopic('due')).toEqual({ what: 'due', webhookId: null })
+    expect(announced([7]).map(noticeOf)).toEqual([{ what: 'due', webhookId: 7 }])
+    expect(noticeOf('due')).toEqual({ what: 'due', webhookId: null })
   })
 })
 
 describe('a webhook is read anew', () => {
   test('when it has changed', () => {
-    expect(readTopic('webhook:12')).toEqual({ what: 'changed', webhookId: 12 })
+    expect(noticeOf('webhook:12')).toEqual({ what: 'changed', webhookId: 12 })
   })
 
   test('when its tenant has changed', () => {
-    expect(readTopic('tenant:3')).toEqual({ what: 'tenant', tenantId: 3 })
+    expect(noticeOf('tenant:3')).toEqual({ what: 'tenant', tenantId: 3 })
   })
 
   test('as is every other when something may have been missed', () => {
-    expect(readTopic(null)).toEqual({ what: 'changed', webhookId: null })
+    expect(noticeOf(null)).toEqual({ what: 'changed', webhookId: null })
   })
 })
 
@@ -52,5 +52,5 @@ test.each([
   'webhook:',
   'webhook:5:secret',
 ])('"%s" is no business of webhooks', (topic) => {
-  expect(readTopic(topic)).toBeUndefined()
+  expect(noticeOf(topic)).toBeUndefined()
 })

@@ -1,32 +1,28 @@
 /** How processes tell each other that deliveries are due, or that a webhook has changed. */
-import type { TenantTx } from '../../../platform/db/index.ts'
+import { parseTopic, type TenantTx } from '../../../platform/db/index.ts'
 
 /** A notification holds 8,000 bytes; with more webhooks than this, everybody looks. */
-const MOST_NAMED = 50
-const DUE = /^due:(\d+)$/
-const CHANGED = /^webhook:(\d+)$/
-const TENANT = /^tenant:(\d+)$/
+const MAX_NAMED = 50
 
 /** Has the engines look at the webhooks' deliveries as soon as the transaction has committed. */
-export function announceDue(tx: TenantTx, webhookIds: readonly number[]): void {
-  if (webhookIds.length > MOST_NAMED) tx.announce('due')
-  else tx.announce(...webhookIds.map((id) => `due:${id}`))
+export function notifyDue(tx: TenantTx, webhookIds: readonly number[]): void {
+  if (webhookIds.length > MAX_NAMED) tx.notify('due')
+  else tx.notify(...webhookIds.map((id) => `due:${id}` as const))
 }
 
-/** What an engine hears: of one webhook, of a tenant's, or of all (null). */
-type Heard =
+/** What an engine has to look at: one webhook, a tenant's, or all of them (null). */
+type Notice =
   | { what: 'due' | 'changed'; webhookId: number | null }
   | { what: 'tenant'; tenantId: number }
 
-/** What a topic says to an engine; undefined when it is no business of webhooks. */
-export function readTopic(topic: string | null): Heard | undefined {
+/** What a topic means for an engine; undefined when it is no business of webhooks. */
+export function noticeOf(topic: string | null): Notice | undefined {
   // Something may have been missed.
   if (topic === null) return { what: 'changed', webhookId: null }
   if (topic === 'due') return { what: 'due', webhookId: null }
-  const due = DUE.exec(topic)?.[1]
-  if (due) return { what: 'due', webhookId: Number(due) }
-  const tenant = TENANT.exec(topic)?.[1]
-  if (tenant) return { what: 'tenant', tenantId: Number(tenant) }
-  const changed = CHANGED.exec(topic)?.[1]
-  return changed ? { what: 'changed', webhookId: Number(changed) } : undefined
+  const { kind, number } = parseTopic(topic)
+  if (number === undefined) return undefined
+  if (kind === 'due') return { what: 'due', webhookId: number }
+  if (kind === 'tenant') return { what: 'tenant', tenantId: number }
+  return kind === 'webhook' ? { what: 'changed', webhookId: number } : undefined
 }

@@ -6,7 +6,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append, changesBetween } from '../../../platform/journal/index.ts'
 import type { TargetPolicy } from '../../../platform/net/index.ts'
 import { insertQueue, startAfresh } from '../engine/queues.store.ts'
-import { announceDue } from '../engine/topics.ts'
+import { notifyDue } from '../engine/topics.ts'
 import { newSecret } from '../sending/signature.ts'
 import type { NewWebhook, RegisteredWebhook, Webhook, WebhookChange } from '../webhooks.schema.ts'
 import { refineInput } from './input.ts'
@@ -86,10 +86,10 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         if (url !== before.url || (is_active && !before.is_active)) {
           const at = new Date(clock.now()).toISOString()
           await startAfresh(tx, id, at)
-          announceDue(tx, [id])
+          notifyDue(tx, [id])
           await deps.hasten(tx, { id, tenant_id: before.tenant_id, at })
         }
-        tx.stale(`webhook:${id}`)
+        tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), {
           ...entryOf('webhook.updated', before),
           changes: {
@@ -105,7 +105,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         const webhook = await found(store.lockWebhook(tx, id))
         await store.deleteWebhook(tx, id)
         await deps.sweep(tx, webhook)
-        tx.stale(`webhook:${id}`)
+        tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), {
           ...entryOf('webhook.deleted', webhook),
           changes: shownChanges(webhook, null),
@@ -117,7 +117,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         const webhook = await found(store.lockWebhook(tx, id))
         if (!(await secrets.withdrawOld(tx, webhook)))
           throw new Problem('not_found', { detail: 'No secret before the current one signs along' })
-        tx.stale(`webhook:${id}`)
+        tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), entryOf('webhook.secrets_withdrawn', webhook))
       }),
   }

@@ -9,7 +9,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import { makeDue } from '../engine/queues.store.ts'
-import { announceDue } from '../engine/topics.ts'
+import { notifyDue } from '../engine/topics.ts'
 import { isWanted } from '../events/subscription.ts'
 import { found } from '../registrations/registrations.service.ts'
 import { findWebhook, keepWebhook, lockWebhook } from '../registrations/registrations.store.ts'
@@ -167,7 +167,7 @@ export async function takeBack(
     db.inTenant(tenant_id, async (tx) => {
       const count = await store.takeBack(tx, { id, webhook_id }, isoAt(clock), BATCH)
       // Whoever sends has read ahead: that is not sent either.
-      if (count > 0) tx.stale(`webhook:${webhook_id}`)
+      if (count > 0) tx.invalidate(`webhook:${webhook_id}`)
       return count === BATCH
     }),
   )
@@ -208,7 +208,7 @@ async function queueBatch(
     // The queue before the deliveries, as everyone does who needs both.
     await makeDue(tx, replay.webhook_id, now)
     await store.queueEvents(tx, replay, events, now)
-    announceDue(tx, [replay.webhook_id])
+    notifyDue(tx, [replay.webhook_id])
   }
   const last = entries.at(-1) ?? { created_at: replay.event_at, id: replay.entry_id }
   const isLast = entries.length < BATCH

@@ -1,5 +1,5 @@
 /**
- * Reads the journal in order, as an outbox: each reader at its own pace, restartable, seeing every
+ * Reads the journal in order, as an outbox: each consumer at its own pace, restartable, seeing every
  * committed entry exactly once in the transaction that moves its position.
  *
  * The order is (transaction, id). A transaction takes its number when it writes first but may
@@ -8,9 +8,9 @@
  */
 import { sql } from 'kysely'
 import type { Scopes, TenantTx } from '../db/index.ts'
-import type { JournalReadersTable, JournalTable } from './journal.table.ts'
+import type { JournalConsumersTable, JournalTable } from './journal.table.ts'
 
-/** An entry as readers get it. */
+/** An entry as consumers get it. */
 export type JournalEntry = {
   [K in keyof JournalTable as Exclude<K, 'resource_hash'>]: JournalTable[K] extends {
     readonly __select__: infer S
@@ -21,15 +21,15 @@ export type JournalEntry = {
 
 type Column = keyof JournalEntry
 
-export interface ReaderOptions<C extends Column = Column> {
-  /** The reader's name, under which its position is kept. */
+export interface ConsumerOptions<C extends Column = Column> {
+  /** The consumer's name, under which its position is kept. */
   name: string
   /** Entries taken in one transaction at the most; 500 by default. */
   batch?: number
-  /** What the reader needs of an entry beside its id; all by default. */
+  /** What the consumer needs of an entry beside its id; all by default. */
   columns?: readonly C[]
   /**
-   * Does the reader's work; on an error nothing moves and the batch comes again. Returns false where
+   * Does the consumer's work; on an error nothing moves and the batch comes again. Returns false where
    * nothing came of the entries: a follower then lets more of them gather.
    */
   handle(tx: TenantTx, entries: Pick<JournalEntry, C | 'id'>[]): Promise<unknown>
@@ -59,31 +59,31 @@ const isSettled = (horizon: string) =>
   sql<boolean>`xid < greatest(pg_snapshot_xmin(pg_current_snapshot()), ${horizon}::xid8)`
 
 /**
- * What is there beyond a reader's position: nothing that has committed, entries that an older
+ * What is there beyond a consumer's position: nothing that has committed, entries that an older
  * transaction still holds back, or entries to read.
  */
-export type Sight = 'nothing' | 'held back' | 'readable'
+export type Backlog = 'nothing' | 'blocked' | 'readable'
 
 /**
- * Reads one batch on from the reader's position. Answers how many entries there were, or null when
- * the same reader is at work elsewhere.
+ * Reads one batch on from the consumer's position. Answers how many entries there were, or null when
+ * the same consumer is at work elsewhere.
  */
-export async function readOn<C extends Column = Column>(
+export async function consume<C extends Column = Column>(
   db: Scopes,
-  options: ReaderOptions<C>,
+  options: ConsumerOptions<C>,
 ): Promise<number | null> {
-  return (await look(db, options.name)) === 'readable' ? take(db, options) : 0
+  return (await peek(db, options.name)) === 'readable' ? readBatch(db, options) : 0
 }
 
 /**
- * Looks past a reader's position: one round trip that locks and writes nothing.
+ * Looks past a consumer's position: one round trip that locks and writes nothing.
  * @param horizon the number below which `findHorizon` saw nothing running
  * @throws Error when the position is of another cluster, which only a start can mend
  */
-export function look(db: Scopes, reader: string, horizon = NO_HORIZON): Promise<Sight> {
+export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promise<Backlog> {
   return db.acrossTenants(async (tx) => {
     const { rows } = await sql<{ readable: boolean | null; is_foreign: boolean | null }>`
-      with position as (select xid, id from journal_readers where reader = ${reader})
+      with position as (select xid, id from journal_consumers where consumer = ${consumer})
       select
         (select ${isSettled(horizon)} from journal
          where (xid, id) > (
@@ -96,14 +96,14 @@ export function look(db: Scopes, reader: string, horizon = NO_HORIZON): Promise<
     if (next?.is_foreign)
       throw new Error('the database was replaced by one of another cluster: restart the service')
     if (next?.readable === true) return 'readable'
-    return next?.readable === false ? 'held back' : 'nothing'
+    return next?.readable === false ? 'blocked' : 'nothing'
   }, 'read')
 }
 
-/** As `readOn`, without looking first: for when there is something to read. */
-export function take<C extends Column>(
+/** As `consume`, without looking first: for when there is something to read. */
+export function readBatch<C extends Column>(
   db: Scopes,
-  options: ReaderOptions<C>,
+  options: ConsumerOptions<C>,
   horizon = NO_HORIZON,
 ): Promise<number | null> {
   return db.acrossTenants(async (tx) => {
@@ -125,31 +125,31 @@ export function take<C extends Column>(
     if (!last) return 0
     await options.handle(tx, entries)
     const moved = tx.db
-      .updateTable('journal_readers')
+      .updateTable('journal_consumers')
       .set({ xid: last.xid, id: last.id, updated_at: sql`now()` })
-      .where('reader', '=', options.name)
+      .where('consumer', '=', options.name)
     tx.send(moved.compile())
     return entries.length
   })
 }
 
-/** The reader's position, held until the transaction ends; undefined when another one holds it. */
+/** The consumer's position, held until the transaction ends; undefined when another one holds it. */
 async function lockPosition(
   tx: TenantTx,
-  reader: string,
-): Promise<Pick<JournalReadersTable, 'xid' | 'id'> | undefined> {
+  consumer: string,
+): Promise<Pick<JournalConsumersTable, 'xid' | 'id'> | undefined> {
   const held = await tx.db
-    .selectFrom('journal_readers')
+    .selectFrom('journal_consumers')
     .select(['xid', 'id'])
-    .where('reader', '=', reader)
+    .where('consumer', '=', consumer)
     .forUpdate()
     .skipLocked()
     .executeTakeFirst()
   if (held) return held
   // Either another one holds it, or nobody has read under this name yet.
   return tx.db
-    .insertInto('journal_readers')
-    .values({ reader, xid: '0', id: 0 })
+    .insertInto('journal_consumers')
+    .values({ consumer, xid: '0', id: 0 })
     .onConflict((conflict) => conflict.doNothing())
     .returning(['xid', 'id'])
     .executeTakeFirst()

@@ -1,4 +1,4 @@
-/** The order in which readers see the journal: that of commits, with nothing skipped or twice. */
+/** The order in which consumers see the journal: that of commits, with nothing skipped or twice. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gate, scopesOf } from '../../../test/sessions/scopes.ts'
@@ -6,7 +6,7 @@ import { eventually } from '../../../test/sessions/users.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from './append.ts'
-import { type JournalEntry, type ReaderOptions, readOn } from './index.ts'
+import { type ConsumerOptions, consume, type JournalEntry } from './index.ts'
 
 let database: TestDatabase
 let db: Scopes
@@ -19,11 +19,11 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  // A reader of its own for every test, which has read all that was there before.
+  // A consumer of its own for every test, which has read all that was there before.
   made += 1
-  name = `reader-${made}`
+  name = `consumer-${made}`
   await heldBack(0)
-  while ((await readOn(db, { name, handle: async () => undefined })) !== 0);
+  while ((await consume(db, { name, handle: async () => undefined })) !== 0);
 })
 
 /**
@@ -52,10 +52,10 @@ const commit = (...words: string[]) =>
   })
 const wordsOf = (entries: JournalEntry[]) => entries.map(({ resource_id }) => resource_id)
 
-/** Reads one batch; answers the words in it, or what `readOn` answered in their place. */
-async function read(options: Partial<ReaderOptions> = {}) {
+/** Reads one batch; answers the words in it, or what `consume` answered in their place. */
+async function read(options: Partial<ConsumerOptions> = {}) {
   let seen: (string | null)[] = []
-  const count = await readOn(db, {
+  const count = await consume(db, {
     name,
     handle: async (_tx, entries) => {
       seen = wordsOf(entries)
@@ -81,7 +81,7 @@ async function slow(word: string) {
   }
 }
 
-describe('a reader', () => {
+describe('a consumer', () => {
   test('sees what was committed, once, in order', async () => {
     await commit('a', 'b')
     await commit('c')
@@ -133,7 +133,7 @@ describe('a reader', () => {
     )
     await heldBack(0)
     const seen: JournalEntry[] = []
-    await readOn(db, { name, handle: async (_tx, entries) => void seen.push(...entries) })
+    await consume(db, { name, handle: async (_tx, entries) => void seen.push(...entries) })
     expect(seen).toEqual([
       {
         id: expect.any(Number),
@@ -154,20 +154,20 @@ describe('a reader', () => {
   })
 })
 
-describe('what a reader asks for', () => {
+describe('what a consumer asks for', () => {
   test('is all that it gets of an entry beside its place', async () => {
     await commit('a')
     await heldBack(0)
     const seen: object[] = []
     const columns = ['tenant_id', 'action'] as const
-    await readOn(db, { name, columns, handle: async (_, entries) => void seen.push(...entries) })
+    await consume(db, { name, columns, handle: async (_, entries) => void seen.push(...entries) })
     const place = { id: expect.any(Number), xid: expect.stringMatching(/^\d+$/) }
     expect(seen).toEqual([{ ...place, tenant_id: null, action: 'tenant.updated' }])
   })
 
   test('is read without a trace when there is nothing', async () => {
     const trace = () =>
-      database.sql('select ctid, xmin, xmax, * from journal_readers where reader = $1', [name])
+      database.sql('select ctid, xmin, xmax, * from journal_consumers where consumer = $1', [name])
     const before = await trace()
     expect(await read()).toEqual([])
     expect(await trace()).toEqual(before)
@@ -181,8 +181,8 @@ describe('what a reader asks for', () => {
       tx.afterCommit(() => void done.push(fails ? 'failed' : 'committed'))
       if (fails) throw new Error('on purpose')
     }
-    await expect(readOn(db, { name, handle: handle(true) })).rejects.toThrow('on purpose')
-    expect(await readOn(db, { name, handle: handle(false) })).toBe(1)
+    await expect(consume(db, { name, handle: handle(true) })).rejects.toThrow('on purpose')
+    expect(await consume(db, { name, handle: handle(false) })).toBe(1)
     expect(done).toEqual(['committed'])
   })
 })
@@ -246,7 +246,7 @@ describe('an error in the work', () => {
   test('moves nothing and undoes what the work wrote', async () => {
     await commit('a', 'b')
     await heldBack(0)
-    const attempt = readOn(db, {
+    const attempt = consume(db, {
       name,
       handle: async (tx) => {
         await write(tx, 'undone')
@@ -286,7 +286,7 @@ describe('two at once under one name', () => {
     const handle = async (_tx: TenantTx, entries: JournalEntry[]) =>
       void seen.push(...wordsOf(entries).slice(-3))
     const counts = await Promise.all(
-      Array.from({ length: 4 }, () => readOn(db, { name: `new-${name}`, handle, batch: 100_000 })),
+      Array.from({ length: 4 }, () => consume(db, { name: `new-${name}`, handle, batch: 100_000 })),
     )
     expect(counts.filter((count) => count !== null && count > 0)).toHaveLength(1)
     expect(seen).toEqual(['a', 'b', 'c'])
