@@ -14,7 +14,7 @@ import { startNode } from './node.ts'
 import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 
 /** A queue that is claimed stays with its process for the whole test. */
-const HELD = { lingerMs: 3_600_000 }
+const HELD = { idleTimeoutMs: 3_600_000 }
 
 let scene: Scene
 let tenant: number
@@ -43,7 +43,7 @@ const freshly = ({ id }: TestWebhook) =>
 describe('a new address', () => {
   test('is used for the next event, and the old one never again', async () => {
     const webhook = await scene.webhook(tenant, before.url)
-    await startNode(scene, { pace: HELD })
+    await startNode(scene, { tuning: HELD })
     const first = await scene.event(tenant)
     await scene.untilSettled(webhook)
     await scene.change(webhook, { url: after.url })
@@ -65,7 +65,7 @@ describe('a new address', () => {
         return ring.open(...place)
       },
     })
-    const node = await startNode(scene, { pace: HELD, keyRing })
+    const node = await startNode(scene, { tuning: HELD, keyRing })
     const heard: (string | null)[] = []
     node.changes.subscribe((topic) => heard.push(topic))
     const { message } = await scene.event(tenant)
@@ -80,7 +80,7 @@ describe('a new address', () => {
   test('is used by a process that could not hear of it for a while', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     const proxy = await proxyTo(scene.database)
-    const node = await startNode(scene, { pace: HELD, address: { url: proxy.url } })
+    const node = await startNode(scene, { tuning: HELD, address: { url: proxy.url } })
     await scene.event(tenant)
     await scene.untilSettled(webhook)
     await proxy.refuse()
@@ -97,7 +97,7 @@ describe('a new address', () => {
   test('is used at once while the old one keeps a message waiting', async () => {
     before.answerWith(() => 'stall')
     const webhook = await scene.webhook(tenant, before.url)
-    await startNode(scene, { pace: HELD })
+    await startNode(scene, { tuning: HELD })
     const { message } = await scene.event(tenant)
     await arrivedAt(before)
     await scene.change(webhook, { url: after.url })
@@ -114,7 +114,7 @@ describe('a new address', () => {
       return { status: 410 }
     })
     const webhook = await scene.webhook(tenant, before.url)
-    await startNode(scene, { pace: HELD })
+    await startNode(scene, { tuning: HELD })
     await scene.event(tenant)
     await arrivedAt(before)
     await scene.change(webhook, { url: after.url })
@@ -134,7 +134,7 @@ describe('a new address', () => {
 
 test('a new secret signs the next message, and the old one along with it', async () => {
   const webhook = await scene.webhook(tenant, before.url)
-  await startNode(scene, { pace: HELD })
+  await startNode(scene, { tuning: HELD })
   await scene.event(tenant)
   await arrivedAt(before)
   const secret = newSecret()
@@ -151,7 +151,7 @@ test('a new secret signs the next message, and the old one along with it', async
 test('a secret that is withdrawn signs no more, on whichever node', async () => {
   const old = newSecret()
   const webhook = await scene.webhook(tenant, before.url, { secrets: [old, SECRET] })
-  await startNode(scene, { pace: HELD })
+  await startNode(scene, { tuning: HELD })
   await scene.event(tenant)
   await arrivedAt(before)
   expect(before.verifyWith(old)).toHaveLength(1)
@@ -177,7 +177,7 @@ describe('a webhook of a tenant that is not active', () => {
     const webhook = await scene.webhook(tenant, before.url)
     const stranger = await scene.tenant()
     await scene.webhook(stranger, after.url)
-    await startNode(scene, { pace: HELD })
+    await startNode(scene, { tuning: HELD })
     await scene.event(tenant)
     await arrivedAt(before)
     await setActive(false)
@@ -227,7 +227,7 @@ describe('a webhook that is not active', () => {
   test('is sent nothing, and all that has happened once it is active again', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     await scene.webhook(tenant, after.url)
-    await startNode(scene, { pace: HELD })
+    await startNode(scene, { tuning: HELD })
     await scene.event(tenant)
     await arrivedAt(before)
     await scene.change(webhook, INACTIVE)
@@ -244,7 +244,7 @@ describe('a webhook that is not active', () => {
   test('keeps what happens through any number of heartbeats', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     await scene.change(webhook, INACTIVE)
-    await startNode(scene, { pace: { heartbeatMs: 20 } })
+    await startNode(scene, { tuning: { heartbeatMs: 20 } })
     await scene.event(tenant)
     await until('it is off the list', async () => {
       const { due_at } = await scene.queue(webhook)

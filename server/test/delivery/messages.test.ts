@@ -157,7 +157,7 @@ describe('a webhook with an old secret that signs along', () => {
     const tenant = await scene.tenant()
     const [old, current] = [newSecret(), newSecret()]
     const webhook = await scene.webhook(tenant, receiver.url, { secrets: [old, current] })
-    await startNode(scene, { pace: { lingerMs: 3_600_000, heartbeatMs: 20 } })
+    await startNode(scene, { tuning: { idleTimeoutMs: 3_600_000, heartbeatMs: 20 } })
     await scene.event(tenant)
     await scene.untilSettled(webhook)
     expect(receiver.verifyWith(old)).toHaveLength(1)

@@ -1,7 +1,7 @@
 /** One process' worth of delivery on the database of a scene, with what it logs and mails. */
 import { onTestFinished } from 'vitest'
-import { startDelivery } from '../../src/features/webhooks/delivery.ts'
-import type { Pace } from '../../src/features/webhooks/engine/pace.ts'
+import { startDeliveryWorker } from '../../src/features/webhooks/delivery-worker.ts'
+import type { Tuning } from '../../src/features/webhooks/engine/tuning.ts'
 import { type Send, sender } from '../../src/features/webhooks/sending/attempt.ts'
 import { type KeyRing, openKeyRing } from '../../src/platform/crypto/index.ts'
 import {
@@ -33,7 +33,7 @@ export interface DeliveryNode {
 export interface NodeOptions {
   /** In place of real HTTP. */
   send?: Send
-  pace?: Partial<Pace>
+  tuning?: Partial<Tuning>
   /** Another way to the database. */
   address?: DatabaseAddress
   /** Puts something in between the engine and the database. */
@@ -43,7 +43,7 @@ export interface NodeOptions {
 }
 
 /** Looks often by itself, does not keep what is idle for long, and stops in peace. */
-const PACE: Partial<Pace> = { pollMs: 100, lingerMs: 200, lastWordsMs: 20_000 }
+const TUNING: Partial<Tuning> = { pollMs: 100, idleTimeoutMs: 200, flushTimeoutMs: 20_000 }
 
 /** Starts a process that delivers, to find at once what was published before; stopped with the test. */
 export async function startNode(scene: Scene, options: NodeOptions = {}): Promise<DeliveryNode> {
@@ -61,7 +61,7 @@ export async function startNode(scene: Scene, options: NodeOptions = {}): Promis
   }
   const policy = { allowHttp: true, allowedNetworks: parseNetworks('127.0.0.0/8') }
   const outbound = openOutbound({ policy })
-  const delivery = startDelivery({
+  const delivery = startDeliveryWorker({
     db: options.db?.(db) ?? db,
     changes,
     clock,
@@ -70,7 +70,7 @@ export async function startNode(scene: Scene, options: NodeOptions = {}): Promis
     keepDays: 30,
     keyRing: options.keyRing?.(ring) ?? ring,
     send: options.send ?? sender({ outbound, clock, version: '0.0.0' }),
-    pace: { ...PACE, ...options.pace },
+    tuning: { ...TUNING, ...options.tuning },
   })
   let isOpen = true
   const stop = async (patienceMs = 0) => {

@@ -55,10 +55,10 @@ test('a process that joins takes its part, and one that leaves takes nothing wit
   const tenant = await scene.tenant()
   for (let count = 0; count < 20; count += 1)
     await scene.webhook(tenant, `${receiver.url}/${count}`)
-  const first = await startNode(scene, { pace: { queues: 5 } })
+  const first = await startNode(scene, { tuning: { queues: 5 } })
   const events = Promise.all(Array.from({ length: 50 }, () => scene.event(tenant)))
   await until('the first is at work', () => receiver.received.length > 50 || undefined)
-  const second = await startNode(scene, { pace: { queues: 20 } })
+  const second = await startNode(scene, { tuning: { queues: 20 } })
   await until(
     'the second is at work',
     () => second.logged.some(([, , text]) => text === 'webhook attempt') || undefined,

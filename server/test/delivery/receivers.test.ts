@@ -190,7 +190,7 @@ describe('a receiver that keeps failing', () => {
     const receiver = await openReceiver({ answer: (_, index) => ({ status: index ? 200 : 500 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
     // The queue is held all the while: what is known of it is written down before it is let go of.
-    await startNode(scene, { pace: { lingerMs: 60_000 } })
+    await startNode(scene, { tuning: { idleTimeoutMs: 60_000 } })
     await scene.event(tenant)
     const since = await until('it fails', async () => {
       const { failing_since } = await scene.queue(webhook)

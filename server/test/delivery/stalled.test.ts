@@ -1,6 +1,6 @@
 /** Receivers that never answer take nothing from the others. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Pace } from '../../src/features/webhooks/engine/pace.ts'
+import type { Tuning } from '../../src/features/webhooks/engine/tuning.ts'
 import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -12,7 +12,7 @@ let stalled: Receiver
 let healthy: Receiver
 
 /** Far less room than the stalled receivers would fill. */
-const NARROW: Partial<Pace> = { quick: 8, queues: 4, slowAfterMs: 50 }
+const NARROW: Partial<Tuning> = { quick: 8, queues: 4, slowAfterMs: 50 }
 
 beforeEach(async () => {
   scene = await openScene()
@@ -21,10 +21,10 @@ beforeEach(async () => {
 })
 
 /** Has eight webhooks of a tenant wait for answers that never come, each as often as it may. */
-async function stall(tenant: number, pace: Partial<Pace>): Promise<void> {
+async function stall(tenant: number, tuning: Partial<Tuning>): Promise<void> {
   for (let count = 0; count < 8; count += 1)
     await scene.webhook(tenant, `${stalled.url}/${count}`, { events: ['user.*'] })
-  await startNode(scene, { pace })
+  await startNode(scene, { tuning })
   for (let count = 0; count < 6; count += 1) await scene.event(tenant, 'user.created')
   await until('all stall', () => stalled.open() === 32 || undefined)
 }
@@ -86,8 +86,8 @@ test('a tenant with many webhooks does not make that of another wait', async () 
   }
   for (let count = 0; count < 20; count += 1) await publish()
   // Fewer queues than the one tenant has webhooks, and all of them busy for a while.
-  const pace = { quick: 8, queues: 10, turnMs: 100, lingerMs: 100, slowAfterMs: 3_600_000 }
-  await startNode(scene, { pace })
+  const tuning = { quick: 8, queues: 10, timeSliceMs: 100, idleTimeoutMs: 100, slowAfterMs: 3_600_000 }
+  await startNode(scene, { tuning })
   await until('the crowd is at work', () => busy.received.length > 20 || undefined)
   await scene.event(single)
   const waits = async () => (await scene.deliveries(webhook)).length > 0 || undefined

@@ -84,7 +84,7 @@ describe('a process that stops', () => {
       return { status: 200 }
     })
     const quiet = await scene.webhook(webhook.tenant_id, `${receiver.url}/quiet`)
-    const node = await startNode(scene, { pace: { lingerMs: 3_600_000 } })
+    const node = await startNode(scene, { tuning: { idleTimeoutMs: 3_600_000 } })
     await scene.event(webhook.tenant_id)
     await scene.untilSettled(quiet)
     await arrived(5)
@@ -108,7 +108,7 @@ describe('a process that stops', () => {
         return db.acrossTenants(...args)
       },
     })
-    const node = await startNode(scene, { pace: { lingerMs: 3_600_000 }, db: counted })
+    const node = await startNode(scene, { tuning: { idleTimeoutMs: 3_600_000 }, db: counted })
     await scene.untilSettled(webhook, 4)
     const { pass, open } = gate()
     const { pass: isLocked, open: locked } = gate()

@@ -1,20 +1,20 @@
 /** Events are sent at once because the processes tell each other, and not only at their next look. */
 import { expect, test } from 'vitest'
-import type { Pace } from '../../src/features/webhooks/engine/pace.ts'
+import type { Tuning } from '../../src/features/webhooks/engine/tuning.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { startNode } from './node.ts'
 import { openScene } from './scene.ts'
 
 /** They do not look by themselves within the life of a test. */
-const DEAF: Partial<Pace> = { pollMs: 3_600_000 }
+const DEAF: Partial<Tuning> = { pollMs: 3_600_000 }
 
 test('an event is sent when it happens, to a webhook that was idle and to one that was not', async () => {
   const scene = await openScene()
   const receiver = await openReceiver()
   const tenant = await scene.tenant()
   const webhook = await scene.webhook(tenant, receiver.url)
-  await startNode(scene, { pace: { ...DEAF, lingerMs: 3_600_000 } })
+  await startNode(scene, { tuning: { ...DEAF, idleTimeoutMs: 3_600_000 } })
   for (let count = 1; count <= 5; count += 1) {
     const { message } = await scene.event(tenant)
     await scene.untilSettled(webhook, count)
@@ -31,7 +31,7 @@ test.each([1, 2])(
     const webhook = await scene.webhook(tenant, receiver.url)
     // Let go of as soon as it is idle, which is looked at every tenth of a second.
     for (let count = 0; count < nodes; count += 1)
-      await startNode(scene, { pace: { ...DEAF, lingerMs: 0 } })
+      await startNode(scene, { tuning: { ...DEAF, idleTimeoutMs: 0 } })
     for (let count = 0; count < 40; count += 1) {
       await scene.event(tenant)
       await until('it has arrived', () => receiver.received.length > count || undefined)
@@ -48,7 +48,7 @@ test('one more message than there are slots is sent when another one ends', asyn
   const receiver = await openReceiver({ answer: () => ({ status: 200, delayMs: 20 }) })
   const tenant = await scene.tenant()
   const webhook = await scene.webhook(tenant, receiver.url)
-  await startNode(scene, { pace: { ...DEAF, quick: 2 } })
+  await startNode(scene, { tuning: { ...DEAF, quick: 2 } })
   await Promise.all(Array.from({ length: 60 }, () => scene.event(tenant)))
   await scene.untilSettled(webhook, 60)
   expect(receiver.received).toHaveLength(60)

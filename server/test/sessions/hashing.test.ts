@@ -41,7 +41,7 @@ function signInWith(passwords: Passwords) {
     sessions: features.auth.sessions,
     secondFactor: features.auth.secondFactor,
     throttle: openThrottle(db, service.clock),
-    pace: async () => 0,
+    limit: async () => 0,
     askTenant: tenantAsker('wardkeep.test', false),
     log: silentLog,
     needsVerifiedEmail: false,

@@ -46,7 +46,7 @@ export function openNode(
     address: options.address ?? database.address,
     log: log as Logger,
     works: options.works ?? true,
-    upkeepSeconds: 1,
+    maintenanceSeconds: 1,
   })
   let isOpen = true
   const stop = async () => {

@@ -2,7 +2,7 @@
 import type { Needs } from '../../core.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
 import type { Feature } from '../../platform/feature.ts'
-import { openPace } from '../../platform/throttle/index.ts'
+import { createRateLimiter } from '../../platform/throttle/index.ts'
 import { actingOn, passwordCheck } from '../users/index.ts'
 import { purgeSignIn } from './auth.jobs.ts'
 import { noticesTo } from './notices/notices.service.ts'
@@ -76,7 +76,7 @@ export async function openAuth(core: Core): Promise<Auth> {
     db: signInDb,
     sessions,
     secondFactor,
-    pace: openPace(config.AUTH_RATE_LIMIT_PER_MINUTE),
+    limit: createRateLimiter(config.AUTH_RATE_LIMIT_PER_MINUTE),
     askTenant,
     needsVerifiedEmail: mailer.isConfigured && config.EMAIL_VERIFICATION === 'required',
   })

@@ -3,7 +3,7 @@ import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { deliveriesService } from './deliveries/deliveries.service.ts'
 import { trialsService } from './deliveries/trials.service.ts'
-import { startDelivery } from './delivery.ts'
+import { startDeliveryWorker } from './delivery-worker.ts'
 import { attemptMetrics } from './metrics.ts'
 import { registrationsService } from './registrations/registrations.service.ts'
 import { openSecrets } from './registrations/secrets.ts'
@@ -58,7 +58,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     upkeep: [daysUpkeep(db)],
     background() {
       const own = core.openPool(POOL_SIZE)
-      const delivery = startDelivery({ ...deps, db: own, send, onAttempt })
+      const delivery = startDeliveryWorker({ ...deps, db: own, send, onAttempt })
       return { stop: () => delivery.stop(STOP_MS).finally(own.close) }
     },
     conflicts: { webhook_replays__one_running: 'replay_running' },

@@ -25,14 +25,16 @@ export interface Boss {
   close(): Promise<void>
 }
 
-export interface Pace {
-  /** How often leases are looked through and schedules considered. */
-  upkeepSeconds: number
+export interface BossOptions {
+  log: Logger
+  works: boolean
+  /** Seconds between looks at leases and schedules. */
+  maintenanceSeconds: number
 }
 
 export function openBoss(
   address: DatabaseAddress,
-  { log, works, pace }: { log: Logger; works: boolean; pace: Pace },
+  { log, works, maintenanceSeconds }: BossOptions,
 ): Boss {
   const pool = openWorkerPool(address, works ? 3 : 1)
   let away = false
@@ -57,7 +59,7 @@ export function openBoss(
       }
     },
   }
-  const jobs = new PgBoss({ db, schema: 'pgboss', ...settings(works, pace) })
+  const jobs = new PgBoss({ db, schema: 'pgboss', ...settings(works, maintenanceSeconds) })
   jobs.on('error', (error) => {
     if (!isAway(error)) log.warn({ err: asError(error) }, 'the upkeep of jobs failed')
   })
@@ -80,7 +82,7 @@ const GIVE_BACK = `
   where name = $1 and id = $2 and state = 'active' and retry_count = $3`
 
 /** Everything off that makes or rebuilds tables (the migrations do) or that nobody asked for. */
-function settings(works: boolean, { upkeepSeconds }: Pace) {
+function settings(works: boolean, maintenanceSeconds: number) {
   const seldom = 24 * 60 * 60
   return {
     migrate: false,
@@ -91,11 +93,11 @@ function settings(works: boolean, { upkeepSeconds }: Pace) {
     monitorVacuum: false,
     persistWarnings: false,
     persistQueueStats: false,
-    superviseIntervalSeconds: upkeepSeconds,
-    monitorIntervalSeconds: upkeepSeconds,
+    superviseIntervalSeconds: maintenanceSeconds,
+    monitorIntervalSeconds: maintenanceSeconds,
     maintenanceIntervalSeconds: 60 * 60,
-    cronMonitorIntervalSeconds: upkeepSeconds,
-    cronWorkerIntervalSeconds: Math.ceil(upkeepSeconds / 2),
+    cronMonitorIntervalSeconds: maintenanceSeconds,
+    cronWorkerIntervalSeconds: Math.ceil(maintenanceSeconds / 2),
     queueCacheIntervalSeconds: seldom,
     // Jobs that wait for other jobs: not used.
     flowIntervalSeconds: seldom,

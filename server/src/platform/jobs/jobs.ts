@@ -58,15 +58,15 @@ export interface JobsOptions {
   /** Whether this process works jobs off; otherwise it only enqueues. */
   works: boolean
   /** How often leases and schedules are looked at. 30 unless a test cannot wait. */
-  upkeepSeconds?: number
+  maintenanceSeconds?: number
 }
 
 const FINISH_MS = 6_000
 /** For pg-boss' own work, and again for the pool. */
 const LET_GO_MS = 900
 
-export function openJobs({ address, log, works, upkeepSeconds = 30 }: JobsOptions): Jobs {
-  const boss = openBoss(address, { log, works, pace: { upkeepSeconds } })
+export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsOptions): Jobs {
+  const boss = openBoss(address, { log, works, maintenanceSeconds })
   const registered = new Map<string, Work<object>>()
   const schedules = new Map<string, string>()
   const workers = new Map<string, Worker>()

@@ -13,7 +13,7 @@ import * as store from './throttle.store.ts'
 import { openTurns } from './turns.ts'
 
 export type { Count, Standing, ThrottleRule } from './counts.ts'
-export { openPace, type Pace } from './pace.ts'
+export { createRateLimiter, type RateLimiter } from './rate-limiter.ts'
 export { purgeThrottles } from './throttle.store.ts'
 export { openTurns, type Turns } from './turns.ts'
 

@@ -12,7 +12,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import {
   type Count,
   openTurns,
-  type Pace,
+  type RateLimiter,
   type Standing,
   type Throttle,
   type ThrottleRule,
@@ -70,8 +70,8 @@ export interface Guesses {
   clear(asked: Asked, place: NonNullable<Place>): Promise<void>
 }
 
-/** @param pace how often one network, and one address of a person from there, may try */
-export function openGuesses(db: Scopes, clock: Clock, throttle: Throttle, pace: Pace): Guesses {
+/** @param limit how often one network, and one address of a person from there, may try */
+export function openGuesses(db: Scopes, clock: Clock, throttle: Throttle, limit: RateLimiter): Guesses {
   const oneByOne = openTurns(1)
   const fewAtOnce = openTurns(AT_ONCE)
 
@@ -148,7 +148,7 @@ export function openGuesses(db: Scopes, clock: Clock, throttle: Throttle, pace: 
     async make(asked, work) {
       const { network } = asked
       const pair = `${network}/${asked.email}`
-      const late = { network: await pace(network), pair: await pace(pair) }
+      const late = { network: await limit(network), pair: await limit(pair) }
       let hasPassed = false
       try {
         // Guesses at one address from one network share the count of a known pair.

@@ -9,7 +9,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { type Pace, type Throttle, tooMany } from '../../../platform/throttle/index.ts'
+import { type RateLimiter, type Throttle, tooMany } from '../../../platform/throttle/index.ts'
 import { findAskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import type { SecondFactor } from '../second-factor/second-factor.service.ts'
@@ -28,7 +28,7 @@ export interface SignInDeps {
   secondFactor: SecondFactor
   throttle: Throttle
   /** How often one network, and one address of a person from there, may try to sign in. */
-  pace: Pace
+  limit: RateLimiter
   askTenant: AskTenant
   log: Logger
   /** Whether an account must have confirmed its address to sign in. */
@@ -50,7 +50,7 @@ interface Attempt {
 
 export function signInService(deps: SignInDeps): SignIn {
   const { db, clock, passwords, sessions, log } = deps
-  const guesses = openGuesses(db, clock, deps.throttle, deps.pace)
+  const guesses = openGuesses(db, clock, deps.throttle, deps.limit)
 
   /** Writes the journal's entry of a refusal. */
   async function note(

@@ -3,7 +3,7 @@
  * counts apart: receivers that do not answer fill a room of their own and never that of the others.
  */
 import { performance } from 'node:perf_hooks'
-import type { Pace } from './pace.ts'
+import type { Tuning } from './tuning.ts'
 import type { Queue } from './queue.ts'
 
 export interface Budget {
@@ -24,7 +24,7 @@ interface Running {
   isSlow: boolean
 }
 
-export function openBudget(limits: Pick<Pace, 'quick' | 'slow' | 'slowAfterMs'>): Budget {
+export function openBudget(limits: Pick<Tuning, 'quick' | 'slow' | 'slowAfterMs'>): Budget {
   // In the order of their beginning.
   const running = new Set<Running>()
   const byTenant = new Map<number, number>()

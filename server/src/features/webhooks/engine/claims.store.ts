@@ -24,7 +24,7 @@ export interface ClaimedQueue {
 /** Candidates that are looked at for one claim: far more than one tenant has webhooks. */
 const LOOKED_AT = 1000
 /** For so long after its tenant was deleted a webhook is still served: it is to hear of that. */
-const FAREWELL_SECONDS = 60 * 60
+const GRACE_SECONDS = 60 * 60
 
 /**
  * Claims up to `limit` queues with due deliveries, of active webhooks of active tenants: those first
@@ -40,7 +40,7 @@ export async function claimQueues(
       select q.webhook_id, q.tenant_id, q.due_at
       from webhook_queues q join webhooks w on w.id = q.webhook_id and w.is_active
         join tenants t on t.id = q.tenant_id and t.is_active
-          and coalesce(t.deleted_at > now() - make_interval(secs => ${FAREWELL_SECONDS}), true)
+          and coalesce(t.deleted_at > now() - make_interval(secs => ${GRACE_SECONDS}), true)
       where q.due_at <= ${claim.now}::timestamptz
         and (q.leased_until is null or q.leased_until < now())
         and (q.paused_until is null or q.paused_until <= ${claim.now}::timestamptz)

@@ -14,7 +14,7 @@ import type { Disable } from './disable.ts'
 import { type DispatcherDeps, openDispatcher } from './dispatcher.ts'
 import { openFeeder } from './feeder.ts'
 import { openHoldings } from './holdings.ts'
-import { PACE, type Pace } from './pace.ts'
+import { TUNING, type Tuning } from './tuning.ts'
 import { end, wantMore } from './queue.ts'
 import { createResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
@@ -30,7 +30,7 @@ export interface EngineDeps {
   log: Logger
   onAttempt?: DispatcherDeps['onAttempt']
   random?: Random
-  pace?: Partial<Pace>
+  tuning?: Partial<Tuning>
 }
 
 export interface Engine {
@@ -43,9 +43,9 @@ const RELEASE_MS = 100
 
 export function startEngine(deps: EngineDeps): Engine {
   const { db, clock, log, random = Math.random } = deps
-  const pace = { ...PACE, ...deps.pace }
-  const budget = openBudget(pace)
-  const holdings = openHoldings({ ...deps, pace, budget })
+  const tuning = { ...TUNING, ...deps.tuning }
+  const budget = openBudget(tuning)
+  const holdings = openHoldings({ ...deps, tuning, budget })
   const results = createResultWriter(db, clock, log)
   const feed = openFeeder({ ...deps, holdings })
   const dispatcher = openDispatcher({
@@ -56,7 +56,7 @@ export function startEngine(deps: EngineDeps): Engine {
     results,
     onHungry: () => feeder.wake(),
   })
-  const { pollMs } = pace
+  const { pollMs } = tuning
 
   const poll = (what: string, everyMs: number, look: Look) =>
     poller(look, { pollMs: everyMs, onError: logFailures(what, log) })
@@ -76,7 +76,7 @@ export function startEngine(deps: EngineDeps): Engine {
     if ((await holdings.release()) > 0) claimer.wake()
     return false
   })
-  const heart = poll('renewing the leases of webhooks', pace.heartbeatMs, async () => {
+  const heart = poll('renewing the leases of webhooks', tuning.heartbeatMs, async () => {
     await holdings.renew()
     return false
   })
@@ -111,9 +111,9 @@ export function startEngine(deps: EngineDeps): Engine {
       // Those that are quiet are let go of at once, for other processes to go on with.
       for (const queue of holdings.queues.values()) end(queue)
       await quiet
-      await results.stop(pace.lastWordsMs)
+      await results.stop(tuning.flushTimeoutMs)
       await Promise.all([releaser.stop(), heart.stop()])
-      await canFail(holdings.releaseAll(pace.lastWordsMs), 'letting go of webhooks', log)
+      await canFail(holdings.releaseAll(tuning.flushTimeoutMs), 'letting go of webhooks', log)
     },
   }
 }

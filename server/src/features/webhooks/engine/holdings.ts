@@ -10,7 +10,7 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Budget } from './budget.ts'
 import * as store from './claims.store.ts'
-import type { Pace } from './pace.ts'
+import type { Tuning } from './tuning.ts'
 import {
   end,
   inherit,
@@ -51,7 +51,7 @@ export interface HoldingsDeps {
   clock: Clock
   keyRing: KeyRing
   log: Logger
-  pace: Pace
+  tuning: Tuning
   budget: Budget
 }
 
@@ -62,7 +62,7 @@ const GATHERED_MS = 100
 const AGAIN_MS = 20
 const NOWHERE = { url: '', keys: [] }
 
-export function openHoldings({ db, clock, keyRing, log, pace, budget }: HoldingsDeps): Holdings {
+export function openHoldings({ db, clock, keyRing, log, tuning, budget }: HoldingsDeps): Holdings {
   const worker = randomUUID()
   const queues = new Map<number, Queue>()
   /** What has changed since the claim began that is under way: it may have read it before. */
@@ -86,7 +86,7 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
     const slow = [...queues.values()].filter(
       (queue) => queue.health.failures > 0 || budget.isSlow(queue),
     ).length
-    return pace.queues - queues.size + Math.min(slow, pace.slowQueues)
+    return tuning.queues - queues.size + Math.min(slow, tuning.slowQueues)
   }
 
   function fail(queue: Queue, why: string, err?: unknown): void {
@@ -95,14 +95,14 @@ export function openHoldings({ db, clock, keyRing, log, pace, budget }: Holdings
   }
 
   const isOverdue = (queue: Queue) =>
-    performance.now() - queue.claimedAt > pace.turnMs && room() <= 0
+    performance.now() - queue.claimedAt > tuning.timeSliceMs && room() <= 0
 
   function isDone(queue: Queue): boolean {
     if (queue.isOver || queue.health.pausedUntil > clock.now()) return true
     const now = performance.now()
     if (queue.heldUntil < now) return true
     if (queue.waiting.length > 0) return false
-    const isIdle = queue.idleSince !== undefined && now - queue.idleSince >= pace.lingerMs
+    const isIdle = queue.idleSince !== undefined && now - queue.idleSince >= tuning.idleTimeoutMs
     return (isIdle && !queue.wantsMore) || isOverdue(queue)
   }
 

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type ClaimedQueue, LEASE_SECONDS } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
-import { PACE } from './pace.ts'
+import { TUNING } from './tuning.ts'
 import {
   end,
   isHungry,
@@ -76,7 +76,7 @@ describe('a queue may send', () => {
 
 test('a lease is trusted for less than it lasts, and for longer than two heartbeats', () => {
   expect(TRUSTED_MS).toBeLessThan(LEASE_SECONDS * 1000)
-  expect(TRUSTED_MS).toBeGreaterThan(2 * PACE.heartbeatMs)
+  expect(TRUSTED_MS).toBeGreaterThan(2 * TUNING.heartbeatMs)
   expect(openQueue(CLAIMED, TARGET, 1000).heldUntil).toBe(1000 + TRUSTED_MS)
 })
 

@@ -7,10 +7,10 @@ import type { Logger } from '../../platform/observe/log.ts'
 import { disabler } from './engine/disable.ts'
 import { type EngineDeps, startEngine } from './engine/engine.ts'
 import { followEvents } from './engine/fan-out.ts'
-import type { Pace } from './engine/pace.ts'
+import type { Tuning } from './engine/tuning.ts'
 import type { Send } from './sending/attempt.ts'
 
-export interface DeliveryDeps {
+export interface DeliveryWorkerDeps {
   /** Connections of its own: requests do not wait for deliveries, nor these for requests. */
   db: Scopes
   changes: Changes
@@ -22,16 +22,16 @@ export interface DeliveryDeps {
   /** How long deliveries are kept (`WEBHOOK_RETENTION_DAYS`). */
   keepDays: number
   onAttempt?: EngineDeps['onAttempt']
-  pace?: Partial<Pace>
+  tuning?: Partial<Tuning>
 }
 
-export interface Delivery {
+export interface DeliveryWorker {
   /** Ends within `patienceMs` and a moment; what is under way then is sent again by another process. */
   stop(patienceMs: number): Promise<void>
 }
 
 /** Starts to deliver, in this process beside any number of others. */
-export function startDelivery(deps: DeliveryDeps): Delivery {
+export function startDeliveryWorker(deps: DeliveryWorkerDeps): DeliveryWorker {
   const engine = startEngine({ ...deps, disable: disabler(deps) })
   const consumer = followEvents(deps)
   return {

@@ -1,6 +1,6 @@
 /** How much one process does at once, and how often it looks. */
 
-export interface Pace {
+export interface Tuning {
   /** Messages under way that were begun within the last moment. */
   quick: number
   /** Those that have been under way for longer. */
@@ -14,13 +14,13 @@ export interface Pace {
   pollMs: number
   heartbeatMs: number
   /** How long an idle queue is kept, as more may come, and a busy one while others wait. */
-  lingerMs: number
-  turnMs: number
+  idleTimeoutMs: number
+  timeSliceMs: number
   /** At a stop: for writing down what has ended, and again for letting go of the queues. */
-  lastWordsMs: number
+  flushTimeoutMs: number
 }
 
-export const PACE: Pace = {
+export const TUNING: Tuning = {
   quick: 512,
   slow: 2048,
   slowAfterMs: 1000,
@@ -28,7 +28,7 @@ export const PACE: Pace = {
   slowQueues: 1024,
   pollMs: 1000,
   heartbeatMs: 3000,
-  lingerMs: 1000,
-  turnMs: 5000,
-  lastWordsMs: 1000,
+  idleTimeoutMs: 1000,
+  timeSliceMs: 5000,
+  flushTimeoutMs: 1000,
 }
