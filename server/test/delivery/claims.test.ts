@@ -145,7 +145,7 @@ describe('a lease', () => {
     expect(await claim('three')).toEqual([])
   })
 
-  test('ends when the webhook starts afresh, and its health is not written back', async () => {
+  test('ends when the webhook starts afresh, and its circuit is not written back', async () => {
     const [webhook] = await due(await scene.tenant())
     if (!webhook) throw new Error('one was made')
     const [queue] = await claim('one')
@@ -172,7 +172,7 @@ describe('a lease', () => {
   })
 })
 
-test('a queue that is let go of keeps its health, and is idle where nothing waits', async () => {
+test('a queue that is let go of keeps its circuit, and is idle where nothing waits', async () => {
   const [webhook] = await due(await scene.tenant())
   if (!webhook) throw new Error('one was made')
   const [queue] = await claim('one')

@@ -147,7 +147,9 @@ test('a webhook that is deleted while a message is under way leaves no attempt b
 
 test('a webhook that is deleted takes up no room of the process that held it', async () => {
   const webhook = await scene.webhook(tenant, receiver.url)
-  const node = await startNode(scene, { tuning: { queues: 1, slowQueues: 0, idleTimeoutMs: 3_600_000 } })
+  const node = await startNode(scene, {
+    tuning: { queues: 1, slowQueues: 0, idleTimeoutMs: 3_600_000 },
+  })
   await scene.event(tenant)
   await scene.untilSettled(webhook)
   await scene.db.inTenant(tenant, async (tx) => {

@@ -73,7 +73,7 @@ describe('a receiver that does well', () => {
 
 describe.each([429, 503])('a receiver that answers %i', (status) => {
   test('is sent half as many at once each time, down to one', async () => {
-    // A wait that is long enough to be seen; how it grows by itself is in health.test.ts.
+    // A wait that is long enough to be seen; how it grows by itself is in circuit.test.ts.
     const headers = { 'retry-after': '600' }
     const { receiver, now } = await openCounter(() => ({ status, headers }))
     const webhook = await scene.webhook(tenant, receiver.url)

@@ -86,7 +86,13 @@ test('a tenant with many webhooks does not make that of another wait', async () 
   }
   for (let count = 0; count < 20; count += 1) await publish()
   // Fewer queues than the one tenant has webhooks, and all of them busy for a while.
-  const tuning = { quick: 8, queues: 10, timeSliceMs: 100, idleTimeoutMs: 100, slowAfterMs: 3_600_000 }
+  const tuning = {
+    quick: 8,
+    queues: 10,
+    timeSliceMs: 100,
+    idleTimeoutMs: 100,
+    slowAfterMs: 3_600_000,
+  }
   await startNode(scene, { tuning })
   await until('the crowd is at work', () => busy.received.length > 20 || undefined)
   await scene.event(single)

@@ -71,7 +71,12 @@ export interface Guesses {
 }
 
 /** @param limit how often one network, and one address of a person from there, may try */
-export function openGuesses(db: Scopes, clock: Clock, throttle: Throttle, limit: RateLimiter): Guesses {
+export function openGuesses(
+  db: Scopes,
+  clock: Clock,
+  throttle: Throttle,
+  limit: RateLimiter,
+): Guesses {
   const oneByOne = openTurns(1)
   const fewAtOnce = openTurns(AT_ONCE)
 

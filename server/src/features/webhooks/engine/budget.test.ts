@@ -49,10 +49,14 @@ describe('messages under way', () => {
     const queue = queueOf(1)
     for (let count = 0; count < 3; count += 1) budget.begin(queue)
     now = MOMENT - 1
-    expect([budget.sort(), budget.hasRoom(), budget.isSlow(queue)]).toEqual([false, false, false])
+    expect([budget.classify(), budget.hasRoom(), budget.isSlow(queue)]).toEqual([
+      false,
+      false,
+      false,
+    ])
     now = MOMENT
-    expect([budget.sort(), budget.hasRoom(), budget.isSlow(queue)]).toEqual([true, true, true])
-    expect(budget.sort()).toBe(false)
+    expect([budget.classify(), budget.hasRoom(), budget.isSlow(queue)]).toEqual([true, true, true])
+    expect(budget.classify()).toBe(false)
   })
 
   test('that are slow fill a room of their own; more of them stay with the quick ones', () => {
@@ -60,7 +64,7 @@ describe('messages under way', () => {
     for (let count = 0; count < 2; count += 1) {
       for (let each = 0; each < 3; each += 1) budget.begin(queueOf(1))
       now += MOMENT
-      budget.sort()
+      budget.classify()
     }
     // Four of the six have gone over.
     budget.begin(queueOf(2))
@@ -73,10 +77,10 @@ describe('messages under way', () => {
     const endFirst = budget.begin(queues[0])
     budget.begin(queues[1])
     now = MOMENT
-    budget.sort()
+    budget.classify()
     expect(queues.map(budget.isSlow)).toEqual([true, false])
     endFirst()
-    expect(budget.sort()).toBe(true)
+    expect(budget.classify()).toBe(true)
     expect(queues.map(budget.isSlow)).toEqual([false, true])
   })
 })
@@ -116,7 +120,7 @@ test('whatever begins and ends, rooms are kept and turns are fair', () => {
           ended?.end()
         } else if (one.kind === 'wait') {
           now += one.ms
-          budget.sort()
+          budget.classify()
         } else if (budget.hasRoom()) {
           const ready = queues.filter((_, index) => one.among.includes(index))
           const next = budget.next(ready)

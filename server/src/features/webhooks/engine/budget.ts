@@ -3,15 +3,15 @@
  * counts apart: receivers that do not answer fill a room of their own and never that of the others.
  */
 import { performance } from 'node:perf_hooks'
-import type { Tuning } from './tuning.ts'
 import type { Queue } from './queue.ts'
+import type { Tuning } from './tuning.ts'
 
 export interface Budget {
   hasRoom(): boolean
-  /** Notes that the queue has begun a message; answers what to call at its end. */
+  /** Notes that the queue has begun a message; returns what to call at its end. */
   begin(queue: Queue): () => void
-  /** Moves what has been under way for long into the other room. Answers whether this made room. */
-  sort(): boolean
+  /** Counts what has been under way for long as slow. Returns whether this made room. */
+  classify(): boolean
   /** Of queues that may send, the one whose tenant has the fewest messages under way. */
   next(queues: Iterable<Queue>): Queue | undefined
   /** Whether something of the queue has been under way for long. */
@@ -51,7 +51,7 @@ export function openBudget(limits: Pick<Tuning, 'quick' | 'slow' | 'slowAfterMs'
         count(slowOf, queue, -1)
       }
     },
-    sort() {
+    classify() {
       const before = slow
       const since = performance.now() - limits.slowAfterMs
       for (const entry of running) {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
 
-/** Seconds that a claim holds unless it is renewed; so long a killed process holds its queues up. */
+/** Seconds that a claim holds unless it is renewed; so long the queues of a killed process wait. */
 export const LEASE_SECONDS = 10
 
 export interface ClaimedQueue {
@@ -23,7 +23,7 @@ export interface ClaimedQueue {
 
 /** Candidates that are looked at for one claim: far more than one tenant has webhooks. */
 const LOOKED_AT = 1000
-/** For so long after its tenant was deleted a webhook is still served: it is to hear of that. */
+/** For so long after its tenant was deleted a webhook is still served: it gets the event of that. */
 const GRACE_SECONDS = 60 * 60
 
 /**
@@ -99,7 +99,7 @@ export async function shelveInactive(tx: TenantTx, now: string): Promise<void> {
 }
 
 /**
- * Renews leases. Answers of each queue whether that was done, and whether it is another's by now. One
+ * Renews leases. Returns of each queue whether that was done, and whether it is another's by now. One
  * that is locked is neither: it must not hold up all the others.
  */
 export async function renewLeases(
@@ -110,12 +110,12 @@ export async function renewLeases(
     with mine as materialized (
       select * from unnest(${queues.map(({ id }) => id)}::bigint[],
         ${queues.map(({ epoch }) => epoch)}::bigint[]) as mine(webhook_id, epoch)
-    ), held as materialized (
+    ), locked as materialized (
       select q.webhook_id from webhook_queues q join mine using (webhook_id, epoch)
       order by q.webhook_id for no key update of q skip locked
     ), renewed as (
       update webhook_queues q set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
-      from held where q.webhook_id = held.webhook_id
+      from locked where q.webhook_id = locked.webhook_id
       returning q.webhook_id
     )
     select mine.webhook_id as id, renewed.webhook_id is not null as "isRenewed",
@@ -151,7 +151,7 @@ function given(queues: readonly QueueState[]) {
 }
 
 /**
- * Locks queues, in one order for everybody. Answers those that it could lock: one that somebody else
+ * Locks queues, in one order for everybody. Returns those that it could lock: one that somebody else
  * has locked for long must not hold up all the others.
  */
 async function lock(tx: TenantTx, queues: readonly QueueState[]): Promise<QueueState[]> {
@@ -163,12 +163,12 @@ async function lock(tx: TenantTx, queues: readonly QueueState[]): Promise<QueueS
   return queues.filter(({ id }) => locked.has(id))
 }
 
-/** How the receiver does, written into a queue that is still held. */
+/** How the receiver does, written into a queue that is still leased. */
 const state = sql`failures = given.failures, failure_share = given.failure_share,
   failing_since = given.failing_since,
   failed_at = given.failed_at, slots = given.slots, paused_until = given.paused_until`
 
-/** Writes down how the receivers of held queues do; of those that are locked it is known at their release. */
+/** Writes down how the receivers of leased queues do; of those that are locked it is known at their release. */
 export async function saveQueues(tx: TenantTx, queues: readonly QueueState[]): Promise<void> {
   const locked = await lock(tx, queues)
   tx.send(

@@ -1,6 +1,6 @@
 /** Deactivates a webhook by the service's own decision. */
 import type { TenantTx } from '../../../platform/db/index.ts'
-import type { Disabled } from './health.ts'
+import type { DisableReason } from './circuit.ts'
 import '../webhooks.table.ts'
 
 /**
@@ -10,7 +10,7 @@ import '../webhooks.table.ts'
 export async function deactivate(
   tx: TenantTx,
   webhook: { id: number; url: string },
-  reason: Disabled,
+  reason: DisableReason,
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('webhooks')

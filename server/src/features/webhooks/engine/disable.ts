@@ -4,8 +4,8 @@ import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import { listAdmins } from '../../users/index.ts'
 import { shownUrl } from '../registrations/shown-url.ts'
+import type { DisableReason } from './circuit.ts'
 import { deactivate } from './disable.store.ts'
-import type { Disabled } from './health.ts'
 import { disabledText } from './mails.ts'
 
 /**
@@ -14,7 +14,7 @@ import { disabledText } from './mails.ts'
  */
 export type Disable = (
   webhook: { id: number; tenant_id: number; url: string },
-  reason: Disabled,
+  reason: DisableReason,
   since: string,
 ) => Promise<void>
 

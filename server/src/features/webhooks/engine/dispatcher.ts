@@ -4,10 +4,10 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Send } from '../sending/attempt.ts'
 import type { Budget } from './budget.ts'
+import { type Classified, classifyAttempt } from './classify.ts'
 import type { DueDelivery, Outcome } from './deliveries.store.ts'
 import type { Disable } from './disable.ts'
-import type { Holdings } from './holdings.ts'
-import { type Judged, judge } from './judge.ts'
+import type { Leases } from './leases.ts'
 import { begin, cutOff, end, ended, isHungry, maySend, type Queue, settled } from './queue.ts'
 import type { ResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
@@ -18,7 +18,7 @@ export interface DispatcherDeps {
   disable: Disable
   log: Logger
   random: Random
-  holdings: Holdings
+  leases: Leases
   budget: Budget
   results: ResultWriter
   /** Called for every try that was made. */
@@ -35,7 +35,7 @@ export interface Dispatcher {
 }
 
 export function openDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { clock, log, holdings, budget, results } = deps
+  const { clock, log, leases, budget, results } = deps
   const cut = new AbortController()
   let isStopping = false
   let running = 0
@@ -45,7 +45,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   function sendAll(): void {
     if (isStopping) return
     const now = clock.now()
-    const ready = new Set([...holdings.queues.values()].filter((queue) => maySend(queue, now)))
+    const ready = new Set([...leases.queues.values()].filter((queue) => maySend(queue, now)))
     while (ready.size > 0 && budget.hasRoom()) {
       const queue = budget.next(ready)
       if (!queue) return
@@ -67,11 +67,11 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     if (!delivery) return
     running += 1
     const leave = budget.begin(queue)
-    void trySending(queue, delivery).then((judged) => {
+    void trySending(queue, delivery).then((classified) => {
       const wasFull = !budget.hasRoom()
       running -= 1
       leave()
-      if (judged) settle(queue, judged)
+      if (classified) settle(queue, classified)
       else cutOff(queue, delivery)
       if (isHungry(queue, clock.now())) deps.onHungry()
       if (wasFull) sendAll()
@@ -81,31 +81,37 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 
   /** Answers how it went; undefined when it was cut off, or failed by a fault of ours. */
-  async function trySending(queue: Queue, delivery: DueDelivery): Promise<Judged | undefined> {
+  async function trySending(queue: Queue, delivery: DueDelivery): Promise<Classified | undefined> {
     try {
       const { event: action, resource_type } = delivery
-      // The feeder passes on only what has its entry.
+      // The prefetcher passes on only what has its entry.
       const entry = { ...delivery, action, resource_type: resource_type ?? '' }
       const attempt = await deps.send(queue.target, entry, cut.signal)
       // It says nothing about the receiver, and is sent again.
       if (attempt.error === 'aborted') return undefined
       const now = clock.now()
-      return judge({ delivery, attempt, health: queue.health, now, random: deps.random })
+      return classifyAttempt({
+        delivery,
+        attempt,
+        circuit: queue.circuit,
+        now,
+        random: deps.random,
+      })
     } catch (error) {
-      holdings.fail(queue, 'a message could not be made', error)
+      leases.fail(queue, 'a message could not be made', error)
       return undefined
     }
   }
 
-  function settle(queue: Queue, judged: Judged): void {
-    const { health, disable } = judged
+  function settle(queue: Queue, classified: Classified): void {
+    const { circuit, disable } = classified
     // What failed at a webhook's former address is due at its new one.
-    const isLate = queue.isOutdated && judged.outcome.status === 'pending'
+    const isLate = queue.isOutdated && classified.outcome.status === 'pending'
     const due_at = new Date(clock.now()).toISOString()
-    const outcome = isLate ? { ...judged.outcome, due_at } : judged.outcome
+    const outcome = isLate ? { ...classified.outcome, due_at } : classified.outcome
     const wasFailing = isFailing(queue)
     const { attempt, status } = outcome
-    ended(queue, health, clock.now())
+    ended(queue, circuit, clock.now())
     deps.onAttempt?.(status === 'pending' ? 'retried' : status, attempt.duration_ms / 1000)
     // What went well stands in the list of deliveries: of thousands a second the log need not tell.
     log[attempt.error === null ? 'debug' : 'info'](describe(outcome), 'webhook attempt')
@@ -113,12 +119,12 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     if (disable) {
       end(queue)
       const webhook = { id: queue.id, tenant_id: queue.tenantId, url: queue.target.url }
-      const since = health.failing_since ?? attempt.started_at
+      const since = circuit.failing_since ?? attempt.started_at
       // One after the other: when our own network fails, many receivers do at once.
       disabling = disabling.then(() =>
         canFail(deps.disable(webhook, disable, since), 'deactivating a webhook', log),
       )
-    } else if (wasFailing !== isFailing(queue)) holdings.save(queue)
+    } else if (wasFailing !== isFailing(queue)) leases.save(queue)
   }
 
   async function record(queue: Queue, outcome: Outcome): Promise<void> {
@@ -127,7 +133,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       () => false,
     )
     settled(queue, outcome.delivery)
-    if (!isWritten) holdings.fail(queue, 'what it was sent could not be written down')
+    if (!isWritten) leases.fail(queue, 'what it was sent could not be written down')
     if (isHungry(queue, clock.now())) deps.onHungry()
   }
 
@@ -147,7 +153,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 }
 
-const isFailing = ({ health }: Queue) => health.failures > 0 || health.failing_since !== null
+const isFailing = ({ circuit }: Queue) => circuit.failures > 0 || circuit.failing_since !== null
 
 /** The log's line of a try: no URL, which may hold a secret, and nothing of the answer. */
 function describe({ delivery, attempt, status }: Outcome) {

@@ -12,13 +12,13 @@ import type { Send } from '../sending/attempt.ts'
 import { openBudget } from './budget.ts'
 import type { Disable } from './disable.ts'
 import { type DispatcherDeps, openDispatcher } from './dispatcher.ts'
-import { openFeeder } from './feeder.ts'
-import { openHoldings } from './holdings.ts'
-import { TUNING, type Tuning } from './tuning.ts'
+import { openLeases } from './leases.ts'
+import { createPrefetch } from './prefetch.ts'
 import { end, wantMore } from './queue.ts'
 import { createResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
 import { noticeOf } from './topics.ts'
+import { TUNING, type Tuning } from './tuning.ts'
 
 export interface EngineDeps {
   db: Scopes
@@ -38,23 +38,23 @@ export interface Engine {
   stop(patienceMs: number): Promise<void>
 }
 
-const SORT_MS = 100
+const CLASSIFY_MS = 100
 const RELEASE_MS = 100
 
 export function startEngine(deps: EngineDeps): Engine {
   const { db, clock, log, random = Math.random } = deps
   const tuning = { ...TUNING, ...deps.tuning }
   const budget = openBudget(tuning)
-  const holdings = openHoldings({ ...deps, tuning, budget })
+  const leases = openLeases({ ...deps, tuning, budget })
   const results = createResultWriter(db, clock, log)
-  const feed = openFeeder({ ...deps, holdings })
+  const prefetch = createPrefetch({ ...deps, leases })
   const dispatcher = openDispatcher({
     ...deps,
     random,
-    holdings,
+    leases,
     budget,
     results,
-    onHungry: () => feeder.wake(),
+    onHungry: () => prefetcher.wake(),
   })
   const { pollMs } = tuning
 
@@ -62,25 +62,25 @@ export function startEngine(deps: EngineDeps): Engine {
     poller(look, { pollMs: everyMs, onError: logFailures(what, log) })
 
   const claimer = poll('claiming webhooks', pollMs, async () => {
-    const { claimed, hasMore } = await holdings.claim()
-    if (claimed > 0) feeder.wake()
+    const { claimed, hasMore } = await leases.claim()
+    if (claimed > 0) prefetcher.wake()
     return hasMore
   })
-  const feeder = poll('fetching deliveries', pollMs, async () => {
-    const hasMore = await feed()
+  const prefetcher = poll('fetching deliveries', pollMs, async () => {
+    const hasMore = await prefetch()
     dispatcher.sendAll()
     return hasMore
   })
   const releaser = poll('letting go of webhooks', RELEASE_MS, async () => {
     // There may be room for others, or something came while it was let go of.
-    if ((await holdings.release()) > 0) claimer.wake()
+    if ((await leases.release()) > 0) claimer.wake()
     return false
   })
-  const heart = poll('renewing the leases of webhooks', tuning.heartbeatMs, async () => {
-    await holdings.renew()
+  const renewer = poll('renewing the leases of webhooks', tuning.heartbeatMs, async () => {
+    await leases.renew()
     return false
   })
-  const sorter = setInterval(() => budget.sort() && dispatcher.sendAll(), SORT_MS)
+  const classifier = setInterval(() => budget.classify() && dispatcher.sendAll(), CLASSIFY_MS)
   const unsubscribe = deps.changes.subscribe(onTopic)
 
   function onTopic(topic: string | null): void {
@@ -88,32 +88,32 @@ export function startEngine(deps: EngineDeps): Engine {
     if (!notice) return
     if (notice.what === 'tenant') {
       // It may be active again, or not any more.
-      holdings.changeTenant(notice.tenantId)
+      leases.changeTenant(notice.tenantId)
       claimer.wake()
       return
     }
     const { what, webhookId } = notice
-    if (what === 'changed') holdings.change(webhookId)
-    const held = webhookId === null ? undefined : holdings.queues.get(webhookId)
-    for (const queue of webhookId === null ? holdings.queues.values() : held ? [held] : [])
+    if (what === 'changed') leases.change(webhookId)
+    const leased = webhookId === null ? undefined : leases.queues.get(webhookId)
+    for (const queue of webhookId === null ? leases.queues.values() : leased ? [leased] : [])
       wantMore(queue)
-    feeder.wake()
+    prefetcher.wake()
     // One that is over may have been made free for a new claim.
-    if (!held || held.isOver) claimer.wake()
+    if (!leased || leased.isOver) claimer.wake()
   }
 
   return {
     async stop(patienceMs) {
       unsubscribe()
-      clearInterval(sorter)
+      clearInterval(classifier)
       const quiet = dispatcher.stop(patienceMs)
-      await Promise.all([claimer.stop(), feeder.stop()])
+      await Promise.all([claimer.stop(), prefetcher.stop()])
       // Those that are quiet are let go of at once, for other processes to go on with.
-      for (const queue of holdings.queues.values()) end(queue)
+      for (const queue of leases.queues.values()) end(queue)
       await quiet
       await results.stop(tuning.flushTimeoutMs)
-      await Promise.all([releaser.stop(), heart.stop()])
-      await canFail(holdings.releaseAll(tuning.flushTimeoutMs), 'letting go of webhooks', log)
+      await Promise.all([releaser.stop(), renewer.stop()])
+      await canFail(leases.releaseAll(tuning.flushTimeoutMs), 'letting go of webhooks', log)
     },
   }
 }

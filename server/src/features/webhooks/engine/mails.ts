@@ -1,6 +1,6 @@
 /** What the admins of a tenant are told by mail about their webhooks. */
 import { composeText, type MailText } from '../../../platform/mail/index.ts'
-import type { Disabled } from './health.ts'
+import type { DisableReason } from './circuit.ts'
 
 interface DisabledWebhook {
   /** The administrator's. */
@@ -8,7 +8,7 @@ interface DisabledWebhook {
   id: number
   /** As far as it may be shown. */
   url: string
-  reason: Disabled
+  reason: DisableReason
   since: string
   /** How long what happens meanwhile is kept for it. */
   keepDays: number

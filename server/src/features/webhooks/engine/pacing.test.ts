@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
-import { afterFailure, afterSuccess, type Health, slotsNow } from './health.ts'
+import { afterFailure, afterSuccess, type Circuit, slotsNow } from './circuit.ts'
 
 /** Whether the message of this number fails that is begun at this time. */
 type Fails = (index: number, at: number) => boolean
@@ -13,10 +13,10 @@ interface Run {
   delivered: number
   /** When each try began, in milliseconds. */
   tries: number[]
-  health: Health
+  circuit: Circuit
 }
 
-const START: Health = {
+const START: Circuit = {
   failures: 0,
   share: 0,
   failing_since: null,
@@ -40,21 +40,21 @@ interface Options {
   /** How long a receiver takes for an answer, a half more or less. */
   latency?: number
   status?: number | null
-  /** Where the queue is claimed by another process, with what is kept of its health. */
+  /** Where the queue is claimed by another process, with what is kept of its circuit. */
   moved?: boolean
-  from?: Health
+  from?: Circuit
 }
 
 /** Sends from an endless backlog as the dispatcher does; `isPaced` false is the loop without pauses. */
 function send(fails: Fails, isPaced: boolean, options: Options): Run {
   const { ms, latency = 20, status = 503, moved = false, from = START } = options
   const random = randomOf(1)
-  let health = from
+  let circuit = from
   let now = 0
   let delivered = 0
   const tries: number[] = []
   const running: { ends: number; isFailure: boolean }[] = []
-  const room = () => (isPaced ? (health.pausedUntil > now ? 0 : slotsNow(health)) : MOST)
+  const room = () => (isPaced ? (circuit.pausedUntil > now ? 0 : slotsNow(circuit)) : MOST)
   while (now < ms) {
     while (running.length < room()) {
       running.push({
@@ -66,16 +66,16 @@ function send(fails: Fails, isPaced: boolean, options: Options): Run {
     running.sort((one, other) => one.ends - other.ends)
     const next = running.shift()
     // Between its bursts a queue is let go of: what goes on is what was written down.
-    if (!next && moved) health = { ...health, slots: Math.floor(health.slots) }
-    now = next?.ends ?? health.pausedUntil
+    if (!next && moved) circuit = { ...circuit, slots: Math.floor(circuit.slots) }
+    now = next?.ends ?? circuit.pausedUntil
     if (!next || now >= ms) continue
     if (!next.isFailure) delivered += 1
     const attempt = { status_code: status, retry_after: null }
-    health = next.isFailure
-      ? afterFailure(health, attempt, now, () => 0.5).health
-      : afterSuccess(health, now)
+    circuit = next.isFailure
+      ? afterFailure(circuit, attempt, now, () => 0.5).circuit
+      : afterSuccess(circuit, now)
   }
-  return { delivered, tries, health }
+  return { delivered, tries, circuit }
 }
 
 /** What is delivered, as a part of what the loop delivers. */
@@ -112,7 +112,7 @@ describe('a receiver that fails now and then is sent at least half of what a loo
   })
 
   test('also where another process goes on with it', () => {
-    const kept = { ...send(every(3)(), true, { ms: MINUTE }).health, slots: 1 }
+    const kept = { ...send(every(3)(), true, { ms: MINUTE }).circuit, slots: 1 }
     const options = { ms: MINUTE, from: kept, moved: true }
     expect(part(every(3), options)).toBeGreaterThanOrEqual(0.5)
   })
@@ -160,13 +160,13 @@ describe('a receiver that fails always is left in peace', () => {
 
 describe('a receiver that recovers', () => {
   test('is soon sent as much as before', () => {
-    const from = send(() => true, true, { ms: 10 * MINUTE }).health
+    const from = send(() => true, true, { ms: 10 * MINUTE }).circuit
     const back = { ...from, pausedUntil: 0 }
     expect(part(() => () => false, { ms: MINUTE, from: back })).toBeGreaterThanOrEqual(0.9)
   })
 
   test('is taken for one that fails now and then no more than its outage shows', () => {
-    const from = { ...send(() => true, true, { ms: 60 * MINUTE }).health, pausedUntil: 0 }
+    const from = { ...send(() => true, true, { ms: 60 * MINUTE }).circuit, pausedUntil: 0 }
     expect(afterSuccess(from, 0).share).toBeLessThan(0.25)
   })
 })

@@ -3,7 +3,6 @@ import { performance } from 'node:perf_hooks'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type ClaimedQueue, LEASE_SECONDS } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
-import { TUNING } from './tuning.ts'
 import {
   end,
   isHungry,
@@ -14,6 +13,7 @@ import {
   stateOf,
   TRUSTED_MS,
 } from './queue.ts'
+import { TUNING } from './tuning.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12)
 const TARGET = { url: 'https://receiver.test/', keys: [] }
@@ -47,7 +47,7 @@ describe('a queue may send', () => {
   })
 
   test('as many at once as it has slots, of which a part is none', () => {
-    queue.health = { ...queue.health, slots: 2.9 }
+    queue.circuit = { ...queue.circuit, slots: 2.9 }
     queue.running = 1
     expect(maySend(queue, NOW)).toBe(true)
     queue.running = 2
@@ -55,7 +55,7 @@ describe('a queue may send', () => {
   })
 
   test('fewer while its receiver fails in a row', () => {
-    queue.health = { ...queue.health, slots: 4, failures: 3 }
+    queue.circuit = { ...queue.circuit, slots: 4, failures: 3 }
     queue.running = 1
     expect(maySend(queue, NOW)).toBe(true)
     queue.running = 2
@@ -63,7 +63,7 @@ describe('a queue may send', () => {
   })
 
   test('nothing once its lease may be over', () => {
-    queue.heldUntil = performance.now()
+    queue.leasedUntil = performance.now()
     expect(maySend(queue, NOW)).toBe(false)
   })
 
@@ -77,7 +77,7 @@ describe('a queue may send', () => {
 test('a lease is trusted for less than it lasts, and for longer than two heartbeats', () => {
   expect(TRUSTED_MS).toBeLessThan(LEASE_SECONDS * 1000)
   expect(TRUSTED_MS).toBeGreaterThan(2 * TUNING.heartbeatMs)
-  expect(openQueue(CLAIMED, TARGET, 1000).heldUntil).toBe(1000 + TRUSTED_MS)
+  expect(openQueue(CLAIMED, TARGET, 1000).leasedUntil).toBe(1000 + TRUSTED_MS)
 })
 
 describe('a queue wants to be fetched for', () => {
@@ -109,7 +109,7 @@ test('a queue is quiet once all that was begun has ended and is written down', (
 })
 
 test('what a queue knows of its receiver is kept as it was read, in whole slots', () => {
-  queue.health = { ...queue.health, slots: 2.75 }
+  queue.circuit = { ...queue.circuit, slots: 2.75 }
   const { failures, failure_share, failing_since, failed_at, paused_until } = CLAIMED
   expect(stateOf(queue)).toEqual({
     id: 7,
@@ -121,7 +121,7 @@ test('what a queue knows of its receiver is kept as it was read, in whole slots'
     slots: 2,
     paused_until,
   })
-  queue.health = { ...queue.health, failing_since: null, failedAt: 0, pausedUntil: 0 }
+  queue.circuit = { ...queue.circuit, failing_since: null, failedAt: 0, pausedUntil: 0 }
   expect(stateOf(queue)).toMatchObject({
     failing_since: null,
     failed_at: null,

@@ -1,12 +1,12 @@
 /**
- * A queue as the process that holds it knows it: what waits to be sent, what is under way, how it does.
+ * A queue as the process that has leased it knows it: what waits to be sent, what is under way, how it does.
  * Nothing else changes one.
  */
 import { performance } from 'node:perf_hooks'
 import type { Target } from '../sending/attempt.ts'
+import { type Circuit, slotsNow } from './circuit.ts'
 import { type ClaimedQueue, LEASE_SECONDS, type QueueState } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
-import { type Health, slotsNow } from './health.ts'
 
 export interface Queue {
   readonly id: number
@@ -15,8 +15,8 @@ export interface Queue {
   readonly target: Target
   readonly claimedAt: number
   /** When the first of its secrets expires, in milliseconds since the Unix epoch. */
-  readonly staleAt: number
-  health: Health
+  readonly secretsExpireAt: number
+  circuit: Circuit
   /** Fetched and not begun. */
   waiting: DueDelivery[]
   /** Under way. */
@@ -30,7 +30,7 @@ export interface Queue {
   /** Since when it has had nothing to do; what comes within a moment needs no new claim. */
   idleSince: number | undefined
   /** Until when the lease is sure to hold. */
-  heldUntil: number
+  leasedUntil: number
   /** Whether the webhook has changed since it was claimed: what fails may be the old one's fault. */
   isOutdated: boolean
   /** Whether nothing more is begun: the webhook has changed, or the lease is somebody else's. */
@@ -51,12 +51,12 @@ export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number
     epoch: claimed.epoch,
     target,
     claimedAt: askedAt,
-    staleAt: Math.min(
+    secretsExpireAt: Math.min(
       ...claimed.secrets.map(({ expires_at: at }) =>
         at === null ? Number.POSITIVE_INFINITY : Date.parse(at),
       ),
     ),
-    health: {
+    circuit: {
       failures: claimed.failures,
       share: claimed.failure_share,
       failing_since: claimed.failing_since,
@@ -70,7 +70,7 @@ export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number
     closed: new Set(),
     wantsMore: true,
     idleSince: undefined,
-    heldUntil: askedAt + TRUSTED_MS,
+    leasedUntil: askedAt + TRUSTED_MS,
     isOutdated: false,
     isOver: false,
   }
@@ -81,9 +81,9 @@ export function maySend(queue: Queue, now: number): boolean {
   return (
     !queue.isOver &&
     queue.waiting.length > 0 &&
-    queue.running < slotsNow(queue.health) &&
-    queue.health.pausedUntil <= now &&
-    queue.heldUntil > performance.now()
+    queue.running < slotsNow(queue.circuit) &&
+    queue.circuit.pausedUntil <= now &&
+    queue.leasedUntil > performance.now()
   )
 }
 
@@ -92,8 +92,8 @@ export function isHungry(queue: Queue, now: number): boolean {
   return (
     queue.wantsMore &&
     !queue.isOver &&
-    queue.health.pausedUntil <= now &&
-    queue.waiting.length < Math.floor(queue.health.slots)
+    queue.circuit.pausedUntil <= now &&
+    queue.waiting.length < Math.floor(queue.circuit.slots)
   )
 }
 
@@ -106,7 +106,7 @@ export function wantMore(queue: Queue): void {
 export function fetching(queue: Queue): number {
   queue.wantsMore = false
   queue.closed.clear()
-  return queue.open.size + queue.waiting.length + Math.floor(queue.health.slots) * AHEAD
+  return queue.open.size + queue.waiting.length + Math.floor(queue.circuit.slots) * AHEAD
 }
 
 /**
@@ -144,11 +144,11 @@ export function cutOff(queue: Queue, { id }: DueDelivery): void {
 }
 
 /** A try has ended, and this is how the receiver does since. It stays open until it is written down. */
-export function ended(queue: Queue, health: Health, now: number): void {
+export function ended(queue: Queue, circuit: Circuit, now: number): void {
   queue.running -= 1
-  queue.health = health
+  queue.circuit = circuit
   // What is queued waits in the database for the end of a pause.
-  if (health.pausedUntil > now) queue.waiting = []
+  if (circuit.pausedUntil > now) queue.waiting = []
 }
 
 /** How a try went is written down. */
@@ -168,7 +168,7 @@ export function inherit(queue: Queue, lapsed: Queue): void {
 
 /** Its lease was renewed. @param askedAt when that was asked for, by `performance.now()` */
 export function renewed(queue: Queue, askedAt: number): void {
-  queue.heldUntil = askedAt + TRUSTED_MS
+  queue.leasedUntil = askedAt + TRUSTED_MS
 }
 
 /** The webhook has changed: what it was when it was claimed is not gone by any more. */
@@ -179,7 +179,7 @@ export function outdate(queue: Queue): void {
 
 /** Begins nothing more in the queue before `until`, in milliseconds since the Unix epoch. */
 export function rest(queue: Queue, until: number): void {
-  queue.health = { ...queue.health, pausedUntil: until }
+  queue.circuit = { ...queue.circuit, pausedUntil: until }
   end(queue)
 }
 
@@ -194,15 +194,15 @@ export function isQuiet(queue: Queue): boolean {
   return queue.running === 0 && queue.open.size === 0
 }
 
-export function stateOf({ id, epoch, health }: Queue): QueueState {
+export function stateOf({ id, epoch, circuit }: Queue): QueueState {
   return {
     id,
     epoch,
-    failures: health.failures,
-    failure_share: health.share,
-    failing_since: health.failing_since,
-    failed_at: health.failedAt === 0 ? null : new Date(health.failedAt).toISOString(),
-    slots: Math.floor(health.slots),
-    paused_until: health.pausedUntil === 0 ? null : new Date(health.pausedUntil).toISOString(),
+    failures: circuit.failures,
+    failure_share: circuit.share,
+    failing_since: circuit.failing_since,
+    failed_at: circuit.failedAt === 0 ? null : new Date(circuit.failedAt).toISOString(),
+    slots: Math.floor(circuit.slots),
+    paused_until: circuit.pausedUntil === 0 ? null : new Date(circuit.pausedUntil).toISOString(),
   }
 }

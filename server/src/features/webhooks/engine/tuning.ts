@@ -1,4 +1,4 @@
-/** How much one process does at once, and how often it looks. */
+/** What can be tuned of a process that delivers: how much it does at once, and how often it looks. */
 
 export interface Tuning {
   /** Messages under way that were begun within the last moment. */
@@ -7,16 +7,16 @@ export interface Tuning {
   slow: number
   /** How long a moment is, in milliseconds. */
   slowAfterMs: number
-  /** Queues held at once, not counting those whose receivers are slow. */
+  /** Queues leased at once, not counting those whose receivers are slow. */
   queues: number
   slowQueues: number
   /** Milliseconds between looks when nothing wakes the engine. */
   pollMs: number
   heartbeatMs: number
-  /** How long an idle queue is kept, as more may come, and a busy one while others wait. */
+  /** How long an idle queue stays leased, as more may come; a busy one while others wait: its time slice. */
   idleTimeoutMs: number
   timeSliceMs: number
-  /** At a stop: for writing down what has ended, and again for letting go of the queues. */
+  /** At a stop: for writing down what has ended, and again for releasing the queues. */
   flushTimeoutMs: number
 }
 

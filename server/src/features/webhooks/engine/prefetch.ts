@@ -4,20 +4,20 @@ import type { Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type DueDelivery, findDue, giveUp } from './deliveries.store.ts'
-import type { Holdings } from './holdings.ts'
+import type { Leases } from './leases.ts'
 import { fetched, fetching, isHungry, type Queue, wantMore } from './queue.ts'
 
-export interface FeederDeps {
+export interface PrefetchDeps {
   db: Scopes
   clock: Clock
   log: Logger
-  holdings: Holdings
+  leases: Leases
 }
 
 const QUEUES_AT_ONCE = 64
 
-/** Answers a function that fetches once, and says whether more queues are hungry. */
-export function openFeeder({ db, clock, log, holdings }: FeederDeps): () => Promise<boolean> {
+/** Returns a function that fetches once, and says whether more queues are hungry. */
+export function createPrefetch({ db, clock, log, leases }: PrefetchDeps): () => Promise<boolean> {
   const iso = () => new Date(clock.now()).toISOString()
 
   async function abandon(queue: Queue, lost: DueDelivery[]): Promise<void> {
@@ -28,8 +28,8 @@ export function openFeeder({ db, clock, log, holdings }: FeederDeps): () => Prom
 
   return async () => {
     const now = clock.now()
-    const hungry = [...holdings.queues.values()].filter(
-      (queue) => isHungry(queue, now) && !holdings.isOverdue(queue),
+    const hungry = [...leases.queues.values()].filter(
+      (queue) => isHungry(queue, now) && !leases.isOverdue(queue),
     )
     if (hungry.length === 0) return false
     const asked = hungry

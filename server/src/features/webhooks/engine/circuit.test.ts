@@ -1,11 +1,11 @@
 /** How much a receiver is sent, by how it has answered so far. */
 import { describe, expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
-import { afterFailure, afterSuccess, type Health, slotsNow } from './health.ts'
+import { afterFailure, afterSuccess, type Circuit, slotsNow } from './circuit.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12)
 const MIDDLE = () => 0.5
-const WELL: Health = {
+const WELL: Circuit = {
   failures: 0,
   share: 0,
   failing_since: null,
@@ -19,35 +19,35 @@ const answered = (status_code: number | null, retry_after: string | null = null)
   retry_after,
 })
 
-/** The health after one failure more. */
-const failed = (health: Health, now = NOW, attempt = answered(500)) =>
-  afterFailure(health, attempt, now, MIDDLE)
+/** The circuit after one failure more. */
+const failed = (circuit: Circuit, now = NOW, attempt = answered(500)) =>
+  afterFailure(circuit, attempt, now, MIDDLE)
 
 /** Fails again and again, each time as soon as its pause has ended; answers every step. */
-function failing(times: number, attempt = answered(500)): { health: Health; at: number }[] {
-  const steps: { health: Health; at: number }[] = []
-  let health = WELL
+function failing(times: number, attempt = answered(500)): { circuit: Circuit; at: number }[] {
+  const steps: { circuit: Circuit; at: number }[] = []
+  let circuit = WELL
   let at = NOW
   for (let count = 0; count < times; count += 1) {
-    health = failed(health, at, attempt).health
-    steps.push({ health, at })
-    at = Math.max(at, health.pausedUntil)
+    circuit = failed(circuit, at, attempt).circuit
+    steps.push({ circuit, at })
+    at = Math.max(at, circuit.pausedUntil)
   }
   return steps
 }
 
-const pauses = (steps: { health: Health; at: number }[]) =>
-  steps.map(({ health, at }) => Math.max(0, health.pausedUntil - at))
+const pauses = (steps: { circuit: Circuit; at: number }[]) =>
+  steps.map(({ circuit, at }) => Math.max(0, circuit.pausedUntil - at))
 
 describe('a receiver that does well', () => {
   test('is sent one more at once after each round without a failure, up to sixteen', () => {
-    let health: Health = { ...WELL, slots: 1 }
+    let circuit: Circuit = { ...WELL, slots: 1 }
     const slots: number[] = []
     // One round: as many successes as there are slots.
     for (let round = 0; round < 20; round += 1) {
-      const size = Math.floor(health.slots)
-      for (let count = 0; count < size; count += 1) health = afterSuccess(health, NOW)
-      slots.push(Math.floor(health.slots + 1e-9))
+      const size = Math.floor(circuit.slots)
+      for (let count = 0; count < size; count += 1) circuit = afterSuccess(circuit, NOW)
+      slots.push(Math.floor(circuit.slots + 1e-9))
     }
     expect(slots.slice(0, 4)).toEqual([2, 3, 4, 5])
     expect(slots.at(-1)).toBe(16)
@@ -67,7 +67,7 @@ describe('a receiver that does well', () => {
   })
 
   test('keeps a pause that it asked for while the message was under way', () => {
-    const paused = failed(WELL, NOW, answered(429, '60')).health
+    const paused = failed(WELL, NOW, answered(429, '60')).circuit
     expect(afterSuccess(paused, NOW + SECOND)).toMatchObject({
       failures: 0,
       failing_since: null,
@@ -78,14 +78,14 @@ describe('a receiver that does well', () => {
 
 describe('a receiver that fails', () => {
   test('has the time noted since when it does', () => {
-    const first = failed(WELL).health
-    const second = failed(first, NOW + HOUR).health
+    const first = failed(WELL).circuit
+    const second = failed(first, NOW + HOUR).circuit
     expect(first.failing_since).toBe('2026-11-20T12:00:00.000Z')
     expect(second).toMatchObject({ failures: 2, failing_since: '2026-11-20T12:00:00.000Z' })
   })
 
   test('four times in a row is sent as much as before', () => {
-    expect(failing(4).at(-1)?.health).toMatchObject({ failures: 4, slots: 4, pausedUntil: 0 })
+    expect(failing(4).at(-1)?.circuit).toMatchObject({ failures: 4, slots: 4, pausedUntil: 0 })
   })
 
   test('is sent fewer at once from its third failure in a row on, until it does well', () => {
@@ -97,32 +97,32 @@ describe('a receiver that fails', () => {
 
   test('five times in a row is sent single probes, with pauses that double up to five minutes', () => {
     const steps = failing(14)
-    expect(steps.slice(4).every(({ health }) => health.slots === 1)).toBe(true)
+    expect(steps.slice(4).every(({ circuit }) => circuit.slots === 1)).toBe(true)
     expect(pauses(steps).map((ms) => ms / SECOND)).toEqual([
       0, 0, 0, 0, 5, 10, 20, 40, 80, 160, 300, 300, 300, 300,
     ])
   })
 
   test('has pauses of different length from others that failed with it', () => {
-    const sick = failing(4).at(-1)?.health ?? WELL
+    const sick = failing(4).at(-1)?.circuit ?? WELL
     const ends = [0, 0.5, 0.99].map(
-      (value) => afterFailure(sick, answered(null), NOW, () => value).health.pausedUntil - NOW,
+      (value) => afterFailure(sick, answered(null), NOW, () => value).circuit.pausedUntil - NOW,
     )
     expect(ends[0]).toBe(4.5 * SECOND)
     expect(ends[2]).toBeGreaterThan(5.4 * SECOND)
   })
 
   test('in a burst is judged by the failure that began the pause, and not by the others', () => {
-    const broken = failing(5).at(-1)?.health ?? WELL
-    let health = broken
-    for (let count = 0; count < 15; count += 1) health = failed(health, NOW + SECOND).health
-    expect(health).toEqual({ ...broken, failedAt: NOW + SECOND })
+    const broken = failing(5).at(-1)?.circuit ?? WELL
+    let circuit = broken
+    for (let count = 0; count < 15; count += 1) circuit = failed(circuit, NOW + SECOND).circuit
+    expect(circuit).toEqual({ ...broken, failedAt: NOW + SECOND })
   })
 })
 
 describe('a receiver that answers 429', () => {
   test('is sent half as many at once, never less than one', () => {
-    const slots = failing(4, answered(429)).map(({ health }) => health.slots)
+    const slots = failing(4, answered(429)).map(({ circuit }) => circuit.slots)
     expect(slots).toEqual([2, 1, 1, 1])
   })
 
@@ -138,18 +138,18 @@ test.each([502, 503, 504])('a single %i is a failure like any other', (status) =
 
 describe('a receiver that asks for a pause', () => {
   test.each([[429], [500], [503]])('with %i is sent nothing before', (status) => {
-    const { health } = failed(WELL, NOW, answered(status, '90'))
-    expect(health.pausedUntil).toBe(NOW + 90 * SECOND)
+    const { circuit } = failed(WELL, NOW, answered(status, '90'))
+    expect(circuit.pausedUntil).toBe(NOW + 90 * SECOND)
   })
 
   test('is left alone for an hour at the most', () => {
-    expect(failed(WELL, NOW, answered(429, '86400')).health.pausedUntil).toBe(NOW + HOUR)
+    expect(failed(WELL, NOW, answered(429, '86400')).circuit.pausedUntil).toBe(NOW + HOUR)
   })
 
   test('for less than its failures call for is left alone for longer', () => {
-    const sick = failing(9).at(-1)?.health ?? WELL
+    const sick = failing(9).at(-1)?.circuit ?? WELL
     const later = sick.pausedUntil
-    expect(failed(sick, later, answered(500, '1')).health.pausedUntil).toBe(later + 160 * SECOND)
+    expect(failed(sick, later, answered(500, '1')).circuit.pausedUntil).toBe(later + 160 * SECOND)
   })
 })
 
@@ -159,7 +159,7 @@ describe('a webhook is deactivated', () => {
   })
 
   test('as gone even in a pause', () => {
-    const paused = failed(WELL, NOW, answered(429, '60')).health
+    const paused = failed(WELL, NOW, answered(429, '60')).circuit
     expect(failed(paused, NOW + SECOND, answered(410)).disable).toBe('gone')
   })
 
@@ -182,22 +182,22 @@ describe('a webhook is deactivated', () => {
 
 describe('a receiver that is seldom sent anything', () => {
   test('is not given up for what failed long ago', () => {
-    const once = failed(WELL).health
-    const { health, disable } = failed(once, NOW + 20 * DAY)
+    const once = failed(WELL).circuit
+    const { circuit, disable } = failed(once, NOW + 20 * DAY)
     expect(disable).toBeUndefined()
-    expect(health).toMatchObject({
+    expect(circuit).toMatchObject({
       failures: 1,
       failing_since: new Date(NOW + 20 * DAY).toISOString(),
     })
   })
 
   test('is given up when it has failed every day for five', () => {
-    let health = failed(WELL).health
+    let circuit = failed(WELL).circuit
     for (let day = 1; day < 5; day += 1) {
-      const next = failed(health, NOW + day * DAY)
+      const next = failed(circuit, NOW + day * DAY)
       expect(next.disable).toBeUndefined()
-      health = next.health
+      circuit = next.circuit
     }
-    expect(failed(health, NOW + 5 * DAY).disable).toBe('failing')
+    expect(failed(circuit, NOW + 5 * DAY).disable).toBe('failing')
   })
 })

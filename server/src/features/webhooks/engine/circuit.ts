@@ -1,5 +1,5 @@
 /**
- * How a webhook's receiver does, and how much it is sent therefore. The share of its failures decides,
+ * A webhook's circuit breaker: how its receiver does, and how much it is sent. The share of failures decides,
  * not the last one: who fails now and then is sent a little less at once, who fails for good is left in
  * peace but for single probes, and nothing is sent any more after five days of that.
  */
@@ -7,7 +7,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { Attempt } from '../sending/attempt.ts'
 import { jittered, type Random, retryAfterOf } from './schedule.ts'
 
-export interface Health {
+export interface Circuit {
   /** Failures in a row, those of one burst counted up to its pause. */
   failures: number
   /** The share of failures among its tries up to the last success, the recent ones counting more. */
@@ -23,7 +23,7 @@ export interface Health {
 }
 
 /** Why the service deactivates a webhook. */
-export type Disabled = 'failing' | 'gone'
+export type DisableReason = 'failing' | 'gone'
 
 const MOST_SLOTS = 16
 /** Up to this share of failures a receiver is sent as much at once as one without. */
@@ -50,43 +50,43 @@ const TOO_MANY = 429
 const GONE = 410
 
 /** How many messages may be under way now: fewer from the third failure in a row on. */
-export function slotsNow({ slots, failures }: Health): number {
+export function slotsNow({ slots, failures }: Circuit): number {
   return Math.max(1, Math.floor(slots / 2 ** Math.max(0, failures - 2)))
 }
 
-export function afterSuccess(health: Health, now: number): Health {
+export function afterSuccess(circuit: Circuit, now: number): Circuit {
   // What failed while the breaker was open says nothing about how it does between such times.
-  const counted = Math.min(health.failures, breaksAfter(health.share))
-  const share = withFailures(health.share, counted) * (1 - WEIGHT)
+  const counted = Math.min(circuit.failures, breaksAfter(circuit.share))
+  const share = withFailures(circuit.share, counted) * (1 - WEIGHT)
   return {
     failures: 0,
     share,
     failing_since: null,
     failedAt: 0,
-    slots: Math.min(slotsFor(share), health.slots + 1 / Math.floor(health.slots)),
+    slots: Math.min(slotsFor(share), circuit.slots + 1 / Math.floor(circuit.slots)),
     // A pause that was asked for meanwhile holds, whatever was already under way.
-    pausedUntil: health.pausedUntil > now ? health.pausedUntil : 0,
+    pausedUntil: circuit.pausedUntil > now ? circuit.pausedUntil : 0,
   }
 }
 
 export function afterFailure(
-  before: Health,
+  before: Circuit,
   attempt: Pick<Attempt, 'status_code' | 'retry_after'>,
   now: number,
   random: Random,
-): { health: Health; disable?: Disabled } {
+): { circuit: Circuit; disable?: DisableReason } {
   const isForgotten = before.failedAt > 0 && now - before.failedAt > FORGOTTEN_AFTER
-  const health = isForgotten ? { ...before, failures: 0, failing_since: null } : before
-  const failing_since = health.failing_since ?? new Date(now).toISOString()
+  const circuit = isForgotten ? { ...before, failures: 0, failing_since: null } : before
+  const failing_since = circuit.failing_since ?? new Date(now).toISOString()
   const isGone = attempt.status_code === GONE
   const isTooLong = now - Date.parse(failing_since) >= GIVES_UP_AFTER
-  const disable: Disabled | undefined = isGone ? 'gone' : isTooLong ? 'failing' : undefined
+  const disable: DisableReason | undefined = isGone ? 'gone' : isTooLong ? 'failing' : undefined
   const verdict = disable === undefined ? {} : { disable }
   // What was under way when the pause began says nothing new.
-  if (health.pausedUntil > now)
-    return { health: { ...health, failing_since, failedAt: now }, ...verdict }
-  const failures = health.failures + 1
-  const breaks = breaksAfter(health.share)
+  if (circuit.pausedUntil > now)
+    return { circuit: { ...circuit, failing_since, failedAt: now }, ...verdict }
+  const failures = circuit.failures + 1
+  const breaks = breaksAfter(circuit.share)
   const asked = Math.min(retryAfterOf(attempt.retry_after, now) ?? 0, LONGEST_ASKED)
   // Both speak for the receiver as a whole, and not for the one message.
   const isAsking = attempt.status_code === TOO_MANY || asked > 0
@@ -95,14 +95,14 @@ export function afterFailure(
     attempt.status_code === TOO_MANY ? doubling(FIRST_BREATH, failures - 1) : 0,
   )
   const pausedUntil = now + Math.max(jittered(pause, random), asked)
-  const slots = failures >= breaks ? 1 : isAsking ? Math.max(1, health.slots / 2) : health.slots
+  const slots = failures >= breaks ? 1 : isAsking ? Math.max(1, circuit.slots / 2) : circuit.slots
   return {
-    health: {
+    circuit: {
       failures,
-      share: health.share,
+      share: circuit.share,
       failing_since,
       failedAt: now,
-      slots: Math.min(slots, slotsFor(withFailures(health.share, Math.min(failures, breaks)))),
+      slots: Math.min(slots, slotsFor(withFailures(circuit.share, Math.min(failures, breaks)))),
       pausedUntil: pausedUntil > now ? pausedUntil : 0,
     },
     ...verdict,

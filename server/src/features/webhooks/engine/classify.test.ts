@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { DAY, MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { Attempt } from '../sending/attempt.ts'
+import type { Circuit } from './circuit.ts'
+import { classifyAttempt } from './classify.ts'
 import type { DueDelivery } from './deliveries.store.ts'
-import type { Health } from './health.ts'
-import { judge } from './judge.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12)
-const WELL: Health = {
+const WELL: Circuit = {
   failures: 0,
   share: 0,
   failing_since: null,
@@ -16,7 +16,7 @@ const WELL: Health = {
   pausedUntil: 0,
 }
 
-function judged(fields: Partial<Attempt>, tries = 0, health = WELL) {
+function classified(fields: Partial<Attempt>, tries = 0, circuit = WELL) {
   const delivery = { id: 1, webhook_id: 2, attempts: tries, tries } as DueDelivery
   const attempt: Attempt = {
     started_at: new Date(NOW - SECOND).toISOString(),
@@ -29,7 +29,7 @@ function judged(fields: Partial<Attempt>, tries = 0, health = WELL) {
     retry_after: null,
     ...fields,
   }
-  return judge({ delivery, attempt, health, now: NOW, random: () => 0.5 })
+  return classifyAttempt({ delivery, attempt, circuit, now: NOW, random: () => 0.5 })
 }
 
 const at = (ms: number) => new Date(NOW + ms).toISOString()
@@ -37,45 +37,49 @@ const REFUSED = { status_code: 500, error: 'status' } as const
 
 describe('a try', () => {
   test('that went well ends its delivery', () => {
-    const { outcome, health, disable } = judged({})
+    const { outcome, circuit, disable } = classified({})
     expect(outcome).toMatchObject({ status: 'delivered', due_at: null })
-    expect(health).toMatchObject({ failures: 0, slots: 4.25 })
+    expect(circuit).toMatchObject({ failures: 0, slots: 4.25 })
     expect(disable).toBeUndefined()
   })
 
   test('that was refused has its delivery wait by the count of tries', () => {
-    expect(judged(REFUSED).outcome).toMatchObject({ status: 'pending', due_at: at(5 * SECOND) })
-    expect(judged(REFUSED, 1).outcome).toMatchObject({ due_at: at(5 * MINUTE) })
-    expect(judged(REFUSED, 8).outcome).toMatchObject({ due_at: at(DAY) })
+    expect(classified(REFUSED).outcome).toMatchObject({ status: 'pending', due_at: at(5 * SECOND) })
+    expect(classified(REFUSED, 1).outcome).toMatchObject({ due_at: at(5 * MINUTE) })
+    expect(classified(REFUSED, 8).outcome).toMatchObject({ due_at: at(DAY) })
   })
 
   test('that could not be made counts as one that was refused', () => {
-    const { outcome, health } = judged({ status_code: null, error: 'connection_refused' })
+    const { outcome, circuit } = classified({ status_code: null, error: 'connection_refused' })
     expect(outcome).toMatchObject({ status: 'pending', due_at: at(5 * SECOND) })
-    expect(health).toMatchObject({ failures: 1, failing_since: at(0) })
+    expect(circuit).toMatchObject({ failures: 1, failing_since: at(0) })
   })
 
   test('that was the tenth to be refused ends its delivery as failed', () => {
-    const { outcome, disable } = judged(REFUSED, 9)
+    const { outcome, disable } = classified(REFUSED, 9)
     expect(outcome).toMatchObject({ status: 'failed', due_at: null })
     // Another event may well get through.
     expect(disable).toBeUndefined()
   })
 
   test('that was answered with a wish for a pause has delivery and receiver wait for it', () => {
-    const { outcome, health } = judged({ status_code: 503, error: 'status', retry_after: '600' })
+    const { outcome, circuit } = classified({
+      status_code: 503,
+      error: 'status',
+      retry_after: '600',
+    })
     expect(outcome.due_at).toBe(at(10.5 * MINUTE))
-    expect(health.pausedUntil).toBe(NOW + 10 * MINUTE)
+    expect(circuit.pausedUntil).toBe(NOW + 10 * MINUTE)
   })
 
   test('that was answered 410 keeps its delivery for the day when the webhook is active again', () => {
-    const { outcome, disable } = judged({ status_code: 410, error: 'status' })
+    const { outcome, disable } = classified({ status_code: 410, error: 'status' })
     expect(disable).toBe('gone')
     expect(outcome).toMatchObject({ status: 'pending', due_at: at(5 * SECOND) })
   })
 
   test('that fails after five days of failures deactivates the webhook', () => {
     const sick = { ...WELL, failures: 9, failing_since: at(-5 * DAY) }
-    expect(judged(REFUSED, 2, sick).disable).toBe('failing')
+    expect(classified(REFUSED, 2, sick).disable).toBe('failing')
   })
 })

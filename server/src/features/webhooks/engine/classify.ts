@@ -1,30 +1,30 @@
-/** What a try means: for its delivery, for the receiver, and for the webhook. Pure. */
+/** Classifies an attempt: what it means for its delivery, for the receiver, and for the webhook. Pure. */
 import type { Attempt } from '../sending/attempt.ts'
+import { afterFailure, afterSuccess, type Circuit, type DisableReason } from './circuit.ts'
 import type { DueDelivery, Outcome } from './deliveries.store.ts'
-import { afterFailure, afterSuccess, type Disabled, type Health } from './health.ts'
 import { nextTry, type Random, retryAfterOf } from './schedule.ts'
 
-export interface Judged {
+export interface Classified {
   outcome: Outcome
-  health: Health
+  circuit: Circuit
   /** Why the webhook must be deactivated now, where it must. */
-  disable?: Disabled
+  disable?: DisableReason
 }
 
 interface Try {
   delivery: DueDelivery
   attempt: Attempt
-  health: Health
+  circuit: Circuit
   /** When it ended. */
   now: number
   random: Random
 }
 
-export function judge({ delivery, attempt, health, now, random }: Try): Judged {
+export function classifyAttempt({ delivery, attempt, circuit, now, random }: Try): Classified {
   if (attempt.error === null)
     return {
       outcome: { delivery, attempt, status: 'delivered', due_at: null },
-      health: afterSuccess(health, now),
+      circuit: afterSuccess(circuit, now),
     }
   const asked = retryAfterOf(attempt.retry_after, now)
   const again = nextTry(now, delivery.tries + 1, asked, random)
@@ -35,6 +35,6 @@ export function judge({ delivery, attempt, health, now, random }: Try): Judged {
       status: again === undefined ? 'failed' : 'pending',
       due_at: again === undefined ? null : new Date(again).toISOString(),
     },
-    ...afterFailure(health, attempt, now, random),
+    ...afterFailure(circuit, attempt, now, random),
   }
 }

@@ -1,4 +1,4 @@
-/** The queues that a process holds: claimed, kept by a heartbeat, let go of when there is nothing left. */
+/** The queues that a process has leased: claimed, renewed by a heartbeat, released when nothing is left. */
 import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,7 +10,6 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Budget } from './budget.ts'
 import * as store from './claims.store.ts'
-import type { Tuning } from './tuning.ts'
 import {
   end,
   inherit,
@@ -23,30 +22,31 @@ import {
   stateOf,
 } from './queue.ts'
 import { openTarget } from './targets.ts'
+import type { Tuning } from './tuning.ts'
 
-export interface Holdings {
+export interface Leases {
   readonly queues: ReadonlyMap<number, Queue>
-  /** Claims queues while there is room, one call at a time. Answers how many, and whether there may be more. */
+  /** Claims queues while there is room, one call at a time. Returns how many, and whether there may be more. */
   claim(): Promise<{ claimed: number; hasMore: boolean }>
-  /** Ends what is held of a webhook that has changed, of all without one: it is read anew. */
+  /** Ends the lease of a webhook that has changed, or of all for null: they are claimed and read anew. */
   change(webhookId: number | null): void
   /** As `change`, for all webhooks of a tenant. */
   changeTenant(tenantId: number): void
   /** Renews the leases, and tidies up for everybody's claims. */
   renew(): Promise<void>
-  /** Lets go of what has nothing to do. Answers of how many. */
+  /** Releases the queues that have nothing to do. Returns how many. */
   release(): Promise<number>
-  /** Lets go of all that is quiet, for up to `patienceMs` where somebody else has it locked. */
+  /** Releases all that is quiet, for up to `patienceMs` where somebody else has it locked. */
   releaseAll(patienceMs: number): Promise<void>
   /** Has it written down that a receiver has begun to fail, or does well again. */
   save(queue: Queue): void
   /** Leaves a queue alone for a while, because of a fault of ours. */
   fail(queue: Queue, why: string, err?: unknown): void
-  /** Whether a queue has been held for long while others wait. */
+  /** Whether a queue has been leased for long while others wait. */
   isOverdue(queue: Queue): boolean
 }
 
-export interface HoldingsDeps {
+export interface LeasesDeps {
   db: Scopes
   clock: Clock
   keyRing: KeyRing
@@ -62,7 +62,7 @@ const GATHERED_MS = 100
 const AGAIN_MS = 20
 const NOWHERE = { url: '', keys: [] }
 
-export function openHoldings({ db, clock, keyRing, log, tuning, budget }: HoldingsDeps): Holdings {
+export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDeps): Leases {
   const worker = randomUUID()
   const queues = new Map<number, Queue>()
   /** What has changed since the claim began that is under way: it may have read it before. */
@@ -81,10 +81,10 @@ export function openHoldings({ db, clock, keyRing, log, tuning, budget }: Holdin
     },
   )
 
-  /** How many more queues may be held. Those whose receivers are slow hardly count. */
+  /** How many more queues may be leased. Those whose receivers are slow hardly count. */
   function room(): number {
     const slow = [...queues.values()].filter(
-      (queue) => queue.health.failures > 0 || budget.isSlow(queue),
+      (queue) => queue.circuit.failures > 0 || budget.isSlow(queue),
     ).length
     return tuning.queues - queues.size + Math.min(slow, tuning.slowQueues)
   }
@@ -98,25 +98,25 @@ export function openHoldings({ db, clock, keyRing, log, tuning, budget }: Holdin
     performance.now() - queue.claimedAt > tuning.timeSliceMs && room() <= 0
 
   function isDone(queue: Queue): boolean {
-    if (queue.isOver || queue.health.pausedUntil > clock.now()) return true
+    if (queue.isOver || queue.circuit.pausedUntil > clock.now()) return true
     const now = performance.now()
-    if (queue.heldUntil < now) return true
+    if (queue.leasedUntil < now) return true
     if (queue.waiting.length > 0) return false
     const isIdle = queue.idleSince !== undefined && now - queue.idleSince >= tuning.idleTimeoutMs
     return (isIdle && !queue.wantsMore) || isOverdue(queue)
   }
 
   async function renew(): Promise<void> {
-    const held = [...queues.values()]
-    if (held.length === 0) return
+    const leased = [...queues.values()]
+    if (leased.length === 0) return
     const askedAt = performance.now()
-    const answers = await db.acrossTenants((tx) => store.renewLeases(tx, held))
+    const answers = await db.acrossTenants((tx) => store.renewLeases(tx, leased))
     const of = new Map(answers.map((answer) => [answer.id, answer]))
-    for (const queue of held) {
+    for (const queue of leased) {
       const { isRenewed = false, isLost = false } = of.get(queue.id) ?? {}
       if (isRenewed) renewed(queue, askedAt)
       // However busy it is, an old secret signs along for its day and no longer.
-      if (isLost || queue.staleAt <= clock.now()) end(queue)
+      if (isLost || queue.secretsExpireAt <= clock.now()) end(queue)
     }
   }
 
@@ -141,7 +141,8 @@ export function openHoldings({ db, clock, keyRing, log, tuning, budget }: Holdin
       const limit = room()
       if (limit <= 0) return { claimed: 0, hasMore: false }
       // After an outage the own leases come first, or they would be claimed anew.
-      if ([...queues.values()].some(({ heldUntil }) => heldUntil < performance.now())) await renew()
+      if ([...queues.values()].some(({ leasedUntil }) => leasedUntil < performance.now()))
+        await renew()
       const askedAt = performance.now()
       const now = new Date(clock.now()).toISOString()
       changed.clear()
