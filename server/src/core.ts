@@ -40,7 +40,7 @@ import type { Upkeep } from './platform/upkeep.ts'
 export const VERSION = packageJson.version
 
 /** Connections of what signs people in, which has to go on whatever else is asked for. */
-const SIGN_IN_POOL_SIZE = 3
+const SIGN_IN_POOL_SIZE = 6
 
 export interface AppDeps {
   config: Config
