@@ -50,10 +50,10 @@ export async function query<Row extends pg.QueryResultRow>(
   }
 }
 
-/** Polls until the check gives something; what it throws counts as "not yet". */
+/** Polls until the check gives something; null, undefined and what it throws count as "not yet". */
 export async function until<T>(
   what: string,
-  check: () => Promise<T | undefined> | T | undefined,
+  check: () => Promise<T | null | undefined> | T | null | undefined,
   patience = 20_000,
 ): Promise<T> {
   const deadline = Date.now() + patience
@@ -61,7 +61,7 @@ export async function until<T>(
   while (Date.now() < deadline) {
     try {
       const found = await check()
-      if (found !== undefined) return found
+      if (found !== undefined && found !== null) return found
     } catch (error) {
       last = error
     }
