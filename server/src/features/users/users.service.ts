@@ -25,19 +25,13 @@ import {
   scopeOf,
   type TenantTx,
 } from '../../platform/db/index.ts'
-import {
-  type Action,
-  actorOf,
-  append,
-  changesBetween,
-  differing,
-  journalEntry,
-} from '../../platform/journal/index.ts'
+import { differing } from '../../platform/journal/index.ts'
 import type { Throttle } from '../../platform/throttle/index.ts'
 import { type Department, findDepartment } from '../departments/index.ts'
 import { findTenant, ofNamedTenant } from '../tenants/index.ts'
 import { actingOn, findTarget } from './acting.ts'
 import { passwordCheck } from './own-password.ts'
+import { appendChange } from './users.journal.ts'
 import {
   type NewUser,
   type OwnPasswordChange,
@@ -91,36 +85,11 @@ export interface Users {
   changeOwnPassword(caller: Caller, change: OwnPasswordChange): Promise<void>
 }
 
-const FIELDS = [
-  'email',
-  'full_name',
-  'role',
-  'department_id',
-  'can_see_all_patients',
-  'is_active',
-  'must_change_password',
-] as const
-
 export function usersService(deps: UsersDeps): Users {
   const { db, clock, passwords, endSessions } = deps
 
   const onUser = actingOn(db)
   const checkPassword = passwordCheck(deps)
-
-  async function record(
-    tx: TenantTx,
-    caller: Caller,
-    action: Action,
-    before: User | null,
-    after: User | null,
-  ) {
-    const user = (after ?? before) as User
-    tx.invalidate(`user:${user.id}`)
-    await append(tx, actorOf(caller), {
-      ...journalEntry(action, 'user', user),
-      changes: changesBetween<User>(before, after, FIELDS),
-    })
-  }
 
   return {
     checkReferences: (caller, { user_id, tenant_id, department_id, password }, refuse) =>
@@ -179,7 +148,7 @@ export function usersService(deps: UsersDeps): Users {
           // An administrator vouches for the addresses that they enter.
           email_verified_at: isoAt(clock),
         })
-        await record(tx, caller, 'user.created', null, created)
+        await appendChange(tx, caller, 'user.created', null, created)
         return created
       })
     },
@@ -189,7 +158,7 @@ export function usersService(deps: UsersDeps): Users {
         await requireDepartment(tx, before.tenant_id, change.department_id)
         if (differing(before, change).length === 0) return before
         const after = await store.updateUser(tx, id, change)
-        await record(tx, caller, 'user.updated', before, after)
+        await appendChange(tx, caller, 'user.updated', before, after)
         return after
       }),
 
@@ -197,7 +166,7 @@ export function usersService(deps: UsersDeps): Users {
       onUser(caller, id, async (tx, target, superadmins) => {
         refuseLosing(caller, target, superadmins)
         await store.deleteUser(tx, id)
-        await record(tx, caller, 'user.deleted', target, null)
+        await appendChange(tx, caller, 'user.deleted', target, null)
       }),
 
     block: (caller, id) =>
@@ -206,7 +175,7 @@ export function usersService(deps: UsersDeps): Users {
         await endSessions(tx, keysOf(before), 'blocked')
         if (!before.is_active) return before
         const after = await store.updateUser(tx, id, { is_active: false })
-        await record(tx, caller, 'user.blocked', before, after)
+        await appendChange(tx, caller, 'user.blocked', before, after)
         return after
       }),
 
@@ -214,7 +183,7 @@ export function usersService(deps: UsersDeps): Users {
       onUser(caller, id, async (tx, before) => {
         if (before.is_active) return before
         const after = await store.updateUser(tx, id, { is_active: true })
-        await record(tx, caller, 'user.unblocked', before, after)
+        await appendChange(tx, caller, 'user.unblocked', before, after)
         return after
       }),
 
@@ -225,7 +194,7 @@ export function usersService(deps: UsersDeps): Users {
         refuseLosing(caller, before, superadmins)
         const after = await store.updateUser(tx, id, { role })
         await endSessions(tx, keysOf(after), 'role_changed')
-        await record(tx, caller, 'user.role_changed', before, after)
+        await appendChange(tx, caller, 'user.role_changed', before, after)
         return after
       }),
 
@@ -241,7 +210,7 @@ export function usersService(deps: UsersDeps): Users {
         refuseWeakPassword(password, target.email, ['body', 'password'])
         const after = await store.setPassword(tx, id, password_hash, must_change_password)
         await deps.passwordSet(tx, after)
-        await record(tx, caller, 'user.password_changed', target, after)
+        await appendChange(tx, caller, 'user.password_changed', target, after)
       })
     },
 
@@ -254,7 +223,7 @@ export function usersService(deps: UsersDeps): Users {
         const after = await store.replacePassword(tx, id, current, fresh)
         if (!before || !after) throw new Problem('conflict')
         await deps.passwordSet(tx, after)
-        await record(tx, caller, 'user.password_changed', before, after)
+        await appendChange(tx, caller, 'user.password_changed', before, after)
       })
     },
   }

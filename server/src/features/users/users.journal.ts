@@ -1,0 +1,36 @@
+import type { Caller } from '../../platform/access/index.ts'
+import type { TenantTx } from '../../platform/db/index.ts'
+import {
+  type Action,
+  actorOf,
+  append,
+  changesBetween,
+  journalEntry,
+} from '../../platform/journal/index.ts'
+import type { User } from './users.schema.ts'
+
+const FIELDS = [
+  'email',
+  'full_name',
+  'role',
+  'department_id',
+  'can_see_all_patients',
+  'is_active',
+  'must_change_password',
+] as const
+
+/** Journals what became of a user on the transaction of the change; `null` where there was, or is, none. */
+export async function appendChange(
+  tx: TenantTx,
+  caller: Caller,
+  action: Action,
+  before: User | null,
+  after: User | null,
+): Promise<void> {
+  const user = (after ?? before) as User
+  tx.invalidate(`user:${user.id}`)
+  await append(tx, actorOf(caller), {
+    ...journalEntry(action, 'user', user),
+    changes: changesBetween<User>(before, after, FIELDS),
+  })
+}
