@@ -3,6 +3,7 @@ import type { Needs } from '../../core.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
+import type { Upkeep } from '../../platform/upkeep.ts'
 import { actingOn, passwordCheck } from '../users/index.ts'
 import { purgeSignIn } from './auth.jobs.ts'
 import { noticesTo } from './notices/notices.service.ts'
@@ -98,13 +99,7 @@ export async function openAuth(core: Core): Promise<Auth> {
       ...secondFactorOperations(secondFactor),
     ],
     pages: PAGES,
-    upkeep: [
-      {
-        what: 'rotating the signing key',
-        everyMs: HOUR,
-        run: () => keys.rotateWhenOlder(config.SIGNING_KEY_DAYS * DAY),
-      },
-    ],
+    upkeep: [keyRotation(keys, config.SIGNING_KEY_DAYS * DAY)],
     capabilities: {
       // Without SMTP the links lie in the outbox folder: they reach nobody by themselves.
       password_reset_available: mailer.isConfigured,
@@ -113,3 +108,10 @@ export async function openAuth(core: Core): Promise<Auth> {
     },
   }
 }
+
+/** A new key signs once the one before is `maxAgeMs` old. */
+const keyRotation = (keys: SigningKeys, maxAgeMs: number): Upkeep => ({
+  what: 'rotating the signing key',
+  everyMs: HOUR,
+  run: () => keys.rotateWhenOlder(maxAgeMs),
+})

@@ -13,9 +13,10 @@ import { type RateLimiter, type Throttle, tooMany } from '../../../platform/thro
 import { findAskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import type { SecondFactor } from '../second-factor/second-factor.service.ts'
+import type { IssuedSession } from '../sessions/renewal.ts'
 import { restrictionOf } from '../sessions/restriction.ts'
 import type { TokenResponse } from '../sessions/sessions.schema.ts'
-import type { Sessions, Started } from '../sessions/sessions.service.ts'
+import type { Sessions } from '../sessions/sessions.service.ts'
 import type { AskTenant } from './asked-tenant.ts'
 import { type Asked, type Guess, openGuesses } from './guesses.ts'
 import type { Credentials } from './sign-in.schema.ts'
@@ -120,7 +121,7 @@ export function signInService(deps: SignInDeps): SignIn {
     found: accounts.Account,
     freshHash: string | null,
     { credentials, origin }: Attempt,
-  ): Promise<Started | undefined> {
+  ): Promise<IssuedSession | undefined> {
     const admitted = await accounts.admit(tx, found, isoAt(clock), freshHash)
     if (!admitted) return undefined
     const account = { ...found, ...admitted }

@@ -1,0 +1,137 @@
+/** Links by mail: made by a job, so that asking for one tells nothing about who has an account. */
+import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
+import { foldEmail } from '../../../lib/email.ts'
+import { networkOf } from '../../../lib/network.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Origin } from '../../../platform/access/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { type JobKind, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
+import { append, journalEntry } from '../../../platform/journal/index.ts'
+import type { Mailer } from '../../../platform/mail/index.ts'
+import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
+import type { AskedTenant } from '../../tenants/index.ts'
+import * as accounts from '../accounts/accounts.store.ts'
+import { resetLetter, verificationLetter } from '../mails.ts'
+import { newToken } from '../tokens/opaque-tokens.ts'
+import * as store from './account-tokens.store.ts'
+import type { TokenPurpose } from './account-tokens.table.ts'
+
+const LIFE: Record<TokenPurpose, number> = { verify_email: DAY, reset_password: HOUR }
+
+/** Nobody's mailbox is filled by others: asking for links is slowed by address asked for and from. */
+const BY_MAILBOX: ThrottleRule = { name: 'mail', free: 3, first: 60, longest: 3600 }
+const BY_ADDRESS: ThrottleRule = { name: 'mail from', free: 30, first: 10, longest: 900 }
+
+/** A link that is asked for. Whether there is such an account is found out later, by the job. */
+interface LinkJob {
+  purpose: TokenPurpose
+  email: string
+  /** Null for the accounts of the address in all tenants. */
+  tenant: AskedTenant | null
+  origin: Origin
+}
+
+const LINK_JOB: JobKind<LinkJob> = jobKind<LinkJob>('account-link', {
+  retries: 20,
+  retryDelaySeconds: 5,
+  retryBackoff: true,
+  expireInSeconds: 60,
+})
+
+interface LinksDeps {
+  db: Scopes
+  clock: Clock
+  mailer: Mailer
+  jobs: Jobs
+  throttle: Throttle
+  publicUrl: string
+}
+
+export interface Links {
+  /** Queues the link and returns the same, in the same time, whether there is such an account or not. */
+  requestLink(asked: Omit<LinkJob, 'tenant'> & { tenant: AskedTenant | undefined }): Promise<void>
+  /** Sends a verification link within the transaction that made the account. */
+  sendVerification(tx: TenantTx, account: accounts.Account, origin: Origin): Promise<void>
+}
+
+export function sendingLinks(deps: LinksDeps): Links {
+  const { db, clock, mailer, jobs, throttle } = deps
+
+  async function send(
+    tx: TenantTx,
+    account: accounts.Account,
+    purpose: TokenPurpose,
+    origin: Origin,
+  ) {
+    const token = newToken(account.tenant_id)
+    await store.replaceToken(tx, {
+      tenant_id: account.tenant_id,
+      user_id: account.id,
+      purpose,
+      token_hash: token.hash,
+      email: account.email,
+      expires_at: isoAt(clock, LIFE[purpose]),
+    })
+    const [page, compose] = PAGES[purpose]
+    // Behind the `#` it is sent to no server, and stands in no log (ASVS 14.2.1).
+    const url = `${deps.publicUrl}${page}#token=${encodeURIComponent(token.text)}`
+    // Anybody may have registered the address, under any name: none of their words is passed on.
+    const name = account.email_verified ? account.full_name : null
+    const message = compose({ name, clinic: account.tenant_name, url })
+    await mailer.send(tx, { to: account.email, ...message })
+    await append(
+      tx,
+      { user_id: account.id, user_email: account.email, origin },
+      {
+        ...journalEntry(
+          purpose === 'verify_email' ? 'auth.verification_sent' : 'auth.reset_requested',
+          'user',
+          account,
+        ),
+      },
+    )
+  }
+
+  // One transaction for all accounts of the address: tried again, it sends nothing twice.
+  jobs.work(LINK_JOB, ({ purpose, email, tenant, origin }) =>
+    db.acrossTenants(async (tx) => {
+      const found = await accounts.findAccounts(tx, email, tenant ?? undefined, {
+        unconfirmed: purpose === 'verify_email',
+      })
+      for (const account of found)
+        if (account.tenant_is_active) await send(tx, account, purpose, origin)
+    }),
+  )
+
+  return {
+    async requestLink({ purpose, tenant, origin, ...asked }) {
+      const email = foldEmail(asked.email)
+      await throttle.count({ rule: BY_ADDRESS, of: networkOf(origin.ip) })
+      const isTooOften = await throttle
+        .count({ rule: BY_MAILBOX, of: `${purpose}/${email}` })
+        .then(() => false, refusedOrThrow)
+      // The same answer: that somebody else has asked already is nobody's business.
+      if (isTooOften) return
+      await db.acrossTenants((tx) =>
+        jobs.send(tx, LINK_JOB, {
+          purpose,
+          email,
+          tenant: tenant ?? null,
+          origin: { ...origin },
+        }),
+      )
+    },
+
+    sendVerification: (tx, account, origin) => send(tx, account, 'verify_email', origin),
+  }
+}
+
+const PAGES = {
+  verify_email: ['/verify-email', verificationLetter],
+  reset_password: ['/reset-password', resetLetter],
+} as const
+
+function refusedOrThrow(error: unknown): true {
+  if (error instanceof Problem && error.code === 'too_many_requests') return true
+  throw error
+}

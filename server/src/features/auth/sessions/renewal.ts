@@ -1,0 +1,128 @@
+/** The tokens of a session: first ones and, by a refresh token, further ones; one that was stolen ends it. */
+import { type Clock, isoAt, SECOND } from '../../../lib/clock.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Role } from '../../../lib/roles.ts'
+import type { Origin, Restriction } from '../../../platform/access/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { append, entered } from '../../../platform/journal/index.ts'
+import { ACCESS_TOKEN_MS, type AccessTokens } from '../tokens/access-tokens.ts'
+import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
+import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
+import type { SessionStates } from './session-states.ts'
+import { sessionEntry } from './sessions.journal.ts'
+import type { TokenResponse } from './sessions.schema.ts'
+import * as store from './sessions.store.ts'
+
+/** A spent refresh token gets the same successor for this long: two tabs, a lost answer. */
+const GRACE_MS = 10 * SECOND
+
+/** A session whose tokens are to be returned. */
+export interface IssuedSession {
+  sessionId: string
+  refresh: OpaqueToken
+  user: { id: number; tenant_id: number; role: Role; full_name: string }
+  isDemo: boolean
+  restriction: Restriction | null
+}
+
+interface RenewalDeps {
+  db: Scopes
+  clock: Clock
+  states: SessionStates
+  access: AccessTokens
+}
+
+export interface Renewal {
+  tokens(issued: IssuedSession): Promise<TokenResponse>
+  /** @throws Problem 401; a token spent long ago also ends its session */
+  refresh(text: string, origin: Origin): Promise<TokenResponse>
+}
+
+export function renewing({ db, clock, states, access }: RenewalDeps): Renewal {
+  async function tokens({
+    sessionId,
+    refresh,
+    user,
+    isDemo,
+    restriction,
+  }: IssuedSession): Promise<TokenResponse> {
+    const { id: userId, tenant_id: tenantId, role, full_name } = user
+    return {
+      access_token: access.sign({ userId, tenantId, role, jti: sessionId }),
+      refresh_token: refresh.text,
+      token_type: 'bearer',
+      expires_in: ACCESS_TOKEN_MS / SECOND,
+      tenant_id: tenantId,
+      role,
+      user_id: userId,
+      full_name,
+      demo_mode: isDemo,
+      enrolment_required: restriction === 'enrolment',
+      password_change_required: restriction === 'password',
+    }
+  }
+
+  /** The tokens of a session that goes on, for its user as they are now. */
+  async function continueSession(sessionId: string, refresh: OpaqueToken): Promise<TokenResponse> {
+    const state = await states.get(refresh.tenantId, sessionId)
+    if (!state) throw new Problem('invalid_refresh_token')
+    return tokens({
+      sessionId,
+      refresh,
+      user: state.profile,
+      isDemo: state.is_demo,
+      restriction: state.restriction,
+    })
+  }
+
+  /** A spent token that is shown again: within the grace the same successor, later a theft. */
+  async function replayed(shown: OpaqueToken, origin: Origin): Promise<TokenResponse> {
+    const repeated = await db.inTenant(shown.tenantId, async (tx) => {
+      const known = await store.findRefreshToken(tx, shown.hash)
+      if (!known?.spent_at || !known.successor_salt || known.ended_at) return undefined
+      if (clock.now() - Date.parse(known.spent_at) <= GRACE_MS)
+        return { sessionId: known.session_id, refresh: successorOf(shown, known.successor_salt) }
+      await endStolen(tx, { tenantId: shown.tenantId, ...known }, origin)
+      return undefined
+    })
+    if (!repeated) throw new Problem('invalid_refresh_token')
+    return continueSession(repeated.sessionId, repeated.refresh)
+  }
+
+  /** Either the thief or the owner has the successor by now: both are out. */
+  async function endStolen(
+    tx: TenantTx,
+    stolen: { tenantId: number; session_id: string; user_id: number },
+    origin: Origin,
+  ): Promise<void> {
+    const { tenantId, session_id: sessionId, user_id } = stolen
+    await store.endSessions(
+      tx,
+      { tenantId, userId: user_id, sessionId },
+      isoAt(clock),
+      'refresh_reused',
+    )
+    tx.invalidate(`session:${sessionId}`)
+    const actor = { user_id, user_email: null, origin }
+    await append(tx, actor, sessionEntry('auth.refresh_reused', tenantId, sessionId))
+  }
+
+  return {
+    tokens,
+
+    async refresh(text, origin) {
+      const shown = parseToken(text)
+      if (!shown) throw new Problem('invalid_refresh_token')
+      const salt = newSalt()
+      const successor = successorOf(shown, salt)
+      const sent = await db.inTenant(shown.tenantId, async (tx) => {
+        const by = { user_id: null, user_email: null, origin }
+        const entry = entered(tx, by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
+        const next = { hash: shown.hash, salt, successorHash: successor.hash, now: isoAt(clock) }
+        return store.rotateRefreshToken(tx, next, entry)
+      })
+      const [rotated] = await sent.rows
+      return rotated ? continueSession(rotated.session_id, successor) : replayed(shown, origin)
+    },
+  }
+}
