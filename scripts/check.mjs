@@ -5,6 +5,7 @@ import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { tooLongFunctions } from './check/function-lengths.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const generated = ['server/openapi.json', 'server/schema.sql', 'client/src/generated/api.ts']
@@ -21,6 +22,7 @@ const checks = [
   { name: 'unused code', run: tool('knip/bin/knip.js', '--no-progress') },
   { name: 'contract', run: tool('@redocly/cli/bin/cli.js', 'lint', 'server/openapi.json') },
   { name: `files of at most ${longestFile} lines`, run: fileLengths },
+  { name: 'functions of a screen', run: functionLengths },
 ]
 
 /** A check gives what is wrong as text, or nothing. */
@@ -71,6 +73,15 @@ async function fileLengths() {
     if (lines > longestFile) tooLong.push(`${file}: ${lines} lines`)
   }
   return tooLong.join('\n')
+}
+
+/** Of what runs: a test's `describe` is a list. */
+async function functionLengths() {
+  const folders = '{server/src,client/src,bench,scripts}/**/*.{ts,mjs}'
+  const files = []
+  for await (const file of glob(folders, { cwd: root, exclude: ['**/*.test.ts', ...generated] }))
+    files.push(path.join(root, file))
+  return tooLongFunctions(files).join('\n').replaceAll(`${root}`, '')
 }
 
 async function generatedFiles() {
