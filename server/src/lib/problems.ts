@@ -104,7 +104,7 @@ export interface Fault {
 }
 
 /** More faults than this help nobody, and would make the answer larger than the question. */
-const MOST_FAULTS = 50
+const MAX_FAULTS = 50
 
 /** The input is refused as a whole: 422 with every fault found; the fiftieth says how many more there are. */
 export class InvalidInput extends Error {
@@ -113,12 +113,12 @@ export class InvalidInput extends Error {
   constructor(faults: readonly Fault[]) {
     super('invalid input')
     this.name = 'InvalidInput'
-    this.faults = faults.length > MOST_FAULTS ? shortened(faults) : faults
+    this.faults = faults.length > MAX_FAULTS ? shortened(faults) : faults
   }
 }
 
 function shortened(faults: readonly Fault[]): Fault[] {
-  const told = faults.slice(0, MOST_FAULTS - 1)
+  const told = faults.slice(0, MAX_FAULTS - 1)
   const more = faults.length - told.length
   const loc = faults[told.length]?.loc.slice(0, 1) ?? []
   return [...told, { loc, msg: `Value error, and ${more} more faults`, type: 'value_error' }]

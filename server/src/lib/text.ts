@@ -6,9 +6,9 @@ export function isStorable(text: string): boolean {
 }
 
 /** Enough for a client to mend its input, too few to make an answer much larger than the question. */
-const MOST_PATHS = 20
+const MAX_PATHS = 20
 /** Characters of a key that a path shows. */
-const LONGEST_STEP = 60
+const MAX_STEP_LENGTH = 60
 
 export interface Inspection {
   /** Whether there are more than the allowed levels of arrays and objects; what is deeper was not looked at. */
@@ -41,7 +41,7 @@ function walk(value: unknown, path: string[], levels: number, found: Inspection)
 
 function walkFields(value: object, path: string[], levels: number, found: Inspection): void {
   for (const key of Object.keys(value)) {
-    if (found.unstorable.length >= MOST_PATHS) return
+    if (found.unstorable.length >= MAX_PATHS) return
     const isKnown = isStorable(key)
     path.push(isKnown ? key : '[key]')
     if (isKnown) walk((value as Record<string, unknown>)[key], path, levels, found)
@@ -53,7 +53,7 @@ function walkFields(value: object, path: string[], levels: number, found: Inspec
 /** Most items of a long list are nothing to look into: no step is written for those. */
 function walkItems(items: unknown[], path: string[], levels: number, found: Inspection): void {
   for (let index = 0; index < items.length; index += 1) {
-    if (found.unstorable.length >= MOST_PATHS) return
+    if (found.unstorable.length >= MAX_PATHS) return
     const item = items[index]
     if (typeof item === 'string' ? isStorable(item) : typeof item !== 'object') continue
     path.push(String(index))
@@ -63,5 +63,5 @@ function walkItems(items: unknown[], path: string[], levels: number, found: Insp
 }
 
 function note(path: readonly string[], found: Inspection): void {
-  found.unstorable.push(path.map((step) => step.slice(0, LONGEST_STEP)))
+  found.unstorable.push(path.map((step) => step.slice(0, MAX_STEP_LENGTH)))
 }

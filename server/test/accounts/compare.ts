@@ -3,7 +3,7 @@
 /** Of equal series fewer than one pair in a million is found to differ. */
 const ALPHA_Z = 4.9
 /** What a stranger on the network might still tell apart: a tenth of what a call takes. */
-const LEAST_DIFFERENCE = 0.1
+const MIN_DIFFERENCE = 0.1
 
 export interface Comparison {
   /** Standard deviations that the ranks are away from those of equal series. */
@@ -33,7 +33,7 @@ export function compare(a: readonly number[], b: readonly number[]): Comparison 
   const z = (u - (n * m) / 2) / Math.sqrt((n * m * (n + m + 1)) / 12)
   const medians: [number, number] = [median(a), median(b)]
   const apart = Math.abs(medians[0] - medians[1]) / Math.min(...medians)
-  return { z, medians, differ: Math.abs(z) > ALPHA_Z && apart > LEAST_DIFFERENCE }
+  return { z, medians, differ: Math.abs(z) > ALPHA_Z && apart > MIN_DIFFERENCE }
 }
 
 function median(values: readonly number[]): number {

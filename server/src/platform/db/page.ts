@@ -14,7 +14,7 @@ import type { ListMode, TenantTx } from './scope.ts'
 import type { Counted } from './totals.ts'
 
 /** One more than the largest page: whatever the limit is, the planner knows that few rows are wanted. */
-const MOST_ROWS = 101
+const MAX_ROWS = 101
 
 interface Options {
   /** The columns of sortable fields that have another name in the table. */
@@ -96,7 +96,7 @@ function orderedRows<DB, TB extends keyof DB, O>(
   if (listMode(query) === 'filtered list')
     return sql`${ordered.limit(query.limit + 1).offset(offsetOf(query))}`
   // One plan for every limit: it has to know that few rows are wanted.
-  return sql`select * from (${ordered.limit(sql.lit(MOST_ROWS))}) b limit ${query.limit + 1}`
+  return sql`select * from (${ordered.limit(sql.lit(MAX_ROWS))}) b limit ${query.limit + 1}`
 }
 
 function isBehind(

@@ -23,13 +23,13 @@ import type { Database } from './database.ts'
  * Names are kept per connection by the server, so their number is bounded: by the texts of the code,
  * as lists with filters, which alone come in any combination, have none.
  */
-const MOST_NAMES = 500
+const MAX_NAMES = 500
 const names = new Map<string, string>()
 
 /** The name under which a statement is prepared; undefined once the bound is reached. */
 function nameOf(sql: string): string | undefined {
   const known = names.get(sql)
-  if (known || names.size >= MOST_NAMES) return known
+  if (known || names.size >= MAX_NAMES) return known
   const name = `s${names.size}`
   names.set(sql, name)
   return name

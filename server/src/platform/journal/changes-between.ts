@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 
 /** A value of a free-form object that takes more is told by its hash. */
-const LONGEST_VALUE = 1_024
+const MAX_VALUE_BYTES = 1_024
 /** So is all that changed in such an object, where the rest together takes more. */
-const LONGEST_OBJECT = 4_096
+const MAX_OBJECT_BYTES = 4_096
 
 type Json = Record<string, unknown>
 
@@ -50,13 +50,13 @@ function told(value: unknown, other: unknown): unknown {
     (key) => !isObject(other) || !isSame(value[key], other[key]),
   )
   const short = Object.fromEntries(differing.map((key) => [key, shortened(value[key])]))
-  if (bytesOf(canonical(short)) <= LONGEST_OBJECT) return short
+  if (bytesOf(canonical(short)) <= MAX_OBJECT_BYTES) return short
   return digestOf(canonical(Object.fromEntries(differing.map((key) => [key, value[key]]))))
 }
 
 function shortened(value: unknown): unknown {
   const text = canonical(value)
-  return bytesOf(text) > LONGEST_VALUE ? digestOf(text) : value
+  return bytesOf(text) > MAX_VALUE_BYTES ? digestOf(text) : value
 }
 
 const bytesOf = (text: string) => Buffer.byteLength(text)

@@ -30,7 +30,7 @@ interface Failure {
 const POLL = 10
 const SAY_SO_EVERY = 5000
 const BUSY_PATIENCE = 30_000
-const LONGEST_PAUSE = 5000
+const MAX_PAUSE_MS = 5000
 const SETTLED_AFTER = 10_000
 
 /** Starts the server; resolves when it answers. */
@@ -84,7 +84,7 @@ async function launchUntil(
 ): Promise<Supervised | undefined> {
   for (let attempt = failures; !signal.aborted; attempt++) {
     if (attempt > 0)
-      await delay(Math.min(25 * 2 ** attempt, LONGEST_PAUSE), undefined, { signal }).catch(
+      await delay(Math.min(25 * 2 ** attempt, MAX_PAUSE_MS), undefined, { signal }).catch(
         () => undefined,
       )
     if (signal.aborted) return undefined
