@@ -12,7 +12,7 @@ export interface Load {
   request?: Request
 }
 
-/** Answers the requests that were answered 2xx, a second. @throws Error when any was not */
+/** Returns the requests that were answered 2xx, a second. @throws Error when any was not */
 export async function drive({
   url,
   connections,

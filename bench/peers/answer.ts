@@ -7,7 +7,7 @@ export function answer<Q>(work: (question: Q) => Promise<unknown>): void {
   })
 }
 
-/** Keeps `atOnce` pieces of work going for `seconds`; answers how many were done a second. */
+/** Keeps `atOnce` pieces of work going for `seconds`; returns how many were done a second. */
 export async function keepBusy(
   atOnce: number,
   seconds: number,

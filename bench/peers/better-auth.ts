@@ -50,7 +50,7 @@ async function load(folder: string): Promise<Package> {
   return Object.assign({}, ...loaded)
 }
 
-/** Answers its address once its tables are filled: everyone has the same password, hashed once. */
+/** Returns its address once its tables are filled: everyone has the same password, hashed once. */
 answer(async ({ folder, database, poolSize, users, password }: Question): Promise<string> => {
   const { betterAuth, admin, bearer, organization, getMigrations, toNodeHandler } =
     await load(folder)

@@ -11,7 +11,7 @@ interface Question {
 const HEADERS = { 'content-type': 'application/json' }
 const BODY = JSON.stringify({ type: 'department.updated', data: { id: 12 } })
 
-/** Answers how many it has sent a second, of those that were answered in time. */
+/** Returns how many it has sent a second, of those that were answered in time. */
 answer(async ({ url, atOnce, seconds }: Question) => {
   const dispatcher = new Agent({ connections: atOnce, pipelining: 1 })
   const rate = await keepBusy(atOnce, seconds, async () => {

@@ -4,7 +4,7 @@ import { SUPERADMIN, signIn } from '../service.ts'
 
 /**
  * Makes `count` tenants, each with an admin who registers its share of `urls` for one event.
- * Answers the tenants' ids; `urls[i]` is of tenant `i % count`.
+ * Returns the tenants' ids; `urls[i]` is of tenant `i % count`.
  */
 export async function makeClinics(
   service: string,

@@ -8,7 +8,7 @@ export interface Receivers {
   /** The first message that came, without what belongs to its connection. */
   sample(): Promise<Sample>
   /**
-   * Waits until `more` messages have come than were waited for before. Answers when the last one
+   * Waits until `more` messages have come than were waited for before. Returns when the last one
    * did, by `sharedMs`. @throws Error when some do not come
    */
   wait(more: number): Promise<number>

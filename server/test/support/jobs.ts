@@ -76,7 +76,7 @@ export function rowsOf(database: TestDatabase, kind: string) {
   )
 }
 
-/** A tenant to enqueue for; answers its id. */
+/** A tenant to enqueue for; returns its id. */
 export async function aTenant(database: TestDatabase): Promise<number> {
   const [tenant] = await database.sql<{ id: number }>(
     `insert into tenants (name, subdomain) values ('Clinic', 'clinic-' || gen_random_uuid()) returning id`,

@@ -170,7 +170,7 @@ async function request(
   }
 }
 
-/** Signs in; answers the access token. */
+/** Signs in; returns the access token. */
 export async function tokenOf(
   service: Pick<RunningService, 'call'>,
   credentials: { email: string; password: string; subdomain?: string } = {

@@ -37,7 +37,7 @@ export const DEMO_ACCOUNTS = PEOPLE.map(([local, , role]) => ({
   role,
 }))
 
-/** Makes the demo tenant where there is none. Answers whether this call made it. */
+/** Makes the demo tenant where there is none. Returns whether this call made it. */
 export async function makeDemo(db: Scopes, passwords: Passwords): Promise<boolean> {
   if (await db.acrossTenants((tx) => findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN }), 'read'))
     return false

@@ -96,7 +96,7 @@ export async function markDeleted(tx: TenantTx, id: number): Promise<void> {
   await tx.db.updateTable('tenants').set({ deleted_at: sql`now()` }).where('id', '=', id).execute()
 }
 
-/** Takes a deletion back. Answers the tenant; undefined when none of the id is deleted. */
+/** Takes a deletion back. Returns the tenant; undefined when none of the id is deleted. */
 export function unmarkDeleted(tx: TenantTx, id: number): Promise<Tenant | undefined> {
   return tx.db
     .updateTable('tenants')
@@ -136,7 +136,7 @@ export function findPlatformTenant(tx: TenantTx): Promise<Tenant | undefined> {
 }
 
 /**
- * Marks the tenants deleted before `before`: they cannot be put back any more. Answers their ids, and
+ * Marks the tenants deleted before `before`: they cannot be put back any more. Returns their ids, and
  * those whose purge was begun earlier.
  */
 export async function startPurges(tx: TenantTx, before: string): Promise<number[]> {
@@ -149,7 +149,7 @@ export async function startPurges(tx: TenantTx, before: string): Promise<number[
   return rows.map((row) => row.id)
 }
 
-/** Destroys the tenant itself, its data key with it. Answers whether this call did. */
+/** Destroys the tenant itself, its data key with it. Returns whether this call did. */
 export async function purgeTenant(tx: TenantTx, id: number): Promise<boolean> {
   const result = await tx.db
     .deleteFrom('tenants')

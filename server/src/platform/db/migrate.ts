@@ -33,7 +33,7 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
 /**
  * Applies what is missing, each migration in a transaction of its own, under an advisory lock so
  * that nodes that start together take turns; and before it mends what a move to another cluster has
- * done to the journal. Answers the schema's version.
+ * done to the journal. Returns the schema's version.
  * @throws StartupFault when the schema is newer than this release, or was changed behind it
  */
 export async function migrate(

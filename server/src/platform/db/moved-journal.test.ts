@@ -87,7 +87,7 @@ async function move(): Promise<void> {
   await client.end()
 }
 
-/** A start; answers what it logs of the journal. */
+/** A start; returns what it logs of the journal. */
 async function start(address: DatabaseAddress = database.address): Promise<string[]> {
   const lines: string[] = []
   const say = (_: unknown, line?: string) => void lines.push(line ?? '')

@@ -94,7 +94,7 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
 // biome-ignore lint/suspicious/noExplicitAny: the list holds operations of every input and caller
 export type AnyOperation = Operation<any, any, any, any, any, any, any>
 
-/** Types an operation by its own schemas; answers it as it is. */
+/** Types an operation by its own schemas; returns it as it is. */
 export function operation<
   C,
   const P extends TSchema | undefined = undefined,

@@ -52,7 +52,7 @@ const commit = (...words: string[]) =>
   })
 const wordsOf = (entries: JournalEntry[]) => entries.map(({ resource_id }) => resource_id)
 
-/** Reads one batch; answers the words in it, or what `consume` answered in their place. */
+/** Reads one batch; returns the words in it, or what `consume` answered in their place. */
 async function read(options: Partial<ConsumerOptions> = {}) {
   let seen: (string | null)[] = []
   const count = await consume(db, {

@@ -65,7 +65,7 @@ const isSettled = (horizon: string) =>
 export type Backlog = 'nothing' | 'blocked' | 'readable'
 
 /**
- * Reads one batch on from the consumer's position. Answers how many entries there were, or null when
+ * Reads one batch on from the consumer's position. Returns how many entries there were, or null when
  * the same consumer is at work elsewhere.
  */
 export async function consume<C extends Column = Column>(

@@ -27,7 +27,7 @@ beforeEach(async () => {
   db = scopesOf(database)
 })
 
-/** A transaction that has a number and stays open; answers the number, and how it ends. */
+/** A transaction that has a number and stays open; returns the number, and how it ends. */
 async function running({ address }: TestDatabase) {
   const client = ownerClient(address)
   await client.connect()

@@ -6,7 +6,7 @@ import type { Upkeep } from '../upkeep.ts'
 
 const MONTHS_AHEAD = 2
 
-/** Makes the partitions of this month and the next two, where missing. Answers how many it made. */
+/** Makes the partitions of this month and the next two, where missing. Returns how many it made. */
 export async function ensurePartitions(db: Scopes): Promise<number> {
   return db.acrossTenants(async (tx) => {
     const { rows } = await sql<{ made: number }>`

@@ -22,7 +22,7 @@ const BATCH = 200
 export interface Refusals {
   /** Counts a refusal of `operation` with the problem's code; resolves once it cannot be lost. */
   count(caller: Caller, operation: string, code: string): Promise<void>
-  /** Writes the entries that are due from time to time. Answers how to stop that. */
+  /** Writes the entries that are due from time to time. Returns how to stop that. */
   keepWritten(log: Logger, everyMs?: number): () => void
   /** Writes the entries of all refusals so far, of all tenants. */
   writeAll(): Promise<void>

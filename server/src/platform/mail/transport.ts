@@ -16,7 +16,7 @@ export interface MailTransport {
   /** Whether mails reach people, and not only a folder. */
   readonly reachesPeople: boolean
   /**
-   * Hands a letter over for good. Answers the file, if that is where it went.
+   * Hands a letter over for good. Returns the file, if that is where it went.
    * @throws MailRefused when it will never be taken, anything else when it may be later
    */
   deliver(letter: Letter): Promise<{ file?: string }>

@@ -50,7 +50,7 @@ export async function forget(tx: TenantTx, key: Buffer): Promise<void> {
   await tx.db.deleteFrom('throttles').where('key', '=', key).execute()
 }
 
-/** Deletes up to `limit` counts that are over. Answers how many. */
+/** Deletes up to `limit` counts that are over. Returns how many. */
 export async function purgeThrottles(tx: TenantTx, now: string, limit: number): Promise<number> {
   const result = await tx.db
     .deleteFrom('throttles')

@@ -128,7 +128,7 @@ type Admitted = Pick<Account, 'role' | 'full_name' | 'totp_enabled'> & {
 
 /**
  * Notes the sign-in, if the account may still do so with the password that was checked: the row is
- * held until the commit, so a block that comes now waits and then ends this session too. Answers
+ * held until the commit, so a block that comes now waits and then ends this session too. Returns
  * what may have changed since the account was found.
  */
 export async function admit(

@@ -19,7 +19,7 @@ export function lockFactor(tx: TenantTx, userId: number): Promise<Factor | undef
     .executeTakeFirst()
 }
 
-/** Keeps a secret that is not confirmed yet; a confirmed one stays. Answers whether it was kept. */
+/** Keeps a secret that is not confirmed yet; a confirmed one stays. Returns whether it was kept. */
 export async function offerSecret(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },

@@ -10,7 +10,7 @@ import { findSessionState, type SessionState } from './sessions.store.ts'
 const MAX_CACHED = 20_000
 
 export interface SessionStates {
-  /** The state of a session; undefined when it has ended. Answers at once when it is held. */
+  /** The state of a session; undefined when it has ended. A value, and no promise, where it is held. */
   get(tenantId: number, sessionId: string): SessionState | Promise<SessionState | undefined>
 }
 

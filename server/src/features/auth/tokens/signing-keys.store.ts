@@ -34,7 +34,7 @@ export async function retireKeys(tx: TenantTx, now: string, forget: string): Pro
   await tx.db.deleteFrom('signing_keys').where('retired_at', '<', forget).execute()
 }
 
-/** Adds the key that signs from now on. Answers false when another node has just added one. */
+/** Adds the key that signs from now on. Returns false when another node has just added one. */
 export async function insertKey(
   tx: TenantTx,
   key: Omit<SigningKeyRow, 'retired_at' | 'public_jwk'> & { public_jwk: string },
