@@ -67,9 +67,9 @@ create table webhook_deliveries (
   event_at timestamptz(3) not null,
   event text not null,
   status text not null default 'pending' check (status in ('pending', 'delivered', 'failed')),
-  -- Tries in all, and since it was last queued: the step of the retry schedule.
+  -- Attempts in all, and the step of the retry schedule: those since it was last queued.
   attempts integer not null default 0,
-  tries integer not null default 0,
+  retry_step integer not null default 0,
   due_at timestamptz(3),
   finished_at timestamptz(3),
   -- The replay that has queued it, where nothing else has.

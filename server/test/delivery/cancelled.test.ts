@@ -1,6 +1,6 @@
 /** A replay that is cancelled while one of its messages is on its way. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { runReplay, takeBack } from '../../src/features/webhooks/replays/replays.service.ts'
+import { runReplay, withdraw } from '../../src/features/webhooks/replays/replays.service.ts'
 import { advanceReplay, insertReplay } from '../../src/features/webhooks/replays/replays.store.ts'
 import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
@@ -57,7 +57,7 @@ async function cancelUnderWay(): Promise<void> {
   await db.inTenant(tenant_id, (tx) =>
     advanceReplay(tx, id, { state: 'cancelled', finished_at: iso() }),
   )
-  await takeBack(scene, { id, tenant_id, webhook_id }, signal)
+  await withdraw(scene, { id, tenant_id, webhook_id }, signal)
 }
 
 /** Answers the message, and waits until that is written down. */
@@ -76,7 +76,7 @@ describe('a delivery that had failed before', () => {
     await sql('select ensure_webhook_partitions($1::date - 1, $1::date + 1)', [event.created_at])
     await sql(
       `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, status,
-         attempts, tries, finished_at)
+         attempts, retry_step, finished_at)
        values ($1, $2, $3, $4, 'department.updated', 'failed', 1, 1, now())`,
       key,
     )

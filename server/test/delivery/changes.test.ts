@@ -1,6 +1,6 @@
 /** What changes about a webhook holds for its next message, whoever sends for it at the time. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
+import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { notifyDue } from '../../src/features/webhooks/engine/topics.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
 import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
@@ -36,7 +36,7 @@ const arrivedAt = (receiver: Receiver, count = 1) =>
 /** As the API does when the address changes, or the webhook is activated. */
 const freshly = ({ id }: TestWebhook) =>
   scene.db.inTenant(tenant, async (tx) => {
-    await startAfresh(tx, id, new Date(scene.clock.now()).toISOString())
+    await resetCircuit(tx, id, new Date(scene.clock.now()).toISOString())
     notifyDue(tx, [id])
   })
 

@@ -6,9 +6,9 @@ import {
   releaseQueues,
   renewLeases,
   saveQueues,
-  shelveInactive,
+  unscheduleInactive,
 } from '../../src/features/webhooks/engine/claims.store.ts'
-import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
+import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 
@@ -149,7 +149,7 @@ describe('a lease', () => {
     const [webhook] = await due(await scene.tenant())
     if (!webhook) throw new Error('one was made')
     const [queue] = await claim('one')
-    await scene.db.inTenant(webhook.tenant_id, (tx) => startAfresh(tx, webhook.id, iso(), 'same'))
+    await scene.db.inTenant(webhook.tenant_id, (tx) => resetCircuit(tx, webhook.id, iso(), 'same'))
     const old = { id: webhook.id, epoch: queue?.epoch ?? 0, failing_since: iso() }
     const was = { failed_at: iso(), failures: 7, failure_share: 0.5, slots: 1 }
     const state = { ...old, ...was, paused_until: iso(MINUTE) }
@@ -200,9 +200,9 @@ test('queues of inactive webhooks are taken off the list, and come back with the
   const [inactive, active] = await due(await scene.tenant(), 2)
   if (!inactive || !active) throw new Error('two were made')
   await scene.change(inactive, { is_active: false, disabled_reason: 'admin' })
-  await scene.db.acrossTenants((tx) => shelveInactive(tx, iso()))
+  await scene.db.acrossTenants((tx) => unscheduleInactive(tx, iso()))
   expect((await scene.queue(inactive)).due_at).toBeNull()
   expect((await scene.queue(active)).due_at).not.toBeNull()
-  await scene.db.inTenant(inactive.tenant_id, (tx) => startAfresh(tx, inactive.id, iso()))
+  await scene.db.inTenant(inactive.tenant_id, (tx) => resetCircuit(tx, inactive.id, iso()))
   expect((await scene.queue(inactive)).due_at).not.toBeNull()
 })

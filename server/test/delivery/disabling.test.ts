@@ -1,7 +1,7 @@
 /** A webhook whose receiver is gone or has failed for days is deactivated, and its admins are told. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { disabler } from '../../src/features/webhooks/engine/disable.ts'
-import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
+import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { notifyDue } from '../../src/features/webhooks/engine/topics.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import { until } from '../support/embedded.ts'
@@ -88,7 +88,7 @@ describe('a webhook whose receiver answers 410', () => {
     scene.clock.move(DAY)
     await scene.change(webhook, { is_active: true, disabled_reason: null })
     await scene.db.inTenant(tenant, async (tx) => {
-      await startAfresh(tx, webhook.id, new Date(scene.clock.now()).toISOString())
+      await resetCircuit(tx, webhook.id, new Date(scene.clock.now()).toISOString())
       notifyDue(tx, [webhook.id])
     })
     await scene.untilSettled(webhook, 2)

@@ -76,7 +76,7 @@ describe('a webhook is sent', () => {
     await untilRead()
     expect(await wanted(webhooks[0])).toEqual([])
     expect(await scene.deliveries(webhooks[1])).toMatchObject([
-      { tenant_id: theirs, entry_id: event.id, status: 'pending', attempts: 0, tries: 0 },
+      { tenant_id: theirs, entry_id: event.id, status: 'pending', attempts: 0, retry_step: 0 },
     ])
   })
 

@@ -1,6 +1,6 @@
 /** Faults of our own: one webhook's stay its own, and the log says what happened, but no secret. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
+import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
@@ -69,7 +69,7 @@ test('a delivery whose event is no longer in the journal is given up, and the ot
      select $1, $2, g, $3, 'user.created', $3 from generate_series(1000001, 1000030) g`,
     [tenant_id, id, now],
   )
-  await scene.db.inTenant(tenant_id, (tx) => startAfresh(tx, id, now))
+  await scene.db.inTenant(tenant_id, (tx) => resetCircuit(tx, id, now))
   const node = await startNode(scene)
   const { message } = await scene.event(tenant)
   await scene.untilSettled(webhook, 31)

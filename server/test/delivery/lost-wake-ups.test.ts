@@ -4,14 +4,14 @@ import {
   claimQueues,
   type QueueState,
   releaseQueues,
-  shelveInactive,
+  unscheduleInactive,
 } from '../../src/features/webhooks/engine/claims.store.ts'
 import {
   type Event,
   insertDeliveries,
-  makeQueuesDue,
+  scheduleQueues,
 } from '../../src/features/webhooks/engine/fan-out.store.ts'
-import { startAfresh } from '../../src/features/webhooks/engine/queues.store.ts'
+import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { type Gate, gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
@@ -78,7 +78,7 @@ async function held(): Promise<QueueState> {
 async function fanOut(tx: TenantTx): Promise<void> {
   const { tenant_id } = webhook
   const event: Event = { id: 1, tenant_id, action: 'user.created', created_at: iso() }
-  insertDeliveries(tx, [event], await makeQueuesDue(tx, [event], iso()), iso())
+  insertDeliveries(tx, [event], await scheduleQueues(tx, [event], iso()), iso())
 }
 
 describe('an event that is added while its queue is let go of', () => {
@@ -131,9 +131,9 @@ describe('a webhook that is activated while its queue is taken off the list', ()
     const { id } = webhook
     const active = { is_active: true, disabled_reason: null }
     await tx.db.updateTable('webhooks').set(active).where('id', '=', id).execute()
-    await startAfresh(tx, id, iso())
+    await resetCircuit(tx, id, iso())
   }
-  const shelve = (tx: TenantTx) => shelveInactive(tx, iso())
+  const unschedule = (tx: TenantTx) => unscheduleInactive(tx, iso())
 
   beforeEach(async () => {
     await scene.db.acrossTenants(fanOut)
@@ -143,17 +143,17 @@ describe('a webhook that is activated while its queue is taken off the list', ()
   test('is due when its activation came first', async () => {
     const activating = begin(activate)
     await activating.worked()
-    await scene.db.acrossTenants(shelve)
+    await scene.db.acrossTenants(unschedule)
     await activating.commit()
     expect((await scene.queue(webhook)).due_at).not.toBeNull()
   })
 
   test('is due when its activation came second', async () => {
-    const shelving = begin(shelve)
-    await shelving.worked()
+    const unscheduling = begin(unschedule)
+    await unscheduling.worked()
     const activating = begin(activate)
     await untilOneWaits()
-    await shelving.commit()
+    await unscheduling.commit()
     await activating.commit()
     expect((await scene.queue(webhook)).due_at).not.toBeNull()
   })

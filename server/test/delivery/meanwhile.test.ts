@@ -71,8 +71,8 @@ describe('a delivery that is queued again while it is tried', () => {
       return findDue(tx, [{ id: webhook.id, limit: 1 }], iso())
     })
     if (!delivery) throw new Error('one was made')
-    await sql('update webhook_deliveries set attempts = 3, tries = 0, due_at = $1', [iso(-MINUTE)])
-    return { ...delivery, attempts: 3, tries: 3 }
+    await sql('update webhook_deliveries set attempts = 3, retry_step = 0, due_at = $1', [iso(-MINUTE)])
+    return { ...delivery, attempts: 3, retry_step: 3 }
   }
 
   const record = (delivery: DueDelivery, status: Outcome['status'], due_at: string | null) => {
@@ -99,7 +99,7 @@ describe('a delivery that is queued again while it is tried', () => {
     const [before] = await scene.deliveries(webhook)
     await record(delivery, status, wait === null ? null : iso(wait))
     expect(await scene.deliveries(webhook)).toEqual([{ ...before, attempts: 4 }])
-    expect(before).toMatchObject({ status: 'pending', tries: 0 })
+    expect(before).toMatchObject({ status: 'pending', retry_step: 0 })
     expect(await scene.attempts(webhook)).toMatchObject([{ number: 4 }])
   })
 

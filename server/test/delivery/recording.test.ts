@@ -86,8 +86,8 @@ describe('a try is written down', () => {
     if (!first || !second) throw new Error('two were made')
     await record(delivered(first), refused(second))
     expect(await scene.deliveries(webhook)).toMatchObject([
-      { entry_id: first.id, status: 'delivered', attempts: 1, tries: 1, due_at: null },
-      { entry_id: second.id, status: 'pending', attempts: 1, tries: 1, finished_at: null },
+      { entry_id: first.id, status: 'delivered', attempts: 1, retry_step: 1, due_at: null },
+      { entry_id: second.id, status: 'pending', attempts: 1, retry_step: 1, finished_at: null },
     ])
     const { retry_after: _, ...kept } = ATTEMPT
     const attempts = await scene.attempts(webhook)
@@ -109,7 +109,7 @@ describe('a try is written down', () => {
     const last = delivered(delivery, { started_at: '2026-11-20T12:00:00.002Z' })
     await record({ ...last, status: 'failed' })
     expect(await scene.deliveries(webhook)).toEqual([before])
-    expect(before).toMatchObject({ status: 'pending', attempts: 1, tries: 1 })
+    expect(before).toMatchObject({ status: 'pending', attempts: 1, retry_step: 1 })
     expect(await scene.attempts(webhook)).toHaveLength(3)
   })
 
@@ -117,12 +117,12 @@ describe('a try is written down', () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     // Its tenth try is under way when somebody has it tried anew.
-    const last = { ...delivery, attempts: 9, tries: 9 }
-    await scene.database.sql('update webhook_deliveries set attempts = 9, tries = 0')
+    const last = { ...delivery, attempts: 9, retry_step: 9 }
+    await scene.database.sql('update webhook_deliveries set attempts = 9, retry_step = 0')
     const [before] = await scene.deliveries(webhook)
     await record({ ...refused(last), status: 'failed', due_at: null })
     expect(await scene.deliveries(webhook)).toMatchObject([
-      { status: 'pending', attempts: 10, tries: 0, due_at: before?.due_at, finished_at: null },
+      { status: 'pending', attempts: 10, retry_step: 0, due_at: before?.due_at, finished_at: null },
     ])
     await record(delivered({ ...last, attempts: 10 }))
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered', attempts: 11 }])
@@ -133,7 +133,7 @@ describe('a try is written down', () => {
     if (!delivery) throw new Error('one was made')
     await record(delivered(delivery))
     const [before] = await scene.deliveries(webhook)
-    await record(refused({ ...delivery, attempts: 1, tries: 1 }))
+    await record(refused({ ...delivery, attempts: 1, retry_step: 1 }))
     expect(before).toMatchObject({ status: 'delivered', attempts: 1 })
     expect(await scene.deliveries(webhook)).toEqual([{ ...before, attempts: 2 }])
   })
@@ -234,7 +234,7 @@ describe('while the database is away', () => {
     add(refused(delivery))
     await until('it is written down', () => heard.get(delivery.id))
     expect(proxy.lost()).toBe(1)
-    expect(await scene.deliveries(webhook)).toMatchObject([{ attempts: 1, tries: 1 }])
+    expect(await scene.deliveries(webhook)).toMatchObject([{ attempts: 1, retry_step: 1 }])
     expect(await scene.attempts(webhook)).toHaveLength(1)
   })
 })

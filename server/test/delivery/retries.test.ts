@@ -53,7 +53,7 @@ describe('a delivery that is refused', () => {
     await scene.event(tenant, 'user.created')
     scene.clock.move(inMs(await tried(webhook, 1)))
     const row = await tried(webhook, 2)
-    expect(row).toMatchObject({ status: 'pending', tries: 2 })
+    expect(row).toMatchObject({ status: 'pending', retry_step: 2 })
     scene.clock.move(inMs(row) - MINUTE)
     await others()
     expect(receiver.received).toHaveLength(2)
@@ -83,7 +83,7 @@ describe('a delivery that is refused', () => {
     }
     await scene.untilSettled(webhook)
     expect(await scene.deliveries(webhook)).toMatchObject([
-      { status: 'failed', attempts: 10, tries: 10, due_at: null },
+      { status: 'failed', attempts: 10, retry_step: 10, due_at: null },
     ])
     expect(receiver.received).toHaveLength(10)
     expect(new Set(receiver.received.map(({ id, body }) => id + body)).size).toBe(1)

@@ -17,7 +17,7 @@ interface Row {
   event?: string
   status?: 'pending' | 'delivered' | 'failed'
   attempts?: number
-  tries?: number
+  retry_step?: number
 }
 
 /** Puts deliveries to a new webhook into the tables, each attempt answered by its number + 500. */
@@ -26,7 +26,7 @@ async function webhookWith(rows: Row[], isActive = true): Promise<number> {
   const { id } = await at.register()
   for (const row of rows) {
     const { entry_id, event = 'user.created', status = 'delivered' } = row
-    const { event_at = '2026-01-02T10:00:00.000Z', attempts = 1, tries = attempts } = row
+    const { event_at = '2026-01-02T10:00:00.000Z', attempts = 1, retry_step = attempts } = row
     const [due, finished] = status === 'pending' ? ['2099-01-01', null] : [null, '2026-01-03']
     await sql('insert into webhook_deliveries values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
       at.clinic.id,
@@ -36,7 +36,7 @@ async function webhookWith(rows: Row[], isActive = true): Promise<number> {
       event,
       status,
       attempts,
-      tries,
+      retry_step,
       due,
       finished,
     ])
@@ -203,7 +203,7 @@ describe('trying again', () => {
   const rowOf = async (id: number) =>
     (
       await at.service.database.sql<Record<string, any>>(
-        `select d.status, d.tries, d.attempts, d.due_at, d.finished_at, q.due_at as queue_due_at
+        `select d.status, d.retry_step, d.attempts, d.due_at, d.finished_at, q.due_at as queue_due_at
          from webhook_deliveries d join webhook_queues q using (webhook_id) where webhook_id = $1`,
         [id],
       )
@@ -225,7 +225,7 @@ describe('trying again', () => {
       const { next_attempt_at } = answer.body
       expect(await rowOf(id)).toEqual({
         status: 'pending',
-        tries: 0,
+        retry_step: 0,
         attempts: 4,
         due_at: next_attempt_at,
         finished_at: null,

@@ -1,7 +1,7 @@
 /** One replay at a time: its jobs, how far it has come, and how it is cancelled. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
-import { runReplay, takeBack } from '../../src/features/webhooks/replays/replays.service.ts'
+import { runReplay, withdraw } from '../../src/features/webhooks/replays/replays.service.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
@@ -22,8 +22,8 @@ const deps = () => ({ db: at.service.app.db, clock: at.service.clock })
 const tenant_id = () => at.clinic.id
 const run = (id: number) => runReplay(deps(), { id, tenant_id: tenant_id() }, signal)
 /** Does the work of the job that a cancelled replay has queued. */
-const sweep = (webhook_id: number, id: number) =>
-  takeBack(deps(), { id, webhook_id, tenant_id: tenant_id() }, signal)
+const carryOut = (webhook_id: number, id: number) =>
+  withdraw(deps(), { id, webhook_id, tenant_id: tenant_id() }, signal)
 
 const sql = <T extends Record<string, unknown>>(text: string, values: unknown[] = []) =>
   at.service.database.sql<T>(text, values)
@@ -38,7 +38,7 @@ const deliveriesOf = (id: number) =>
 /** The first delivery has been tried once, with this answer, and is settled. */
 async function settle(id: number, status: 'delivered' | 'failed', entry: number): Promise<void> {
   await sql(
-    `update webhook_deliveries set status = $1, attempts = 1, tries = 1, due_at = null,
+    `update webhook_deliveries set status = $1, attempts = 1, retry_step = 1, due_at = null,
        finished_at = now() where webhook_id = $2 and entry_id = $3`,
     [status, id, entry],
   )
@@ -122,7 +122,7 @@ test('what still waits of a cancelled replay is as it was before', async () => {
   expect(await shown(id, second.body.id)).toMatchObject({ found: 5, waiting: 4 })
   await settle(id, 'delivered', sent?.entry_id)
   expect((await cancel(id, second.body.id)).status).toBe(204)
-  await sweep(id, second.body.id)
+  await carryOut(id, second.body.id)
   expect(await deliveriesOf(id)).toMatchObject([
     { entry_id: delivered?.entry_id, status: 'delivered', attempts: 1, due_at: null },
     { entry_id: failed?.entry_id, status: 'failed', attempts: 1, due_at: null },
@@ -163,7 +163,7 @@ test('an event that the fan-out comes upon later is delivered though its replay 
     ),
   )
   await cancel(id, body.id)
-  await sweep(id, body.id)
+  await carryOut(id, body.id)
   expect(await deliveriesOf(id)).toMatchObject([{ entry_id: event.id, status: 'pending' }])
 })
 
@@ -174,7 +174,7 @@ test('a replay that follows a cancelled one keeps what that has queued', async (
   await cancel(id, first.body.id)
   const second = await order(id)
   await run(second.body.id)
-  await sweep(id, first.body.id)
+  await carryOut(id, first.body.id)
   expect(await deliveriesOf(id)).toHaveLength(5)
   expect(await shown(id, second.body.id)).toMatchObject({ waiting: 5 })
 })
@@ -184,15 +184,15 @@ test('a cancelled replay whose job was given up is swept the next night', async 
   const { body } = await order(id)
   await run(body.id)
   await cancel(id, body.id)
-  await sql("delete from pgboss.job where name = 'cancel-replay'")
+  await sql("delete from pgboss.job where name = 'webhooks.cancel-replay'")
   await at.service.app.features.webhooks.services.replays.tidy()
   const jobs = () =>
-    sql("select 1 from pgboss.job where name = 'cancel-replay' and (data ->> 'id')::int = $1", [
+    sql("select 1 from pgboss.job where name = 'webhooks.cancel-replay' and (data ->> 'id')::int = $1", [
       body.id,
     ])
   expect(await jobs()).toHaveLength(1)
-  await sweep(id, body.id)
-  await sql("delete from pgboss.job where name = 'cancel-replay'")
+  await carryOut(id, body.id)
+  await sql("delete from pgboss.job where name = 'webhooks.cancel-replay'")
   await at.service.app.features.webhooks.services.replays.tidy()
   expect(await jobs()).toEqual([])
 })
@@ -231,14 +231,14 @@ describe('the job', () => {
     await order(id)
     const jobs = await sql(
       `select j.data from pgboss.job j join webhook_replays r on r.id::text = j.data ->> 'id'
-       where j.name = 'replay-webhook' and r.webhook_id = $1`,
+       where j.name = 'webhooks.replay' and r.webhook_id = $1`,
       [id],
     )
     expect(jobs).toHaveLength(1)
   })
 
   test('is queued again for a replay that was given up, and not twice', async () => {
-    await sql("delete from pgboss.job where name = 'replay-webhook'")
+    await sql("delete from pgboss.job where name = 'webhooks.replay'")
     const { replays } = at.service.app.features.webhooks.services
     await replays.tidy()
     await replays.tidy()
@@ -246,7 +246,7 @@ describe('the job', () => {
       "select count(*) as count from webhook_replays where state = 'running'",
     )
     expect(left?.count).toBeGreaterThan(0)
-    expect(await sql("select 1 from pgboss.job where name = 'replay-webhook'")).toHaveLength(
+    expect(await sql("select 1 from pgboss.job where name = 'webhooks.replay'")).toHaveLength(
       left?.count ?? 0,
     )
   })

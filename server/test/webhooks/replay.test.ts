@@ -34,7 +34,7 @@ const shown = async (id: number, replay: number) =>
 
 const deliveriesOf = (id: number) =>
   at.service.database.sql<Record<string, any>>(
-    `select entry_id, event_at, event, status, attempts, tries, due_at
+    `select entry_id, event_at, event, status, attempts, retry_step, due_at
      from webhook_deliveries where webhook_id = $1 order by entry_id`,
     [id],
   )
@@ -82,7 +82,7 @@ describe('a replay', () => {
     const deliveries = await deliveriesOf(id)
     expect(deliveries.map(({ entry_id }) => entry_id)).toEqual(events.map((event) => event.id))
     for (const delivery of deliveries)
-      expect(delivery).toMatchObject({ status: 'pending', attempts: 0, tries: 0 })
+      expect(delivery).toMatchObject({ status: 'pending', attempts: 0, retry_step: 0 })
     const [queue] = await at.service.database.sql(
       'select due_at from webhook_queues where webhook_id = $1',
       [id],
@@ -141,27 +141,27 @@ describe('a replay', () => {
     const { sql } = at.service.database
     const settle = (status: string, entry: number) =>
       sql(
-        `update webhook_deliveries set status = $1, attempts = 3, tries = 3, due_at = null,
+        `update webhook_deliveries set status = $1, attempts = 3, retry_step = 3, due_at = null,
            finished_at = now() where webhook_id = $2 and entry_id = $3`,
         [status, id, entry],
       )
     await settle('delivered', first)
     await settle('failed', second)
     await sql(
-      `update webhook_deliveries set attempts = 2, tries = 2, due_at = '2099-01-01'
+      `update webhook_deliveries set attempts = 2, retry_step = 2, due_at = '2099-01-01'
        where webhook_id = $1 and entry_id = $2`,
       [id, third],
     )
     await order(id, ago(HOUR))
     await work()
     expect(await deliveriesOf(id)).toMatchObject([
-      { entry_id: first, status: 'pending', attempts: 3, tries: 0 },
-      { entry_id: second, status: 'pending', attempts: 3, tries: 0 },
+      { entry_id: first, status: 'pending', attempts: 3, retry_step: 0 },
+      { entry_id: second, status: 'pending', attempts: 3, retry_step: 0 },
       {
         entry_id: third,
         status: 'pending',
         attempts: 2,
-        tries: 0,
+        retry_step: 0,
         due_at: expect.not.stringMatching(/^2099/),
       },
       { status: 'pending' },
@@ -335,7 +335,7 @@ describe('a long replay', () => {
 
   test('is finished by another process when its own stops in the middle', async () => {
     const { database, clock } = at.service
-    await database.sql("delete from pgboss.job where name = 'replay-webhook'")
+    await database.sql("delete from pgboss.job where name = 'webhooks.replay'")
     const { id } = await at.register({ events: ['user.updated'] })
     await order(id, ago(2 * DAY + HOUR))
     const node = (watch = (db: Scopes) => db) => {
@@ -360,7 +360,7 @@ describe('a long replay', () => {
     expect(part).toBeGreaterThan(0)
     expect(part).toBeLessThan(COUNT)
     // Given back, and not counted as a failure.
-    expect(await rowsOf(database, 'replay-webhook')).toMatchObject([{ retry_count: 0 }])
+    expect(await rowsOf(database, 'webhooks.replay')).toMatchObject([{ retry_count: 0 }])
     await node().start()
     const isWhole = async () => (await deliveriesOf(id)).length === COUNT || undefined
     await until('all of it is queued', isWhole)

@@ -200,7 +200,7 @@ describe('a deleted webhook', () => {
     })
     expect(await countOf(kept)).toEqual({ deliveries: 2300, attempts: 4600 })
     expect(
-      await sql("select cron from pgboss.schedule where name = 'webhook-upkeep'"),
+      await sql("select cron from pgboss.schedule where name = 'webhooks.maintain'"),
     ).toHaveLength(1)
   })
 })

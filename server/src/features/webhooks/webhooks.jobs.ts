@@ -6,23 +6,23 @@ import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
-import { makeDue } from './engine/queues.store.ts'
+import { scheduleQueue } from './engine/queues.store.ts'
 import { notifyDue } from './engine/topics.ts'
 import * as store from './upkeep/upkeep.store.ts'
 
-interface Concerned {
+interface WebhookRef {
   id: number
   tenant_id: number
 }
 
-interface Hastened extends Concerned {
+interface WebhookToRetry extends WebhookRef {
   /** Now, as the one who asked for it saw it, ISO 8601. */
   at: string
 }
 
-const HASTEN = jobKind<Hastened>('hasten-webhook')
-const SWEEP = jobKind<Concerned>('sweep-webhook', { retries: 30, retryDelayMaxSeconds: 3600 })
-const UPKEEP = jobKind<Record<string, never>>('webhook-upkeep', {
+const RETRY_NOW = jobKind<WebhookToRetry>('webhooks.retry-now')
+const DELETE_DELIVERIES = jobKind<WebhookRef>('webhooks.delete-deliveries', { retries: 30, retryDelayMaxSeconds: 3600 })
+const UPKEEP = jobKind<Record<string, never>>('webhooks.maintain', {
   retries: 2,
   retryDelaySeconds: 60,
   expireInSeconds: 3600,
@@ -38,41 +38,41 @@ export interface UpkeepDeps {
   keepDays: number
 }
 
-/** Answers how a deleted webhook is handed over to be swept. */
-export function sweepWebhooks({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
+/** Returns how the deliveries of a deleted webhook are handed over to be deleted. */
+export function deletesDeliveries({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
   jobs.work(
-    SWEEP,
+    DELETE_DELIVERIES,
     async ({ id, tenant_id }, { signal }) => {
       await inBatches(signal, () =>
-        db.inTenant(tenant_id, (tx) => store.sweepWebhook(tx, id, BATCH)),
+        db.inTenant(tenant_id, (tx) => store.deleteDeliveries(tx, id, BATCH)),
       )
     },
     { atOnce: 3 },
   )
-  return (tx: TenantTx, { id, tenant_id }: Concerned) => jobs.send(tx, SWEEP, { id, tenant_id })
+  return (tx: TenantTx, { id, tenant_id }: WebhookRef) => jobs.send(tx, DELETE_DELIVERIES, { id, tenant_id })
 }
 
 /**
- * Answers how a webhook's deliveries that wait for another try are made due at once, with all their
- * tries again: its receiver is another one now, or answers again.
+ * Returns how a webhook's deliveries that wait for a retry are retried now, with all their retries
+ * again: its receiver is another one now, or answers again.
  */
-export function hastenWebhooks({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
+export function retriesNow({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
   jobs.work(
-    HASTEN,
+    RETRY_NOW,
     async ({ id, tenant_id, at }, { signal }) => {
       await inBatches(signal, async () => {
-        const hastened = await db.inTenant(tenant_id, async (tx) => {
+        const retried = await db.inTenant(tenant_id, async (tx) => {
           // The queue first, as everyone does who needs both.
-          await makeDue(tx, id, at)
+          await scheduleQueue(tx, id, at)
           notifyDue(tx, [id])
-          return store.hastenDeliveries(tx, id, at, BATCH)
+          return store.retryDeliveriesNow(tx, id, at, BATCH)
         })
-        return hastened === BATCH
+        return retried === BATCH
       })
     },
     { atOnce: 3 },
   )
-  return (tx: TenantTx, webhook: Hastened) => jobs.send(tx, HASTEN, webhook)
+  return (tx: TenantTx, webhook: WebhookToRetry) => jobs.send(tx, RETRY_NOW, webhook)
 }
 
 /** @param tidyReplays goes on with the replays that were given up, and forgets old ones */
@@ -119,7 +119,7 @@ export async function deleteExpiredSecrets(
   })
 }
 
-/** Destroys some of what a deleted tenant's webhooks hold. Answers whether there may be more. */
+/** Destroys some of what a deleted tenant's webhooks hold. Returns whether there may be more. */
 export async function purgeWebhooks(
   tx: TenantTx,
   tenantId: number,
@@ -127,6 +127,6 @@ export async function purgeWebhooks(
 ): Promise<boolean> {
   const id = await store.findAnyWebhook(tx, tenantId)
   if (id === undefined) return false
-  if (!(await store.sweepWebhook(tx, id, limit))) await store.deleteOfDeleted(tx, tenantId, id)
+  if (!(await store.deleteDeliveries(tx, id, limit))) await store.deleteOfDeleted(tx, tenantId, id)
   return true
 }

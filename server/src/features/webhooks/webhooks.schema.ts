@@ -5,7 +5,7 @@ import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import { SUBSCRIBABLE } from './events/subscription.ts'
 import { ATTEMPT_ERRORS } from './sending/attempt.ts'
 
-export const LONGEST_URL = 2048
+export const MAX_URL_LENGTH = 2048
 
 const WEBHOOK = {
   id: Id,
@@ -36,7 +36,7 @@ export const RegisteredWebhook = Type.Object(
 )
 export type RegisteredWebhook = Static<typeof RegisteredWebhook>
 
-const Url = Type.String({ format: 'uri', maxLength: LONGEST_URL })
+const Url = Type.String({ format: 'uri', maxLength: MAX_URL_LENGTH })
 const Events = Type.Array(OneOf(SUBSCRIBABLE), {
   minItems: 1,
   maxItems: 100,

@@ -44,7 +44,7 @@ export interface WebhookDeliveriesTable {
   event: string
   status: Generated<'pending' | 'delivered' | 'failed'>
   attempts: Generated<number>
-  tries: Generated<number>
+  retry_step: Generated<number>
   due_at: string | null
   finished_at: string | null
   replay_id: number | null

@@ -10,7 +10,7 @@ import { openSecrets } from './registrations/secrets.ts'
 import { replaysService } from './replays/replays.service.ts'
 import { sender } from './sending/attempt.ts'
 import { daysUpkeep } from './upkeep/days.ts'
-import { hastenWebhooks, keepWebhooksTidy, purgeWebhooks, sweepWebhooks } from './webhooks.jobs.ts'
+import { retriesNow, keepWebhooksTidy, purgeWebhooks, deletesDeliveries } from './webhooks.jobs.ts'
 import { type WebhookServices, webhookOperations } from './webhooks.routes.ts'
 
 /** Connections of the delivery: requests do not wait for deliveries, nor these for requests. */
@@ -39,14 +39,14 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
   const { db } = core
   const deps = { ...core, policy: core.targets, keepDays: core.config.WEBHOOK_RETENTION_DAYS }
   const send = sender(deps)
-  const hasten = hastenWebhooks(deps)
-  const trials = trialsService({ ...deps, send, hasten })
+  const retryNow = retriesNow(deps)
+  const trials = trialsService({ ...deps, send, retryNow })
   const replays = replaysService(deps)
   const registrations = registrationsService({
     ...deps,
     secrets: openSecrets(deps),
-    sweep: sweepWebhooks(deps),
-    hasten,
+    deleteDeliveries: deletesDeliveries(deps),
+    retryNow,
   })
   keepWebhooksTidy(deps, replays.tidy)
   const services = { registrations, trials, deliveries: deliveriesService(deps), replays }

@@ -12,7 +12,7 @@ export interface TargetPolicy {
   allowedNetworks: readonly Network[]
 }
 
-/** Judges one IP address. Answers undefined when it may be dialled, else a sentence that says why not. */
+/** Judges one IP address. Returns undefined when it may be dialled, else a sentence that says why not. */
 export function judgeAddress(address: string, policy: TargetPolicy): string | undefined {
   const objection = objectionTo(address, policy)
   return objection && `${address} is ${objection}, which is not allowed`

@@ -2,10 +2,10 @@
 import { StringDecoder } from 'node:string_decoder'
 
 /** Up to here a body is read on; of a longer one the connection is ended. */
-const MOST_READ = 64 * 1024
+const MAX_READ = 64 * 1024
 
 export interface BodyReader {
-  /** Takes the next piece. Answers false when enough was read. */
+  /** Takes the next piece. Returns false when enough was read. */
   take(chunk: Buffer): boolean
   /** What was kept, as text: whole characters, and none that PostgreSQL refuses. */
   text(): string
@@ -15,7 +15,7 @@ export interface BodyReader {
  * @param keepBytes how many bytes at the beginning are kept
  * @param mostBytes how many are read at the most
  */
-export function readBody(keepBytes: number, mostBytes = MOST_READ): BodyReader {
+export function readBody(keepBytes: number, mostBytes = MAX_READ): BodyReader {
   const kept: Buffer[] = []
   let length = 0
   return {

@@ -7,10 +7,10 @@ import { unmapped } from './networks.ts'
 import type { Run } from './run.ts'
 
 /** Bytes that the header of an answer may have. */
-const MOST_HEADER = 16 * 1024
+const MAX_HEADER = 16 * 1024
 
 /** How long a connection may be idle when the server's Keep-Alive header allows for more. */
-const LONGEST_IDLE_MS = 30_000
+const MAX_IDLE_MS = 30_000
 
 export interface ConnectionRequest {
   method: 'GET' | 'POST'
@@ -70,8 +70,8 @@ export async function openConnection(
     },
     allowH2: false,
     keepAliveTimeout: idleMs,
-    keepAliveMaxTimeout: Math.max(idleMs, LONGEST_IDLE_MS),
-    maxHeaderSize: MOST_HEADER,
+    keepAliveMaxTimeout: Math.max(idleMs, MAX_IDLE_MS),
+    maxHeaderSize: MAX_HEADER,
     // The run has a deadline over everything.
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -13,7 +13,7 @@ import { type Run, unlessAborted } from './run.ts'
 import { shownAddresses } from './targets.ts'
 
 /** A name may have any number of addresses; so many of each family are judged, and may be dialled. */
-const MOST_ADDRESSES = 16
+const MAX_ADDRESSES = 16
 
 /** How long one of several addresses is tried. Node's 250 ms are too short for a host far away. */
 const TRY_MS = 2000
@@ -61,8 +61,8 @@ async function resolve(resolver: Resolver, hostname: string, run: Run): Promise<
   if (found.length === 0) throw new DialFault('name_not_resolved', 'the name has no address')
   const isIPv6 = (address: string) => address.includes(':')
   // IPv4 first: where a host has no IPv6 that works, nothing waits for it.
-  const first = found.filter((address) => !isIPv6(address)).slice(0, MOST_ADDRESSES)
-  return [...first, ...found.filter(isIPv6).slice(0, MOST_ADDRESSES)]
+  const first = found.filter((address) => !isIPv6(address)).slice(0, MAX_ADDRESSES)
+  return [...first, ...found.filter(isIPv6).slice(0, MAX_ADDRESSES)]
 }
 
 function targetOf(url: URL, addresses: readonly string[]) {

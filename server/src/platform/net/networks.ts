@@ -11,7 +11,7 @@ export interface Network {
 }
 
 /**
- * Reads an address in its usual notation. Answers undefined for anything else: ipaddr.js alone would
+ * Reads an address in its usual notation. Returns undefined for anything else: ipaddr.js alone would
  * also take `0x7f.1`, or an address with a zone.
  */
 export function parseAddress(text: string): Address | undefined {

@@ -8,7 +8,7 @@ import { dnsResolver, type Resolver } from './resolver.ts'
 import { judgeUrl } from './targets.ts'
 
 /** URLs whose verdict is kept, so that it is not worked out for each message. */
-const MOST_JUDGED = 5000
+const MAX_CHECKED = 5000
 
 export interface Post {
   url: string
@@ -40,7 +40,7 @@ export interface OutboundOptions {
 export function openOutbound(options: OutboundOptions): Outbound {
   const { policy, resolver = dnsResolver(), idleMs = 4000, ca } = options
   const exchanges = openExchanges(dialler({ policy, resolver, ca }), idleMs)
-  const judged = new LRUCache<string, ReturnType<typeof judgeUrl>>({ max: MOST_JUDGED })
+  const judged = new LRUCache<string, ReturnType<typeof judgeUrl>>({ max: MAX_CHECKED })
 
   /** As `judgeUrl`, which says the same of a URL each time. */
   function judge(text: string): URL {

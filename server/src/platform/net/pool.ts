@@ -5,7 +5,7 @@ import type { Dial } from './dial.ts'
 import type { Run } from './run.ts'
 
 /** So many idle connections are kept in all; each is an open file here and at the receiver. */
-const MOST_IDLE = 512
+const MAX_IDLE = 512
 
 export interface ConnectionPool {
   /** An idle connection to the origin, if there is one: the latest used, so that the others may expire. */
@@ -61,7 +61,7 @@ export function openConnectionPool(dial: Dial, idleMs: number): ConnectionPool {
       else byOrigin.set(connection.origin, [connection])
       idle.add(connection)
       const [oldest] = idle
-      if (idle.size > MOST_IDLE && oldest) void oldest.end()
+      if (idle.size > MAX_IDLE && oldest) void oldest.end()
     },
     async close() {
       await Promise.all([...all].map((connection) => connection.end()))

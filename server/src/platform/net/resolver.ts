@@ -8,7 +8,7 @@ import { DialFault } from './faults.ts'
 import { unlessAborted } from './run.ts'
 
 /**
- * Answers the IPv4 and IPv6 addresses of a name. The signal tells that nobody waits any more.
+ * Returns the IPv4 and IPv6 addresses of a name. The signal tells that nobody waits any more.
  * @throws Error whose message says, for people, why there are none
  */
 export type Resolver = (hostname: string, signal: AbortSignal) => Promise<string[]>

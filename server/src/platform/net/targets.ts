@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { judgeAddress, type TargetPolicy } from './addresses.ts'
 
 /**
- * Judges a URL. Answers it normalised (odd spellings of an address made plain, no dot at the host's
+ * Judges a URL. Returns it normalised (odd spellings of an address made plain, no dot at the host's
  * end, no fragment), or the reason of the refusal, for a sentence or as one.
  */
 export function judgeUrl(text: string, policy: TargetPolicy): { url: URL } | { refusal: string } {

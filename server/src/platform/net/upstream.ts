@@ -12,7 +12,7 @@ import { type Resolver, systemResolver } from './resolver.ts'
 import { judgeUrl } from './targets.ts'
 
 /** Bytes of an answer: a page of a hundred records fits many times over. */
-const MOST_ANSWER = 1024 * 1024
+const MAX_ANSWER = 1024 * 1024
 
 const ANYWHERE: TargetPolicy = {
   allowHttp: true,
@@ -73,7 +73,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 
   return {
     send: ({ url, body = null, ...request }) =>
-      exchanges.exchange({ ...request, body, keepBytes: MOST_ANSWER, wantsWhole: true }, () =>
+      exchanges.exchange({ ...request, body, keepBytes: MAX_ANSWER, wantsWhole: true }, () =>
         below(url),
       ),
     close: exchanges.close,

@@ -6,7 +6,7 @@ import { Problem } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import { listMode, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
-import { makeDueAtOnce } from '../engine/queues.store.ts'
+import { scheduleNow } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { entryOf, messageId } from '../events/message.ts'
 import { found } from '../registrations/registrations.service.ts'
@@ -58,7 +58,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
         if (!webhook.is_active) throw new Problem('webhook_inactive')
         const due_at = new Date(clock.now()).toISOString()
         // The queue first, as everyone does who needs both.
-        await makeDueAtOnce(tx, webhookId, due_at)
+        await scheduleNow(tx, webhookId, due_at)
         await store.queueAgain(tx, delivery, due_at)
         notifyDue(tx, [webhookId])
         await append(tx, actorOf(caller), {

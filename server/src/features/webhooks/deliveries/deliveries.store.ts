@@ -106,7 +106,7 @@ export async function queueAgain(
 ): Promise<void> {
   await tx.db
     .updateTable('webhook_deliveries')
-    .set({ status: 'pending', tries: 0, due_at, finished_at: null, replay_id: null })
+    .set({ status: 'pending', retry_step: 0, due_at, finished_at: null, replay_id: null })
     .where('tenant_id', '=', tx.tenantId)
     .where('webhook_id', '=', delivery.webhook_id)
     .where('entry_id', '=', delivery.id)
@@ -133,7 +133,7 @@ export async function insertDone(
   const { tenant_id, webhook_id, entry_id, event_at } = delivery
   await tx.db
     .insertInto('webhook_deliveries')
-    .values({ ...delivery, attempts: 1, tries: 1, due_at: null })
+    .values({ ...delivery, attempts: 1, retry_step: 1, due_at: null })
     .execute()
   await tx.db
     .insertInto('webhook_attempts')

@@ -5,7 +5,7 @@ import type { Admin } from '../../../platform/access/index.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, appendReturning } from '../../../platform/journal/index.ts'
-import { startAfresh } from '../engine/queues.store.ts'
+import { resetCircuit } from '../engine/queues.store.ts'
 import { openTarget } from '../engine/targets.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { type EventEntry, messageId } from '../events/message.ts'
@@ -23,7 +23,7 @@ export interface TrialsDeps {
   keyRing: KeyRing
   send: Send
   /** Has deliveries that wait for a later try made due. @param webhook `at` is now, ISO 8601 */
-  hasten(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
+  retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
 export interface Trials {
@@ -37,9 +37,9 @@ export interface Trials {
 }
 
 /** Each holds a connection of a request for up to the deadline. */
-const MOST_AT_ONCE = 3
+const MAX_AT_ONCE = 3
 
-export function trialsService({ db, clock, keyRing, send, hasten }: TrialsDeps): Trials {
+export function trialsService({ db, clock, keyRing, send, retryNow }: TrialsDeps): Trials {
   const iso = () => new Date(clock.now()).toISOString()
   const running = new Map<number, number>()
   const stopping = new AbortController()
@@ -82,8 +82,8 @@ export function trialsService({ db, clock, keyRing, send, hasten }: TrialsDeps):
     })
     if (attempt.error !== null || !(await store.isHeldBack(tx, webhookId))) return
     // The receiver answers again: what waits for it need not wait any longer.
-    await startAfresh(tx, webhookId, iso(), 'same')
-    await hasten(tx, { id: webhookId, tenant_id: entry.tenant_id, at: iso() })
+    await resetCircuit(tx, webhookId, iso(), 'same')
+    await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at: iso() })
     tx.invalidate(`webhook:${webhookId}`)
     notifyDue(tx, [webhookId])
   }
@@ -109,9 +109,9 @@ export function trialsService({ db, clock, keyRing, send, hasten }: TrialsDeps):
     async test(caller, webhookId) {
       const { tenant_id } = caller
       const count = running.get(tenant_id) ?? 0
-      if (count >= MOST_AT_ONCE)
+      if (count >= MAX_AT_ONCE)
         throw new Problem('too_many_requests', {
-          detail: `${MOST_AT_ONCE} tests of your tenant are under way; wait for their end`,
+          detail: `${MAX_AT_ONCE} tests of your tenant are under way; wait for their end`,
           retryAfter: DEADLINE_MS / SECOND,
         })
       running.set(tenant_id, count + 1)

@@ -25,7 +25,7 @@ export interface Circuit {
 /** Why the service deactivates a webhook. */
 export type DisableReason = 'failing' | 'gone'
 
-const MOST_SLOTS = 16
+const MAX_SLOTS = 16
 /** Up to this share of failures a receiver is sent as much at once as one without. */
 const HARMLESS_SHARE = 0.25
 /** What each try counts in the share: about the last thirty decide. */
@@ -36,12 +36,12 @@ const BREAKS_AFTER = 5
 const CHANCE = 1 / 1_000_000
 /** Who fails more often than this is no better than one that always does. */
 const HOPELESS_SHARE = 0.8
-const MOST_IN_A_ROW = 20
+const MAX_IN_A_ROW = 20
 const FIRST_PAUSE = 5 * SECOND
 const FIRST_BREATH = SECOND
-const LONGEST_PAUSE = 5 * MINUTE
+const MAX_PAUSE = 5 * MINUTE
 /** A receiver's `Retry-After` holds its other messages back as well, but not for longer than this. */
-const LONGEST_ASKED = HOUR
+const MAX_ASKED = HOUR
 const GIVES_UP_AFTER = 5 * DAY
 /** No wait is as long: who has not been tried for this long has not been failing all the time. */
 const FORGOTTEN_AFTER = 2 * DAY
@@ -87,7 +87,7 @@ export function afterFailure(
     return { circuit: { ...circuit, failing_since, failedAt: now }, ...verdict }
   const failures = circuit.failures + 1
   const breaks = breaksAfter(circuit.share)
-  const asked = Math.min(retryAfterOf(attempt.retry_after, now) ?? 0, LONGEST_ASKED)
+  const asked = Math.min(retryAfterOf(attempt.retry_after, now) ?? 0, MAX_ASKED)
   // Both speak for the receiver as a whole, and not for the one message.
   const isAsking = attempt.status_code === TOO_MANY || asked > 0
   const pause = Math.max(
@@ -114,14 +114,14 @@ const withFailures = (share: number, count: number) => 1 - (1 - share) * (1 - WE
 
 /** The most that a receiver is sent at once that fails so often. */
 const slotsFor = (share: number) =>
-  Math.max(1, MOST_SLOTS * Math.min(1, (1 - share) / (1 - HARMLESS_SHARE)))
+  Math.max(1, MAX_SLOTS * Math.min(1, (1 - share) / (1 - HARMLESS_SHARE)))
 
 /** How many failures in a row mean that a receiver is down which otherwise fails so often. */
 function breaksAfter(share: number): number {
   if (share <= 0 || share > HOPELESS_SHARE) return BREAKS_AFTER
   const unlikely = Math.ceil(Math.log(CHANCE) / Math.log(share))
-  return Math.min(MOST_IN_A_ROW, Math.max(BREAKS_AFTER, unlikely))
+  return Math.min(MAX_IN_A_ROW, Math.max(BREAKS_AFTER, unlikely))
 }
 
 const doubling = (first: number, times: number) =>
-  Math.min(LONGEST_PAUSE, first * 2 ** Math.min(times, 20))
+  Math.min(MAX_PAUSE, first * 2 ** Math.min(times, 20))

@@ -87,14 +87,14 @@ export async function claimQueues(
  * Takes the queues of inactive webhooks off the list: new events put them there, and claims would look
  * at them first each time. The webhook is locked as well, so that its activation is not overlooked.
  */
-export async function shelveInactive(tx: TenantTx, now: string): Promise<void> {
+export async function unscheduleInactive(tx: TenantTx, now: string): Promise<void> {
   await sql`
-    with shelved as (
+    with unscheduled as (
       select q.webhook_id from webhook_queues q join webhooks w on w.id = q.webhook_id
       where q.due_at <= ${now}::timestamptz and not w.is_active
       order by q.webhook_id limit ${LOOKED_AT} for update of q, w skip locked
     )
-    update webhook_queues q set due_at = null from shelved s
+    update webhook_queues q set due_at = null from unscheduled s
     where q.webhook_id = s.webhook_id`.execute(tx.db)
 }
 

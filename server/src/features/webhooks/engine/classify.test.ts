@@ -16,8 +16,8 @@ const WELL: Circuit = {
   pausedUntil: 0,
 }
 
-function classified(fields: Partial<Attempt>, tries = 0, circuit = WELL) {
-  const delivery = { id: 1, webhook_id: 2, attempts: tries, tries } as DueDelivery
+function classified(fields: Partial<Attempt>, retry_step = 0, circuit = WELL) {
+  const delivery = { id: 1, webhook_id: 2, attempts: retry_step, retry_step } as DueDelivery
   const attempt: Attempt = {
     started_at: new Date(NOW - SECOND).toISOString(),
     duration_ms: 1000,

@@ -27,7 +27,7 @@ export function classifyAttempt({ delivery, attempt, circuit, now, random }: Try
       circuit: afterSuccess(circuit, now),
     }
   const asked = retryAfterOf(attempt.retry_after, now)
-  const again = nextTry(now, delivery.tries + 1, asked, random)
+  const again = nextTry(now, delivery.retry_step + 1, asked, random)
   return {
     outcome: {
       delivery,

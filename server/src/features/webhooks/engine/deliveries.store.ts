@@ -10,7 +10,7 @@ export interface DueDelivery extends Omit<EventEntry, 'action' | 'resource_type'
   webhook_id: number
   event: string
   attempts: number
-  tries: number
+  retry_step: number
   /** Null when the entry is no longer in the journal. */
   resource_type: string | null
 }
@@ -23,12 +23,12 @@ export async function findDue(
 ): Promise<DueDelivery[]> {
   const { rows } = await sql<DueDelivery>`
     select d.webhook_id, d.tenant_id, d.entry_id as id, d.event_at as created_at, d.event,
-      d.attempts, d.tries, j.resource_type, j.resource_id, j.user_id, j.changes
+      d.attempts, d.retry_step, j.resource_type, j.resource_id, j.user_id, j.changes
     from unnest(${wants.map(({ id }) => id)}::bigint[], ${wants.map(({ limit }) => limit)}::integer[])
       as want(webhook_id, most)
     cross join lateral (
       select due.webhook_id, due.tenant_id, due.entry_id, due.event_at, due.event, due.attempts,
-        due.tries, due.due_at
+        due.retry_step, due.due_at
       from webhook_deliveries due
       where due.webhook_id = want.webhook_id and due.status = 'pending'
         and due.due_at <= ${now}::timestamptz
@@ -64,17 +64,17 @@ export function recordOutcomes(tx: TenantTx, outcomes: readonly Outcome[], now: 
   const keys = sql`${of((o) => o.delivery.webhook_id)}::bigint[], ${of((o) => o.delivery.id)}::bigint[],
     ${of((o) => o.delivery.created_at)}::timestamptz[]`
   const attempts = of((o) => o.delivery.attempts)
-  const moves = sql`(d.due_at is not null and d.tries = o.tries) or o.status = 'delivered'`
+  const moves = sql`(d.due_at is not null and d.retry_step = o.retry_step) or o.status = 'delivered'`
   tx.send(
     sql`update webhook_deliveries d set attempts = d.attempts + 1,
-        tries = case when ${moves} then d.tries + 1 else d.tries end,
+        retry_step = case when ${moves} then d.retry_step + 1 else d.retry_step end,
         status = case when ${moves} then o.status else d.status end,
         due_at = case when ${moves} then o.due_at else d.due_at end,
         finished_at = case when (${moves}) and o.status <> 'pending' then ${now}::timestamptz
           else d.finished_at end
-      from unnest(${keys}, ${attempts}::integer[], ${of((o) => o.delivery.tries)}::integer[],
+      from unnest(${keys}, ${attempts}::integer[], ${of((o) => o.delivery.retry_step)}::integer[],
           ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[])
-        as o(webhook_id, entry_id, event_at, attempts, tries, status, due_at)
+        as o(webhook_id, entry_id, event_at, attempts, retry_step, status, due_at)
       where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
         and d.attempts = o.attempts`.compile(tx.db),
   )

@@ -4,7 +4,7 @@ import type { DisableReason } from './circuit.ts'
 import '../webhooks.table.ts'
 
 /**
- * Answers whether this changed anything. What the receiver at `url` has answered says nothing about
+ * Returns whether this changed anything. What the receiver at `url` has answered says nothing about
  * one at another address, which the webhook may have been given meanwhile.
  */
 export async function deactivate(

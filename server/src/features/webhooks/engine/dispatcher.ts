@@ -80,7 +80,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     })
   }
 
-  /** Answers how it went; undefined when it was cut off, or failed by a fault of ours. */
+  /** Returns how it went; undefined when it was cut off, or failed by a fault of ours. */
   async function trySending(queue: Queue, delivery: DueDelivery): Promise<Classified | undefined> {
     try {
       const { event: action, resource_type } = delivery

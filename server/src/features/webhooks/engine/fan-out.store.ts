@@ -32,11 +32,11 @@ function wanted(events: readonly Event[]) {
 }
 
 /**
- * Has the queues of the webhooks that want any of the events looked at from `iso` on. Answers the
+ * Has the queues of the webhooks that want any of the events looked at from `iso` on. Returns the
  * webhooks. The queues stay locked until the end of the transaction, so that whoever lets go of one
  * meanwhile waits, and then sees the deliveries that are added.
  */
-export async function makeQueuesDue(
+export async function scheduleQueues(
   tx: TenantTx,
   events: readonly Event[],
   iso: string,

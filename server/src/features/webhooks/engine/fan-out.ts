@@ -6,7 +6,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Follower, follow, isPublic } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { type Event, ensureDays, insertDeliveries, makeQueuesDue } from './fan-out.store.ts'
+import { type Event, ensureDays, insertDeliveries, scheduleQueues } from './fan-out.store.ts'
 import { notifyDue } from './topics.ts'
 
 export interface FanOutDeps {
@@ -37,7 +37,7 @@ function isEvent(entry: Omit<Event, 'tenant_id'> & { tenant_id: number | null })
 async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Promise<boolean> {
   if (events.length === 0) return false
   const iso = new Date(clock.now()).toISOString()
-  const webhooks = await makeQueuesDue(tx, events, iso)
+  const webhooks = await scheduleQueues(tx, events, iso)
   if (webhooks.length === 0) return false
   const times = events.map(({ created_at }) => created_at).sort()
   await ensureDays(tx, times[0] as string, times.at(-1) as string)

@@ -178,8 +178,8 @@ export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDe
     async renew() {
       await renew()
       const now = new Date(clock.now()).toISOString()
-      const work = db.acrossTenants((tx) => store.shelveInactive(tx, now))
-      await canFail(work, 'shelving inactive webhooks', log)
+      const work = db.acrossTenants((tx) => store.unscheduleInactive(tx, now))
+      await canFail(work, 'unscheduling inactive webhooks', log)
     },
     release: () => release(quiet().filter(isDone)),
     async releaseAll(patienceMs) {

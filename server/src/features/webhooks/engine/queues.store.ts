@@ -15,13 +15,13 @@ export async function insertQueue(
  * A queue's row is waited for by the fan-out of everybody's events: a process that stalls in the
  * middle of a transaction must not keep it.
  */
-function holdBriefly(tx: TenantTx): void {
+function limitIdleTime(tx: TenantTx): void {
   tx.send(sql`set local idle_in_transaction_session_timeout = '5s'`.compile(tx.db))
 }
 
-/** Has the engine look at the webhook's deliveries at `iso` at the latest. */
-export async function makeDue(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
-  holdBriefly(tx)
+/** Schedules the webhook's queue for `iso` at the latest. */
+export async function scheduleQueue(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
+  limitIdleTime(tx)
   await tx.db
     .updateTable('webhook_queues')
     .set({ due_at: sql`least(due_at, ${iso}::timestamptz)` })
@@ -29,9 +29,9 @@ export async function makeDue(tx: TenantTx, webhookId: number, iso: string): Pro
     .execute()
 }
 
-/** As `makeDue`, and without waiting for the end of a pause: somebody wants to see a try now. */
-export async function makeDueAtOnce(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
-  holdBriefly(tx)
+/** As `scheduleQueue`, and without waiting for the end of a pause: somebody wants to see a try now. */
+export async function scheduleNow(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
+  limitIdleTime(tx)
   await tx.db
     .updateTable('webhook_queues')
     .set({ due_at: sql`least(due_at, ${iso}::timestamptz)`, paused_until: null })
@@ -40,19 +40,19 @@ export async function makeDueAtOnce(tx: TenantTx, webhookId: number, iso: string
 }
 
 /**
- * Forgets what the receiver has done so far, and has its deliveries looked at. A process that holds
- * the queue learns it by the new epoch: what it still knows is not written back.
+ * Closes the circuit as for a new receiver, and schedules the queue. The process that has leased it
+ * learns that by the new epoch: what it still knows is not written back.
  *
- * @param receiver a new one is sent to at once; with the same one the lease stays until the holder
+ * @param receiver a new one is sent to at once; with the same one the lease stays until its process
  *   lets go or it runs out, so that another process does not send what is under way as well
  */
-export async function startAfresh(
+export async function resetCircuit(
   tx: TenantTx,
   webhookId: number,
   iso: string,
   receiver: 'new' | 'same' = 'new',
 ): Promise<void> {
-  holdBriefly(tx)
+  limitIdleTime(tx)
   await tx.db
     .updateTable('webhook_queues')
     .set((eb) => ({

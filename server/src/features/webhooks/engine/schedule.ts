@@ -15,7 +15,7 @@ export const RETRY_WAITS = [
 ] as const
 
 /** A receiver may ask for more patience, but not for more than this. */
-const MOST_RETRY_AFTER = DAY
+const MAX_RETRY_AFTER = DAY
 /** Waits are spread by this part of themselves: what failed together does not come back together. */
 const JITTER = 0.1
 
@@ -40,7 +40,7 @@ export function nextTry(
   const wait = RETRY_WAITS[tries - 1]
   if (wait === undefined) return undefined
   // What was asked for is a least wait: spread upwards alone.
-  const asked = Math.min(retryAfter ?? 0, MOST_RETRY_AFTER)
+  const asked = Math.min(retryAfter ?? 0, MAX_RETRY_AFTER)
   return now + Math.max(jittered(wait, random), Math.round(asked * (1 + JITTER * random())))
 }
 

@@ -2,9 +2,9 @@
 import type { Refuse } from '../../../lib/problems.ts'
 import { judgeUrl, type TargetPolicy } from '../../../platform/net/index.ts'
 import { keyOf } from '../sending/signature.ts'
-import { LONGEST_URL, type NewWebhook } from '../webhooks.schema.ts'
+import { MAX_URL_LENGTH, type NewWebhook } from '../webhooks.schema.ts'
 
-const TOO_LONG = `must have at most ${LONGEST_URL} characters once encoded`
+const TOO_LONG = `must have at most ${MAX_URL_LENGTH} characters once encoded`
 const NO_KEY = 'behind whsec_ there must be 24 to 64 bytes in base64'
 
 /** Refuses a forbidden URL and a secret without a key. Returns the URL as it is kept: normalised, without its fragment. */
@@ -21,6 +21,6 @@ export function refineInput(
     return {}
   }
   const { href } = judged.url
-  if (href.length > LONGEST_URL) refuse(['body', 'url'], TOO_LONG)
+  if (href.length > MAX_URL_LENGTH) refuse(['body', 'url'], TOO_LONG)
   return { url: href }
 }

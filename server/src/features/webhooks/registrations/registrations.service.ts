@@ -5,7 +5,7 @@ import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append, changesBetween } from '../../../platform/journal/index.ts'
 import type { TargetPolicy } from '../../../platform/net/index.ts'
-import { insertQueue, startAfresh } from '../engine/queues.store.ts'
+import { insertQueue, resetCircuit } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { newSecret } from '../sending/signature.ts'
 import type { NewWebhook, RegisteredWebhook, Webhook, WebhookChange } from '../webhooks.schema.ts'
@@ -15,7 +15,7 @@ import type { Secrets } from './secrets.ts'
 import { shownUrl } from './shown-url.ts'
 
 /** Of one tenant (decisions §5). */
-const MOST_WEBHOOKS = 50
+const MAX_WEBHOOKS = 50
 
 export interface RegistrationsDeps {
   db: Scopes
@@ -23,16 +23,16 @@ export interface RegistrationsDeps {
   secrets: Secrets
   policy: TargetPolicy
   /** Has the deliveries of a webhook deleted, once the transaction has committed. */
-  sweep(tx: TenantTx, webhook: { id: number; tenant_id: number }): Promise<void>
+  deleteDeliveries(tx: TenantTx, webhook: { id: number; tenant_id: number }): Promise<void>
   /** Has deliveries that wait for a later try made due. @param webhook `at` is now, ISO 8601 */
-  hasten(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
+  retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
 export interface Registrations {
   /** Refuses what no schema can; returns the URL as it is kept. */
   refine(input: Partial<NewWebhook>, refuse: Refuse): { url?: string }
   list(caller: Admin): Promise<Webhook[]>
-  /** Answers the secret as well when it had to be made. @throws Problem 409 over the limit */
+  /** Returns the secret as well when it had to be made. @throws Problem 409 over the limit */
   register(caller: Admin, webhook: NewWebhook): Promise<RegisteredWebhook>
   update(caller: Admin, id: number, change: WebhookChange): Promise<Webhook>
   delete(caller: Admin, id: number): Promise<void>
@@ -55,7 +55,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
       const made = secret === undefined ? { secret: newSecret() } : {}
       const webhook = await db.inTenant(tenant_id, async (tx) => {
         await store.lockRegistrations(tx, tenant_id)
-        if ((await store.countWebhooks(tx)) >= MOST_WEBHOOKS) throw new Problem('too_many_webhooks')
+        if ((await store.countWebhooks(tx)) >= MAX_WEBHOOKS) throw new Problem('too_many_webhooks')
         const created = await store.insertWebhook(tx, {
           tenant_id,
           url,
@@ -85,9 +85,9 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         // What was known of the receiver is of another one, or of another time.
         if (url !== before.url || (is_active && !before.is_active)) {
           const at = new Date(clock.now()).toISOString()
-          await startAfresh(tx, id, at)
+          await resetCircuit(tx, id, at)
           notifyDue(tx, [id])
-          await deps.hasten(tx, { id, tenant_id: before.tenant_id, at })
+          await deps.retryNow(tx, { id, tenant_id: before.tenant_id, at })
         }
         tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), {
@@ -104,7 +104,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
       db.inTenant(caller.tenant_id, async (tx) => {
         const webhook = await found(store.lockWebhook(tx, id))
         await store.deleteWebhook(tx, id)
-        await deps.sweep(tx, webhook)
+        await deps.deleteDeliveries(tx, webhook)
         tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), {
           ...entryOf('webhook.deleted', webhook),

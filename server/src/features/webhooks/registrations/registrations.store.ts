@@ -36,7 +36,7 @@ export function lockWebhook(tx: TenantTx, id: number): Promise<Webhook | undefin
   return visible(tx).where('webhooks.id', '=', id).forUpdate('webhooks').executeTakeFirst()
 }
 
-/** Keeps the webhook from being deleted until the transaction ends. Answers whether it is there. */
+/** Keeps the webhook from being deleted until the transaction ends. Returns whether it is there. */
 export async function keepWebhook(tx: TenantTx, id: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('webhooks')

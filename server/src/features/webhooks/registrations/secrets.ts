@@ -9,7 +9,7 @@ import * as store from './secrets.store.ts'
 /** How long a replaced secret signs along (decisions §5). */
 const SIGNS_ALONG = DAY
 /** Each more is one more signature in every message's header. */
-const MOST_OLD = 9
+const MAX_OLD = 9
 
 /** Where a secret is sealed to: it opens in the place of no other. */
 export const secretPlace = (id: string): string => `webhook_secrets.secret:${id}`
@@ -21,7 +21,7 @@ interface Owner {
 
 export interface Secrets {
   /**
-   * Makes `secret` the current one; the one before signs along for a day. Answers whether that
+   * Makes `secret` the current one; the one before signs along for a day. Returns whether that
    * changed anything. The caller holds the webhook's row, so that two do not at once.
    */
   replace(tx: TenantTx, webhook: Owner, secret: string): Promise<boolean>
@@ -58,7 +58,7 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
       }
       const old = living.filter((_, index) => !same[index])
       // An old one that comes back is the current one again, and need not sign twice.
-      const spent = [...living.filter((_, index) => same[index]), ...old.slice(MOST_OLD)]
+      const spent = [...living.filter((_, index) => same[index]), ...old.slice(MAX_OLD)]
       if (spent.length > 0)
         await store.deleteSecrets(
           tx,

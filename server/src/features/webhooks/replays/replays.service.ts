@@ -8,7 +8,7 @@ import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
-import { makeDue } from '../engine/queues.store.ts'
+import { scheduleQueue } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { isWanted } from '../events/subscription.ts'
 import { found } from '../registrations/registrations.service.ts'
@@ -56,13 +56,13 @@ interface CancelJob extends ReplayJob {
 }
 
 /** It goes on where it stood, so a database that is away for a day only delays it. */
-const REPLAY = jobKind<ReplayJob>('replay-webhook', {
+const REPLAY = jobKind<ReplayJob>('webhooks.replay', {
   retries: 30,
   retryDelaySeconds: 5,
   retryDelayMaxSeconds: 3600,
   expireInSeconds: 900,
 })
-const TAKE_BACK = jobKind<CancelJob>('cancel-replay', { retries: 30, retryDelayMaxSeconds: 3600 })
+const CANCEL = jobKind<CancelJob>('webhooks.cancel-replay', { retries: 30, retryDelayMaxSeconds: 3600 })
 const BATCH = 1000
 
 export function replaysService(deps: ReplaysDeps): Replays {
@@ -73,10 +73,10 @@ export function replaysService(deps: ReplaysDeps): Replays {
     jobs.send(tx, REPLAY, { id, tenant_id }, { singletonKey: String(id) })
 
   const sendCancel = (tx: TenantTx, { id, tenant_id, webhook_id }: CancelJob) =>
-    jobs.send(tx, TAKE_BACK, { id, tenant_id, webhook_id }, { singletonKey: String(id) })
+    jobs.send(tx, CANCEL, { id, tenant_id, webhook_id }, { singletonKey: String(id) })
 
   jobs.work(REPLAY, (job, { signal }) => runReplay(deps, job, signal), { atOnce: 3 })
-  jobs.work(TAKE_BACK, (job, { signal }) => takeBack(deps, job, signal), { atOnce: 3 })
+  jobs.work(CANCEL, (job, { signal }) => withdraw(deps, job, signal), { atOnce: 3 })
 
   function spanOf({ since, until }: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan {
     const now = clock.now()
@@ -158,14 +158,14 @@ const entryOf = (
 ) => ({ action, tenant_id, resource_type: 'webhook', resource_id: webhook_id })
 
 /** Exported for its test. Takes back batch after batch of what still waits of a cancelled replay. */
-export async function takeBack(
+export async function withdraw(
   { db, clock }: Pick<ReplaysDeps, 'db' | 'clock'>,
   { id, tenant_id, webhook_id }: CancelJob,
   signal: AbortSignal,
 ): Promise<void> {
   await inBatches(signal, () =>
     db.inTenant(tenant_id, async (tx) => {
-      const count = await store.takeBack(tx, { id, webhook_id }, isoAt(clock), BATCH)
+      const count = await store.withdraw(tx, { id, webhook_id }, isoAt(clock), BATCH)
       // Whoever sends has read ahead: that is not sent either.
       if (count > 0) tx.invalidate(`webhook:${webhook_id}`)
       return count === BATCH
@@ -191,7 +191,7 @@ export async function runReplay(
   )
 }
 
-/** One batch, and how far it has come, in one transaction. Answers whether there may be more. */
+/** One batch, and how far it has come, in one transaction. Returns whether there may be more. */
 async function queueBatch(
   tx: TenantTx,
   { id, webhook_id }: { id: number; webhook_id: number },
@@ -206,7 +206,7 @@ async function queueBatch(
   const events = entries.filter(({ action }) => isWanted(replay.events, action))
   if (events.length > 0) {
     // The queue before the deliveries, as everyone does who needs both.
-    await makeDue(tx, replay.webhook_id, now)
+    await scheduleQueue(tx, replay.webhook_id, now)
     await store.queueEvents(tx, replay, events, now)
     notifyDue(tx, [replay.webhook_id])
   }

@@ -231,7 +231,7 @@ export async function queueEvents(
         ${events.map(({ created_at }) => created_at)}::timestamptz[],
         ${events.map(({ action }) => action)}::text[]) as e (id, created_at, action)
     on conflict (webhook_id, entry_id, event_at) do update
-      set status = 'pending', tries = 0, due_at = excluded.due_at, finished_at = null,
+      set status = 'pending', retry_step = 0, due_at = excluded.due_at, finished_at = null,
         replay_id = case when d.status <> 'pending' or d.replay_id is not null
           then excluded.replay_id end
       where d.status <> 'pending' or d.due_at > excluded.due_at or d.replay_id is not null`.execute(
@@ -243,7 +243,7 @@ export async function queueEvents(
  * Takes back up to `limit` deliveries of a replay that still wait: what was never tried is gone, what
  * was is as it was before. Returns how many.
  */
-export async function takeBack(
+export async function withdraw(
   tx: TenantTx,
   replay: { id: number; webhook_id: number },
   now: string,

@@ -8,7 +8,7 @@ import { signatureOf } from './signature.ts'
 
 /** Over the whole exchange, from the question for the address to the answer's last byte. */
 export const DEADLINE_MS = 15_000
-const MOST_KEPT = 1000
+const MAX_KEPT = 1000
 /** How much of an answer is kept. */
 export const KEPT_BYTES = 1024
 
@@ -42,7 +42,7 @@ export type Send = (target: Target, entry: EventEntry, signal?: AbortSignal) => 
 export function sender(deps: { outbound: Outbound; clock: Clock; version: string }): Send {
   const { outbound, clock } = deps
   const agent = `Wardkeep/${deps.version}`
-  const made = new LRUCache<number, { id: string; body: Buffer }>({ max: MOST_KEPT })
+  const made = new LRUCache<number, { id: string; body: Buffer }>({ max: MAX_KEPT })
 
   /** Kept for a while, as one event mostly goes to several webhooks. */
   function messageOf(entry: EventEntry) {

@@ -3,8 +3,8 @@ import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
 
 const PREFIX = 'whsec_'
 const NEW_KEY_BYTES = 32
-const LEAST_KEY_BYTES = 24
-const MOST_KEY_BYTES = 64
+const MIN_KEY_BYTES = 24
+const MAX_KEY_BYTES = 64
 
 /** A secret for a webhook whose owner brought none. */
 export function newSecret(): string {
@@ -20,7 +20,7 @@ export function keyOf(secret: string): Buffer | undefined {
   const text = secret.slice(PREFIX.length)
   const key = Buffer.from(text, 'base64')
   const isBase64 = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
-  return isBase64 && key.length >= LEAST_KEY_BYTES && key.length <= MOST_KEY_BYTES ? key : undefined
+  return isBase64 && key.length >= MIN_KEY_BYTES && key.length <= MAX_KEY_BYTES ? key : undefined
 }
 
 /**

@@ -6,7 +6,7 @@ import * as store from './upkeep.store.ts'
 
 /**
  * Makes the partitions of today and the next two days, and those of the days since `from` (ISO 8601),
- * where missing. Answers how many it made.
+ * where missing. Returns how many it made.
  */
 export function ensureWebhookDays(db: Scopes, from: string | null = null): Promise<number> {
   return db.acrossTenants((tx) => store.ensureDays(tx, from))

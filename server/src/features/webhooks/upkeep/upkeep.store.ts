@@ -50,7 +50,7 @@ export async function dropDay(tx: TenantTx, day: string): Promise<void> {
   await sql`select drop_webhook_partition(${day}::date)`.execute(tx.db)
 }
 
-/** Deletes secrets that no longer sign, up to `limit` of them. Answers how many. */
+/** Deletes secrets that no longer sign, up to `limit` of them. Returns how many. */
 export async function deleteExpiredSecrets(
   tx: TenantTx,
   now: string,
@@ -65,15 +65,15 @@ export async function deleteExpiredSecrets(
   return Number(result.numDeletedRows)
 }
 
-/** Makes deliveries due that wait for a later try, up to `limit` of them. Answers how many. */
-export async function hastenDeliveries(
+/** Makes deliveries due that wait for a later try, up to `limit` of them. Returns how many. */
+export async function retryDeliveriesNow(
   tx: TenantTx,
   webhookId: number,
   iso: string,
   limit: number,
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
-    update webhook_deliveries d set due_at = ${iso}::timestamptz, tries = 0
+    update webhook_deliveries d set due_at = ${iso}::timestamptz, retry_step = 0
     from (
       select webhook_id, entry_id, event_at from webhook_deliveries
       where webhook_id = ${webhookId} and status = 'pending' and due_at > ${iso}::timestamptz
@@ -86,9 +86,9 @@ export async function hastenDeliveries(
 
 /**
  * Deletes attempts and deliveries of a webhook, about `limit` of each: those of the lowest events.
- * Answers whether there may be more.
+ * Returns whether there may be more.
  */
-export async function sweepWebhook(
+export async function deleteDeliveries(
   tx: TenantTx,
   webhookId: number,
   limit: number,
