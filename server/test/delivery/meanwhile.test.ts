@@ -71,7 +71,9 @@ describe('a delivery that is queued again while it is tried', () => {
       return findDue(tx, [{ id: webhook.id, limit: 1 }], iso())
     })
     if (!delivery) throw new Error('one was made')
-    await sql('update webhook_deliveries set attempts = 3, retry_step = 0, due_at = $1', [iso(-MINUTE)])
+    await sql('update webhook_deliveries set attempts = 3, retry_step = 0, due_at = $1', [
+      iso(-MINUTE),
+    ])
     return { ...delivery, attempts: 3, retry_step: 3 }
   }
 

@@ -51,7 +51,7 @@ it('the commit wakes the worker of this process, which would ask again only much
   const kind = jobKind<{ n: number }>('woken')
   const node = openNode(database)
   const seen: number[] = []
-  node.jobs.work(kind, async ({ n }) => void seen.push(n), { pollSeconds: 3600, atOnce: 2 })
+  node.jobs.work(kind, async ({ n }) => void seen.push(n), { pollSeconds: 3600, concurrency: 2 })
   await node.jobs.start()
   for (const n of [1, 2, 3, 4, 5])
     await node.db.inTenant(tenantId, (tx) => node.jobs.send(tx, kind, { n }))
@@ -108,7 +108,7 @@ it('two workers never run one job, however many ask at once', async () => {
   const runs: number[] = []
   const nodes = [openNode(database), openNode(database), openNode(database)]
   for (const { jobs } of nodes) {
-    jobs.work(kind, async ({ n }) => void runs.push(n), { atOnce: 8, pollSeconds: 0.02 })
+    jobs.work(kind, async ({ n }) => void runs.push(n), { concurrency: 8, pollSeconds: 0.02 })
     await jobs.start()
   }
   const [first] = nodes

@@ -67,7 +67,7 @@ it('waits differ from job to job, so that failures do not come back in step', as
   const fail = async () => {
     throw new Error('no')
   }
-  node.jobs.work(kind, fail, { atOnce: 10 })
+  node.jobs.work(kind, fail, { concurrency: 10 })
   await node.jobs.start()
   await node.db.acrossTenants(async (tx) => {
     for (let n = 0; n < 10; n += 1) await node.jobs.send(tx, kind, { n })
@@ -184,7 +184,7 @@ it('an outage of the database stops nothing for good, does nothing twice and is 
     runs.push(n)
     await gate
   }
-  node.jobs.work(kind, handler, { atOnce: 2, pollSeconds: 0.05 })
+  node.jobs.work(kind, handler, { concurrency: 2, pollSeconds: 0.05 })
   api.jobs.work(kind, handler)
   await node.jobs.start()
   await api.jobs.start()

@@ -187,9 +187,10 @@ test('a cancelled replay whose job was given up is swept the next night', async 
   await sql("delete from pgboss.job where name = 'webhooks.cancel-replay'")
   await at.service.app.features.webhooks.services.replays.tidy()
   const jobs = () =>
-    sql("select 1 from pgboss.job where name = 'webhooks.cancel-replay' and (data ->> 'id')::int = $1", [
-      body.id,
-    ])
+    sql(
+      "select 1 from pgboss.job where name = 'webhooks.cancel-replay' and (data ->> 'id')::int = $1",
+      [body.id],
+    )
   expect(await jobs()).toHaveLength(1)
   await carryOut(id, body.id)
   await sql("delete from pgboss.job where name = 'webhooks.cancel-replay'")

@@ -21,7 +21,10 @@ interface WebhookToRetry extends WebhookRef {
 }
 
 const RETRY_NOW = jobKind<WebhookToRetry>('webhooks.retry-now')
-const DELETE_DELIVERIES = jobKind<WebhookRef>('webhooks.delete-deliveries', { retries: 30, retryDelayMaxSeconds: 3600 })
+const DELETE_DELIVERIES = jobKind<WebhookRef>('webhooks.delete-deliveries', {
+  retries: 30,
+  retryDelayMaxSeconds: 3600,
+})
 const UPKEEP = jobKind<Record<string, never>>('webhooks.maintain', {
   retries: 2,
   retryDelaySeconds: 60,
@@ -47,9 +50,10 @@ export function deletesDeliveries({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>)
         db.inTenant(tenant_id, (tx) => store.deleteDeliveries(tx, id, BATCH)),
       )
     },
-    { atOnce: 3 },
+    { concurrency: 3 },
   )
-  return (tx: TenantTx, { id, tenant_id }: WebhookRef) => jobs.send(tx, DELETE_DELIVERIES, { id, tenant_id })
+  return (tx: TenantTx, { id, tenant_id }: WebhookRef) =>
+    jobs.send(tx, DELETE_DELIVERIES, { id, tenant_id })
 }
 
 /**
@@ -70,7 +74,7 @@ export function retriesNow({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
         return retried === BATCH
       })
     },
-    { atOnce: 3 },
+    { concurrency: 3 },
   )
   return (tx: TenantTx, webhook: WebhookToRetry) => jobs.send(tx, RETRY_NOW, webhook)
 }

@@ -10,7 +10,7 @@ import { openSecrets } from './registrations/secrets.ts'
 import { replaysService } from './replays/replays.service.ts'
 import { sender } from './sending/attempt.ts'
 import { daysUpkeep } from './upkeep/days.ts'
-import { retriesNow, keepWebhooksTidy, purgeWebhooks, deletesDeliveries } from './webhooks.jobs.ts'
+import { deletesDeliveries, keepWebhooksTidy, purgeWebhooks, retriesNow } from './webhooks.jobs.ts'
 import { type WebhookServices, webhookOperations } from './webhooks.routes.ts'
 
 /** Connections of the delivery: requests do not wait for deliveries, nor these for requests. */

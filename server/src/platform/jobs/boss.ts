@@ -18,7 +18,7 @@ export interface Claim {
 export interface Boss {
   readonly jobs: PgBoss
   /** Makes a claimed job claimable again, at once and without counting the attempt against it. */
-  giveBack(name: string, claim: Claim): Promise<void>
+  release(name: string, claim: Claim): Promise<void>
   /** Whether the error only says that the database is away, which is logged already, and once. */
   isAway(error: unknown): boolean
   /** Lets go of the connections, waiting for the statements that run. */
@@ -68,15 +68,15 @@ export function openBoss(
   return {
     jobs,
     // The next claim counts on, so whatever this process still says of its own is fenced off.
-    giveBack: async (name, { id, retryCount }) =>
-      void (await db.executeSql(GIVE_BACK, [name, id, retryCount])),
+    release: async (name, { id, retryCount }) =>
+      void (await db.executeSql(RELEASE, [name, id, retryCount])),
     isAway,
     close: () => pool.end(),
   }
 }
 
 /** pg-boss fails what a stopping process still runs; that costs a retry and waits its delay. */
-const GIVE_BACK = `
+const RELEASE = `
   update pgboss.job_common
   set state = 'retry', start_after = pgboss.job_now(), retry_limit = retry_limit + 1
   where name = $1 and id = $2 and state = 'active' and retry_count = $3`

@@ -35,7 +35,7 @@ export interface Jobs {
   work<T extends object>(
     kind: JobKind<T>,
     handler: Handler<T>,
-    options?: { atOnce?: number; pollSeconds?: number },
+    options?: { concurrency?: number; pollSeconds?: number },
   ): void
   /**
    * A cron schedule (UTC), kept once for all nodes. When nobody ran at the time, it is caught up
@@ -115,10 +115,15 @@ export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsO
       if (!startAfterSeconds) tx.afterCommit(() => workers.get(kind.name)?.wake())
     },
 
-    work(kind, handler, { atOnce = 1, pollSeconds = 5 } = {}) {
+    work(kind, handler, { concurrency = 1, pollSeconds = 5 } = {}) {
       if (isStarted) throw new Error(`${kind.name} must be registered before the start`)
       if (registered.has(kind.name)) throw new Error(`${kind.name} is registered twice`)
-      registered.set(kind.name, { kind, handler: handler as Handler<object>, atOnce, pollSeconds })
+      registered.set(kind.name, {
+        kind,
+        handler: handler as Handler<object>,
+        concurrency,
+        pollSeconds,
+      })
     },
 
     schedule(kind, cron) {

@@ -28,7 +28,7 @@ export interface Work<T extends object> {
   kind: JobKind<T>
   handler: Handler<T>
   /** How many run side by side in this process. */
-  atOnce: number
+  concurrency: number
   /** How often to ask for what others have enqueued, or what has come due. */
   pollSeconds: number
 }
@@ -36,7 +36,7 @@ export interface Work<T extends object> {
 export interface Worker {
   /** There is something to do: asks now. */
   wake(): void
-  /** Takes no more, waits up to `patience` ms for what runs, and gives the rest back. */
+  /** Takes no more, waits up to `patience` ms for what runs, and releases the rest. */
   stop(patience: number): Promise<void>
 }
 
@@ -47,11 +47,11 @@ interface Running {
   job: JobWithMetadata<object>
   abort: AbortController
   done: Promise<void>
-  isGivenBack: boolean
+  isReleased: boolean
 }
 
 export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker {
-  const { kind, handler, atOnce } = work
+  const { kind, handler, concurrency } = work
   const running = new Map<string, Running>()
   let isStopping = false
   let isOver = false
@@ -67,7 +67,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
 
   /** Begins what is due, as far as there is room. Returns the milliseconds until it is asked again. */
   async function fetch(): Promise<number> {
-    const room = atOnce - running.size
+    const room = concurrency - running.size
     if (room > 0) {
       mayHaveMore = false
       const options = { batchSize: room, includeMetadata: true } as const
@@ -84,7 +84,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
       job,
       abort: new AbortController(),
       done: Promise.resolve(),
-      isGivenBack: false,
+      isReleased: false,
     }
     running.set(job.id, entry)
     entry.done = run(entry).finally(() => {
@@ -95,7 +95,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
 
   async function run(entry: Running): Promise<void> {
     const { job, abort } = entry
-    if (isStopping) return giveBack(entry)
+    if (isStopping) return release(entry)
     const lease = setTimeout(
       () => abort.abort(new Error(`not done within ${kind.expireInSeconds} s`)),
       job.expireInSeconds * 1000,
@@ -104,8 +104,8 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
       const context = { signal: abort.signal, id: job.id, attempt: job.retryCount + 1 }
       await Promise.race([handler(job.data, context), endOf(abort.signal, () => !isStopping)])
     } catch (error) {
-      if (entry.isGivenBack) return
-      return isStopping && isAbort(error, abort.signal) ? giveBack(entry) : fail(entry, error)
+      if (entry.isReleased) return
+      return isStopping && isAbort(error, abort.signal) ? release(entry) : fail(entry, error)
     } finally {
       clearTimeout(lease)
     }
@@ -130,9 +130,9 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
   }
 
   /** Makes the job claimable again, at once and without counting the attempt. */
-  async function giveBack(entry: Running): Promise<void> {
-    entry.isGivenBack = true
-    await canFail(boss.giveBack(kind.name, entry.job), `giving back job ${kind.name}`, log)
+  async function release(entry: Running): Promise<void> {
+    entry.isReleased = true
+    await canFail(boss.release(kind.name, entry.job), `releasing job ${kind.name}`, log)
   }
 
   /**
@@ -140,7 +140,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
    * be done a second time once the lease is over.
    */
   async function settle(entry: Running, what: string, tell: () => Promise<unknown>): Promise<void> {
-    while (!isOver && !entry.isGivenBack) {
+    while (!isOver && !entry.isReleased) {
       try {
         await tell()
         return
@@ -161,7 +161,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
         .stop()
         .then(() => Promise.allSettled([...running.values()].map(({ done }) => done)))
       await within(patience, finished)
-      await Promise.all([...running.values()].map(giveBack))
+      await Promise.all([...running.values()].map(release))
       isOver = true
     },
   }

@@ -80,7 +80,7 @@ export function openMailer(options: MailerOptions): Mailer {
         log.error({ job: SEND.name, id, attempt }, `a mail was not sent: ${error.message}`)
       }
     },
-    { atOnce: 4, pollSeconds },
+    { concurrency: 4, pollSeconds },
   )
 
   return {

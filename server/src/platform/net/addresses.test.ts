@@ -3,11 +3,11 @@
  * first to its last address, and what lies beside it is not.
  */
 import { describe, expect, test } from 'vitest'
-import { judgeAddress } from './index.ts'
+import { checkAddress } from './index.ts'
 import { type Network, parseNetworks } from './networks.ts'
 
 const policyOf = (listed: string) => ({ allowHttp: false, allowedNetworks: parseNetworks(listed) })
-const judge = (address: string, listed = '') => judgeAddress(address, policyOf(listed))
+const judge = (address: string, listed = '') => checkAddress(address, policyOf(listed))
 
 /** An address as a number, and back, so that the table needs only the networks. */
 function toNumber({ first }: Network): bigint {

@@ -2,7 +2,7 @@
  * Judges IP addresses: only plain public unicast may be dialled, and what the operator lists. What is
  * special stands in the IANA registries (RFC 6890 and its updates), which ipaddr.js follows.
  */
-import { embeddedIn } from './embedded.ts'
+import { ipv4In } from './ipv4-in-ipv6.ts'
 import { type Address, contains, type Network, parseAddress, parseNetworks } from './networks.ts'
 
 /** Which targets may be dialled. */
@@ -13,26 +13,26 @@ export interface TargetPolicy {
 }
 
 /** Judges one IP address. Returns undefined when it may be dialled, else a sentence that says why not. */
-export function judgeAddress(address: string, policy: TargetPolicy): string | undefined {
-  const objection = objectionTo(address, policy)
+export function checkAddress(address: string, policy: TargetPolicy): string | undefined {
+  const objection = forbiddenKindOf(address, policy)
   return objection && `${address} is ${objection}, which is not allowed`
 }
 
 /** What the address is that must not be dialled, as "a loopback address"; undefined when it may. */
-export function objectionTo(text: string, policy: TargetPolicy): string | undefined {
+export function forbiddenKindOf(text: string, policy: TargetPolicy): string | undefined {
   // A zone (RFC 4007) names a network card of this machine.
   if (text.includes('%')) return 'an address with a zone'
   const address = parseAddress(text)
-  return address ? objectionToParsed(address, policy) : 'no IP address'
+  return address ? forbiddenKindOfParsed(address, policy) : 'no IP address'
 }
 
-function objectionToParsed(address: Address, policy: TargetPolicy): string | undefined {
+function forbiddenKindOfParsed(address: Address, policy: TargetPolicy): string | undefined {
   const isListed = policy.allowedNetworks.some((network) => contains(network, address))
-  const embedded = embeddedIn(address)
+  const embedded = ipv4In(address)
   if (embedded.length === 0) return isListed ? undefined : specialKindOf(address)
   if (!isListed) return 'an address that stands for an IPv4 address'
   // A listed NAT64 network must not open what is behind it: 64:ff9b::7f00:1 is a 127.0.0.1.
-  const inner = embedded.map((each) => objectionToParsed(each, policy)).find(Boolean)
+  const inner = embedded.map((each) => forbiddenKindOfParsed(each, policy)).find(Boolean)
   return inner && `an address that stands for ${inner}`
 }
 

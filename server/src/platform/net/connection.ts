@@ -2,9 +2,9 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'undici'
 import { readBody } from './answer.ts'
-import { answerFault, DialFault, type Heard } from './faults.ts'
+import type { ExchangeContext } from './context.ts'
+import { answerFault, DialFault, type ResponseProgress } from './faults.ts'
 import { unmapped } from './networks.ts'
-import type { Run } from './run.ts'
 
 /** Bytes that the header of an answer may have. */
 const MAX_HEADER = 16 * 1024
@@ -37,8 +37,8 @@ export interface Connection {
   readonly address: string
   /** Whether it may take another request. */
   isOpen(): boolean
-  /** One request. Whatever goes wrong ends the connection. @throws DialFault, also the one that stopped the run */
-  send(request: ConnectionRequest, run: Run): Promise<Answer>
+  /** One request. Whatever goes wrong ends the connection. @throws DialFault, also the one that the exchange was stopped with */
+  send(request: ConnectionRequest, context: ExchangeContext): Promise<Answer>
   /** Ends it and what runs over it; resolves when the connection is gone. */
   end(): Promise<void>
 }
@@ -72,7 +72,7 @@ export async function openConnection(
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: Math.max(idleMs, MAX_IDLE_MS),
     maxHeaderSize: MAX_HEADER,
-    // The run has a deadline over everything.
+    // The exchange has a deadline over everything.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -84,7 +84,7 @@ export async function openConnection(
     origin,
     address: unmapped(socket.remoteAddress ?? ''),
     isOpen: () => !socket.destroyed,
-    send: (request, run) => exchange(client, connection, request, run),
+    send: (request, context) => exchange(client, connection, request, context),
     end() {
       onEnd(connection)
       // Destroyed, it fails what undici would otherwise send over a connection of its own.
@@ -101,44 +101,44 @@ function exchange(
   client: Client,
   connection: Connection,
   request: ConnectionRequest,
-  run: Run,
+  context: ExchangeContext,
 ): Promise<Answer> {
   const { method, url, headers, body, keepBytes, wantsWhole } = request
   return new Promise((resolve, reject) => {
     const reader = wantsWhole ? readBody(keepBytes, keepBytes) : readBody(keepBytes)
     let status = 0
     let retryAfter: string | undefined
-    let heard: Heard = 'nothing'
+    let progress: ResponseProgress = 'nothing'
     const finish = () => {
-      run.onStop = undefined
+      context.onAbort = undefined
       resolve({ status, retryAfter, body: reader.text() })
     }
     const fail = (fault: unknown) => {
-      run.onStop = undefined
+      context.onAbort = undefined
       reject(fault)
       void connection.end()
     }
-    const stop = () => fail(run.fault)
-    if (run.fault) return stop()
-    run.onStop = stop
-    run.address = connection.address
+    const stop = () => fail(context.fault)
+    if (context.fault) return stop()
+    context.onAbort = stop
+    context.address = connection.address
     client.dispatch(
       { path: url.pathname + url.search, method, headers, body },
       {
         onRequestStart() {
-          run.awaits = 'no answer'
+          context.missing = 'no answer'
         },
         onResponseStarted() {
-          heard = 'something'
+          progress = 'something'
         },
         onResponseStart(_controller, code, fields) {
           // RFC 9110, 15.2: an interim answer is only an announcement.
           if (code < 200) return
-          heard = 'header'
+          progress = 'header'
           status = code
           const after = fields['retry-after']
           if (typeof after === 'string') retryAfter = after
-          run.awaits = 'no end of the answer'
+          context.missing = 'no end of the answer'
         },
         onResponseData(_controller, chunk) {
           if (reader.take(chunk)) return
@@ -147,7 +147,7 @@ function exchange(
           void connection.end()
         },
         onResponseEnd: finish,
-        onResponseError: (_controller, error) => fail(answerFault(error, heard)),
+        onResponseError: (_controller, error) => fail(answerFault(error, progress)),
       },
     )
   })

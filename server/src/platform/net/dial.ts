@@ -5,12 +5,12 @@
  */
 import { isIP, type LookupFunction, type Socket, connect as startTcp } from 'node:net'
 import { createSecureContext, getCACertificates, connect as startTls } from 'node:tls'
-import { judgeAddress, objectionTo, type TargetPolicy } from './addresses.ts'
+import { checkAddress, forbiddenKindOf, type TargetPolicy } from './addresses.ts'
+import { type ExchangeContext, unlessAborted } from './context.ts'
 import { connectFault, DialFault, tlsFault } from './faults.ts'
 import { unmapped } from './networks.ts'
 import type { Resolver } from './resolver.ts'
-import { type Run, unlessAborted } from './run.ts'
-import { shownAddresses } from './targets.ts'
+import { literalAddresses } from './targets.ts'
 
 /** A name may have any number of addresses; so many of each family are judged, and may be dialled. */
 const MAX_ADDRESSES = 16
@@ -27,37 +27,42 @@ export interface DialOptions {
 
 /**
  * Connects to the host of a URL that was judged, with TLS where the URL is https.
- * @throws DialFault, also the one that the run was stopped with
+ * @throws DialFault, also the one that the exchange was stopped with
  */
-export type Dial = (url: URL, run: Run) => Promise<Socket>
+export type Dial = (url: URL, context: ExchangeContext) => Promise<Socket>
 
 export function dialler({ policy, resolver, ca }: DialOptions): Dial {
   const tls = tlsOptions(ca)
-  return async (url, run) => {
-    run.signal.throwIfAborted()
-    const addresses = shownAddresses(url.hostname) ?? (await resolve(resolver, url.hostname, run))
-    const objection = addresses.map((each) => objectionTo(each, policy)).find(Boolean)
+  return async (url, context) => {
+    context.signal.throwIfAborted()
+    const addresses =
+      literalAddresses(url.hostname) ?? (await resolve(resolver, url.hostname, context))
+    const objection = addresses.map((each) => forbiddenKindOf(each, policy)).find(Boolean)
     // Without the address: where names lead to inside is not to be learned from outside.
     if (objection)
       throw new DialFault(
         'address_forbidden',
         `the name leads to ${objection}, which is not allowed`,
       )
-    run.address = addresses.length === 1 ? (addresses[0] ?? null) : null
-    run.awaits = 'no connection'
+    context.address = addresses.length === 1 ? (addresses[0] ?? null) : null
+    context.missing = 'no connection'
     const target = targetOf(url, addresses)
     const isTls = url.protocol === 'https:'
     const socket = isTls ? startTls({ ...target, ...tls(target.host) }) : startTcp(target)
-    return connected(socket, isTls, policy, run)
+    return connected(socket, isTls, policy, context)
   }
 }
 
-async function resolve(resolver: Resolver, hostname: string, run: Run): Promise<string[]> {
-  run.awaits = 'no answer from DNS'
-  const answer = resolver(hostname, run.signal).catch((error: Error) => {
+async function resolve(
+  resolver: Resolver,
+  hostname: string,
+  context: ExchangeContext,
+): Promise<string[]> {
+  context.missing = 'no answer from DNS'
+  const answer = resolver(hostname, context.signal).catch((error: Error) => {
     throw new DialFault('name_not_resolved', error.message)
   })
-  const found = await unlessAborted(answer, run.signal)
+  const found = await unlessAborted(answer, context.signal)
   if (found.length === 0) throw new DialFault('name_not_resolved', 'the name has no address')
   const isIPv6 = (address: string) => address.includes(':')
   // IPv4 first: where a host has no IPv6 that works, nothing waits for it.
@@ -98,27 +103,27 @@ function tlsOptions(ca: string | undefined) {
   }
 }
 
-function connected(socket: Socket, isTls: boolean, policy: TargetPolicy, run: Run) {
+function connected(socket: Socket, isTls: boolean, policy: TargetPolicy, context: ExchangeContext) {
   return new Promise<Socket>((resolve, reject) => {
     let isReached = false
     const fail = (fault: unknown) => {
       socket.destroy()
       reject(fault)
     }
-    const stop = () => fail(run.signal.reason)
-    run.signal.addEventListener('abort', stop, { once: true })
+    const stop = () => fail(context.signal.reason)
+    context.signal.addEventListener('abort', stop, { once: true })
     // Before the listener that starts the TLS handshake: nothing is said to a forbidden address.
     socket.prependOnceListener('connect', () => {
       const address = unmapped(socket.remoteAddress ?? '')
       // It was judged before; this is for the day when someone gives the socket another way to it.
-      if (judgeAddress(address, policy) !== undefined)
+      if (checkAddress(address, policy) !== undefined)
         return fail(new DialFault('address_forbidden', 'the connection leads somewhere else'))
       isReached = true
-      run.address = address
-      run.awaits = isTls ? 'no TLS handshake' : 'no answer'
+      context.address = address
+      context.missing = isTls ? 'no TLS handshake' : 'no answer'
     })
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
-      run.signal.removeEventListener('abort', stop)
+      context.signal.removeEventListener('abort', stop)
       resolve(socket)
     })
     // Stays: between here and the next owner of the socket an error must not be unheard of.

@@ -1,9 +1,9 @@
 /** Exchanges: one request and its answer each, within a deadline, over pooled connections. */
 import type { Answer, Connection, ConnectionRequest } from './connection.ts'
+import { type ExchangeContext, type StartedExchange, startExchange } from './context.ts'
 import type { Dial } from './dial.ts'
 import { type DialFailure, DialFault } from './faults.ts'
 import { openConnectionPool } from './pool.ts'
-import { type Run, type StartedRun, startRun } from './run.ts'
 
 /** How a request went; `address` (without the port) is the one that was talked to. */
 export type Exchange =
@@ -36,49 +36,64 @@ export interface Exchanges {
 /** @param idleMs how long a connection is kept for the next request, unless its server says otherwise */
 export function openExchanges(dial: Dial, idleMs: number): Exchanges {
   const pool = openConnectionPool(dial, idleMs)
-  const running = new Set<StartedRun>()
+  const running = new Set<StartedExchange>()
   let isClosed = false
 
-  async function over(connection: Connection, request: ConnectionRequest, run: Run) {
+  async function over(
+    connection: Connection,
+    request: ConnectionRequest,
+    context: ExchangeContext,
+  ) {
     // RFC 9110, 12.5.3: without the header any coding of the answer would do.
     const headers = { 'accept-encoding': 'identity', ...request.headers }
-    const answer = await connection.send({ ...request, headers }, run)
+    const answer = await connection.send({ ...request, headers }, context)
     pool.keep(connection)
     return answer
   }
 
-  async function send(request: ConnectionRequest, run: Run): Promise<Answer> {
+  async function send(request: ConnectionRequest, context: ExchangeContext): Promise<Answer> {
     const kept = pool.take(request.url.origin)
     try {
-      if (kept) return await over(kept, request, run)
+      if (kept) return await over(kept, request, context)
     } catch (error) {
       // The server closed it just as we wrote (RFC 9112, 9.3.1). On a new connection it may not happen again.
-      if (!(error instanceof DialFault && error.isUnheard)) throw error
+      if (!(error instanceof DialFault && error.noResponseBytes)) throw error
     }
-    return over(await pool.open(request.url, run), request, run)
+    return over(await pool.open(request.url, context), request, context)
   }
 
   return {
     async exchange(request, target) {
       const startedAt = performance.now()
-      const run = startRun(request.deadlineMs, request.signal)
+      const context = startExchange(request.deadlineMs, request.signal)
       const durationMs = () => Math.round(performance.now() - startedAt)
-      running.add(run)
+      running.add(context)
       try {
         if (isClosed) throw new DialFault('aborted', 'the service stops')
-        const answer = await send({ ...request, url: target() }, run)
-        return { kind: 'answered', ...answer, address: run.address ?? '', durationMs: durationMs() }
+        const answer = await send({ ...request, url: target() }, context)
+        return {
+          kind: 'answered',
+          ...answer,
+          address: context.address ?? '',
+          durationMs: durationMs(),
+        }
       } catch (error) {
         const { failure, message: detail } = asFault(error)
-        return { kind: 'failed', failure, detail, address: run.address, durationMs: durationMs() }
+        return {
+          kind: 'failed',
+          failure,
+          detail,
+          address: context.address,
+          durationMs: durationMs(),
+        }
       } finally {
-        run.finish()
-        running.delete(run)
+        context.finish()
+        running.delete(context)
       }
     },
     async close() {
       isClosed = true
-      for (const run of running) run.stop(new DialFault('aborted', 'the service stops'))
+      for (const context of running) context.stop(new DialFault('aborted', 'the service stops'))
       await pool.close()
     },
   }

@@ -18,13 +18,13 @@ export type DialFailure = (typeof DIAL_FAILURES)[number]
 export class DialFault extends Error {
   readonly failure: DialFailure
   /** Whether the connection broke before a single byte of an answer. */
-  readonly isUnheard: boolean
+  readonly noResponseBytes: boolean
 
-  constructor(failure: DialFailure, message: string, isUnheard = false) {
+  constructor(failure: DialFailure, message: string, noResponseBytes = false) {
     super(message)
     this.name = 'DialFault'
     this.failure = failure
-    this.isUnheard = isUnheard
+    this.noResponseBytes = noResponseBytes
   }
 }
 
@@ -73,28 +73,29 @@ export function tlsFault(error: Error): DialFault {
 }
 
 /** How far an answer got: not a byte of it, some, or its status and header. */
-export type Heard = 'nothing' | 'something' | 'header'
+export type ResponseProgress = 'nothing' | 'something' | 'header'
 
 /** Of an error while a request was sent or its answer read. */
-export function answerFault(error: Error, heard: Heard): DialFault {
+export function answerFault(error: Error, progress: ResponseProgress): DialFault {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_OVERFLOW')
     return new DialFault('answer_invalid', 'the header of the answer is too large')
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED')
     return new DialFault('connection_failed', `the request cannot be sent: ${error.message}`)
   if (code.startsWith('ERR_SSL_')) return tlsFault(error)
-  if (isNoHttp(error, heard)) return new DialFault('answer_invalid', 'the answer is not HTTP/1.1')
-  return heard === 'nothing'
+  if (isNoHttp(error, progress))
+    return new DialFault('answer_invalid', 'the answer is not HTTP/1.1')
+  return progress === 'nothing'
     ? new DialFault('connection_lost', 'the connection ended without an answer', true)
     : new DialFault('connection_lost', 'the connection ended before the answer was complete')
 }
 
-function isNoHttp(error: Error, heard: Heard): boolean {
+function isNoHttp(error: Error, progress: ResponseProgress): boolean {
   const code = codeOf(error)
   // undici calls an answer bad that nobody asked for, and one that asks for another protocol.
   if (code === 'UND_ERR_SOCKET') return error.message.startsWith('bad ')
   // Said of a body that broke off, and also of a header with a length that its parser refused.
-  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return heard !== 'header'
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return progress !== 'header'
   // The other errors of its parser have no code. One is about an answer that broke off.
   return error.name === 'HTTPParserError' && !error.message.includes('EOF')
 }

@@ -1,10 +1,10 @@
 /** HTTP to the outside, for the features: judged targets, one deadline, typed failures. */
-export { judgeAddress, type TargetPolicy } from './addresses.ts'
+export { checkAddress, type TargetPolicy } from './addresses.ts'
 export type { Exchange } from './exchanges.ts'
 export { DIAL_FAILURES } from './faults.ts'
 export { isWithin, type Network, parseNetworks } from './networks.ts'
 export { type Outbound, openOutbound, type Post } from './outbound.ts'
 export { dnsResolver, type Resolver } from './resolver.ts'
-export { judgeUrl } from './targets.ts'
+export { checkUrl } from './targets.ts'
 export { openUpstream, parseUpstreamUrl, type Upstream } from './upstream.ts'
 export { upstreamFetch } from './upstream-fetch.ts'

@@ -5,7 +5,7 @@ import { dialler } from './dial.ts'
 import { type Exchange, openExchanges } from './exchanges.ts'
 import { DialFault } from './faults.ts'
 import { dnsResolver, type Resolver } from './resolver.ts'
-import { judgeUrl } from './targets.ts'
+import { checkUrl } from './targets.ts'
 
 /** URLs whose verdict is kept, so that it is not worked out for each message. */
 const MAX_CHECKED = 5000
@@ -40,11 +40,11 @@ export interface OutboundOptions {
 export function openOutbound(options: OutboundOptions): Outbound {
   const { policy, resolver = dnsResolver(), idleMs = 4000, ca } = options
   const exchanges = openExchanges(dialler({ policy, resolver, ca }), idleMs)
-  const judged = new LRUCache<string, ReturnType<typeof judgeUrl>>({ max: MAX_CHECKED })
+  const judged = new LRUCache<string, ReturnType<typeof checkUrl>>({ max: MAX_CHECKED })
 
-  /** As `judgeUrl`, which says the same of a URL each time. */
+  /** As `checkUrl`, which says the same of a URL each time. */
   function judge(text: string): URL {
-    const verdict = judged.get(text) ?? judgeUrl(text, policy)
+    const verdict = judged.get(text) ?? checkUrl(text, policy)
     judged.set(text, verdict)
     if ('refusal' in verdict) throw refused(verdict.refusal)
     return verdict.url

@@ -1,8 +1,8 @@
 /** The connections of a process: opened when needed, kept for a while for the next request to the origin. */
 
 import { type Connection, openConnection } from './connection.ts'
+import type { ExchangeContext } from './context.ts'
 import type { Dial } from './dial.ts'
-import type { Run } from './run.ts'
 
 /** So many idle connections are kept in all; each is an open file here and at the receiver. */
 const MAX_IDLE = 512
@@ -11,7 +11,7 @@ export interface ConnectionPool {
   /** An idle connection to the origin, if there is one: the latest used, so that the others may expire. */
   take(origin: string): Connection | undefined
   /** @throws DialFault */
-  open(url: URL, run: Run): Promise<Connection>
+  open(url: URL, context: ExchangeContext): Promise<Connection>
   /** Keeps a connection for the next request, unless it has ended. */
   keep(connection: Connection): void
   /** Ends all. */
@@ -41,8 +41,8 @@ export function openConnectionPool(dial: Dial, idleMs: number): ConnectionPool {
       }
       return undefined
     },
-    async open(url, run) {
-      const socket = await dial(url, run)
+    async open(url, context) {
+      const socket = await dial(url, context)
       const connection = await openConnection(socket, {
         origin: url.origin,
         idleMs,

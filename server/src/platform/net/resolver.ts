@@ -4,8 +4,8 @@
  * sign-ins. c-ares waits without a thread. It knows neither /etc/hosts nor search domains.
  */
 import { promises as dns } from 'node:dns'
+import { unlessAborted } from './context.ts'
 import { DialFault } from './faults.ts'
-import { unlessAborted } from './run.ts'
 
 /**
  * Returns the IPv4 and IPv6 addresses of a name. The signal tells that nobody waits any more.

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseNetworks } from './networks.ts'
-import { judgeUrl, shownAddresses } from './targets.ts'
+import { checkUrl, literalAddresses } from './targets.ts'
 
 const judge = (text: string, allowHttp = false, listed = '') => {
-  const judged = judgeUrl(text, { allowHttp, allowedNetworks: parseNetworks(listed) })
+  const judged = checkUrl(text, { allowHttp, allowedNetworks: parseNetworks(listed) })
   return 'url' in judged ? judged.url.href : judged.refusal
 }
 
@@ -61,7 +61,7 @@ describe('a URL', () => {
 
   test('of a host that merely looks like localhost or an address shows no address', () => {
     for (const host of ['localhost.example.org', 'notlocalhost', '127.0.0.1.nip.io'])
-      expect(shownAddresses(host)).toBeUndefined()
+      expect(literalAddresses(host)).toBeUndefined()
   })
 })
 

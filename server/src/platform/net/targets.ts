@@ -1,12 +1,12 @@
 /** Judges URLs without asking anybody: their shape, and the addresses that they show by themselves. */
 import { isIP } from 'node:net'
-import { judgeAddress, type TargetPolicy } from './addresses.ts'
+import { checkAddress, type TargetPolicy } from './addresses.ts'
 
 /**
  * Judges a URL. Returns it normalised (odd spellings of an address made plain, no dot at the host's
  * end, no fragment), or the reason of the refusal, for a sentence or as one.
  */
-export function judgeUrl(text: string, policy: TargetPolicy): { url: URL } | { refusal: string } {
+export function checkUrl(text: string, policy: TargetPolicy): { url: URL } | { refusal: string } {
   const url = URL.parse(text)
   if (!url) return { refusal: 'must be a URL such as https://example.org/hook' }
   if (url.protocol !== 'https:' && !(policy.allowHttp && url.protocol === 'http:'))
@@ -15,8 +15,8 @@ export function judgeUrl(text: string, policy: TargetPolicy): { url: URL } | { r
     return { refusal: 'must not hold a user name or password' }
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1)
   if (!NAMED.test(url.hostname)) return { refusal: 'must name a host' }
-  for (const address of shownAddresses(url.hostname) ?? []) {
-    const refusal = judgeAddress(address, policy)
+  for (const address of literalAddresses(url.hostname) ?? []) {
+    const refusal = checkAddress(address, policy)
     if (refusal) return { refusal }
   }
   if (url.hash !== '') url.hash = ''
@@ -28,7 +28,7 @@ export function judgeUrl(text: string, policy: TargetPolicy): { url: URL } | { r
  * with all below it (RFC 6761, 6.3). URL has made the odd spellings of a literal plain, as
  * `2130706433`, `0x7f.1` and full-width digits are all 127.0.0.1.
  */
-export function shownAddresses(hostname: string): string[] | undefined {
+export function literalAddresses(hostname: string): string[] | undefined {
   if (hostname.startsWith('[')) return [hostname.slice(1, -1)]
   if (isIP(hostname) !== 0) return [hostname]
   return /(^|\.)localhost$/.test(hostname) ? ['127.0.0.1', '::1'] : undefined

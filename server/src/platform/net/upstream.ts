@@ -9,7 +9,7 @@ import { type Exchange, type ExchangeRequest, openExchanges } from './exchanges.
 import { DialFault } from './faults.ts'
 import { parseNetworks } from './networks.ts'
 import { type Resolver, systemResolver } from './resolver.ts'
-import { judgeUrl } from './targets.ts'
+import { checkUrl } from './targets.ts'
 
 /** Bytes of an answer: a page of a hundred records fits many times over. */
 const MAX_ANSWER = 1024 * 1024
@@ -48,7 +48,7 @@ export interface UpstreamOptions {
 
 /** Reads the URL of an upstream; no slash at its end. @throws Error that says what it must be */
 export function parseUpstreamUrl(text: string): string {
-  const verdict = judgeUrl(text, ANYWHERE)
+  const verdict = checkUrl(text, ANYWHERE)
   if ('refusal' in verdict)
     throw new Error(
       verdict.refusal.replace('https://example.org/hook', 'https://api.example.org/v1'),

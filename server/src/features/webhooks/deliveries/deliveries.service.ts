@@ -8,7 +8,7 @@ import { listMode, type Scopes, type TenantTx } from '../../../platform/db/index
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import { scheduleNow } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
-import { entryOf, messageId } from '../events/message.ts'
+import { messageId, parseMessageId } from '../events/message.ts'
 import { found } from '../registrations/registrations.service.ts'
 import { findWebhook } from '../registrations/registrations.store.ts'
 import {
@@ -82,7 +82,7 @@ function filterOf(
 ): store.DeliveryFilter | undefined {
   if (status === (is_active ? 'held' : 'pending')) return undefined
   const kept = status === 'held' ? 'pending' : status
-  const entry = message_id === undefined ? undefined : entryOf(message_id)
+  const entry = message_id === undefined ? undefined : parseMessageId(message_id)
   if (message_id !== undefined && !entry) return undefined
   return { ...(kept ? { status: kept } : {}), ...(entry ? { entry } : {}) }
 }

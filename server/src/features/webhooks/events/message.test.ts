@@ -1,7 +1,7 @@
 /** What goes out for an event: its id and body. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type EventEntry, entryOf, messageBody, messageId } from './message.ts'
+import { type EventEntry, messageBody, messageId, parseMessageId } from './message.ts'
 
 const ENTRY: EventEntry = {
   id: 5726,
@@ -43,7 +43,7 @@ describe("a message's id", () => {
   test('can be read back, so that no two entries share one', () => {
     fc.assert(
       fc.property(anEntry, (entry) => {
-        expect(entryOf(messageId(entry))).toEqual(entry)
+        expect(parseMessageId(messageId(entry))).toEqual(entry)
       }),
     )
   })

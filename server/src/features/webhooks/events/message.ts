@@ -21,7 +21,7 @@ export function messageId(entry: Pick<EventEntry, 'id' | 'created_at'>): string 
 }
 
 /** The entry that a message's id was made of; undefined for what is no such id. */
-export function entryOf(message: string): Pick<EventEntry, 'id' | 'created_at'> | undefined {
+export function parseMessageId(message: string): Pick<EventEntry, 'id' | 'created_at'> | undefined {
   const [, at = '', number = ''] = /^msg_([0-9a-z]+)_([0-9a-z]+)$/.exec(message) ?? []
   const time = new Date(Number.parseInt(at, 36))
   const id = Number.parseInt(number, 36)

@@ -1,6 +1,6 @@
 /** The rules for the input of webhooks that no schema can say. */
 import type { Refuse } from '../../../lib/problems.ts'
-import { judgeUrl, type TargetPolicy } from '../../../platform/net/index.ts'
+import { checkUrl, type TargetPolicy } from '../../../platform/net/index.ts'
 import { keyOf } from '../sending/signature.ts'
 import { MAX_URL_LENGTH, type NewWebhook } from '../webhooks.schema.ts'
 
@@ -15,7 +15,7 @@ export function refineInput(
 ): { url?: string } {
   if (secret !== undefined && !keyOf(secret)) refuse(['body', 'secret'], NO_KEY)
   if (url === undefined) return {}
-  const judged = judgeUrl(url, policy)
+  const judged = checkUrl(url, policy)
   if ('refusal' in judged) {
     refuse(['body', 'url'], judged.refusal)
     return {}

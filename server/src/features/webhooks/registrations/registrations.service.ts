@@ -64,7 +64,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         await insertQueue(tx, { tenant_id, webhook_id: created.id })
         await secrets.replace(tx, created, secret ?? made.secret ?? '')
         await append(tx, actorOf(caller), {
-          ...entryOf('webhook.registered', created),
+          ...journalEntry('webhook.registered', created),
           changes: shownChanges(null, created),
         })
         return created
@@ -91,7 +91,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         }
         tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), {
-          ...entryOf('webhook.updated', before),
+          ...journalEntry('webhook.updated', before),
           changes: {
             ...shownChanges(before, after),
             ...(hasNewSecret ? { secret: 'changed' } : {}),
@@ -107,7 +107,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         await deps.deleteDeliveries(tx, webhook)
         tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), {
-          ...entryOf('webhook.deleted', webhook),
+          ...journalEntry('webhook.deleted', webhook),
           changes: shownChanges(webhook, null),
         })
       }),
@@ -118,7 +118,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         if (!(await secrets.withdrawOld(tx, webhook)))
           throw new Problem('not_found', { detail: 'No secret before the current one signs along' })
         tx.invalidate(`webhook:${id}`)
-        await append(tx, actorOf(caller), entryOf('webhook.secrets_withdrawn', webhook))
+        await append(tx, actorOf(caller), journalEntry('webhook.secrets_withdrawn', webhook))
       }),
   }
 
@@ -136,7 +136,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
 
 const distinct = (events: readonly string[]) => [...new Set(events)]
 
-function entryOf(
+function journalEntry(
   action: `webhook.${'registered' | 'updated' | 'deleted' | 'secrets_withdrawn'}`,
   webhook: Webhook,
 ) {

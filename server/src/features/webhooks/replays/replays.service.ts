@@ -62,7 +62,10 @@ const REPLAY = jobKind<ReplayJob>('webhooks.replay', {
   retryDelayMaxSeconds: 3600,
   expireInSeconds: 900,
 })
-const CANCEL = jobKind<CancelJob>('webhooks.cancel-replay', { retries: 30, retryDelayMaxSeconds: 3600 })
+const CANCEL = jobKind<CancelJob>('webhooks.cancel-replay', {
+  retries: 30,
+  retryDelayMaxSeconds: 3600,
+})
 const BATCH = 1000
 
 export function replaysService(deps: ReplaysDeps): Replays {
@@ -75,8 +78,8 @@ export function replaysService(deps: ReplaysDeps): Replays {
   const sendCancel = (tx: TenantTx, { id, tenant_id, webhook_id }: CancelJob) =>
     jobs.send(tx, CANCEL, { id, tenant_id, webhook_id }, { singletonKey: String(id) })
 
-  jobs.work(REPLAY, (job, { signal }) => runReplay(deps, job, signal), { atOnce: 3 })
-  jobs.work(CANCEL, (job, { signal }) => withdraw(deps, job, signal), { atOnce: 3 })
+  jobs.work(REPLAY, (job, { signal }) => runReplay(deps, job, signal), { concurrency: 3 })
+  jobs.work(CANCEL, (job, { signal }) => withdraw(deps, job, signal), { concurrency: 3 })
 
   function spanOf({ since, until }: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan {
     const now = clock.now()
@@ -112,7 +115,7 @@ export function replaysService(deps: ReplaysDeps): Replays {
         const replay = await store.insertReplay(tx, order)
         await send(tx, { id: replay.id, tenant_id })
         await append(tx, actorOf(caller), {
-          ...entryOf('webhook.replayed', order),
+          ...journalEntry('webhook.replayed', order),
           changes: { replay_id: replay.id, since, until },
         })
         return { ...replay, waiting: 0, delivered: 0, failed: 0 }
@@ -131,7 +134,7 @@ export function replaysService(deps: ReplaysDeps): Replays {
         await store.advanceReplay(tx, id, { state: 'cancelled', finished_at: iso(clock.now()) })
         await sendCancel(tx, { id, tenant_id, webhook_id: webhookId })
         await append(tx, actorOf(caller), {
-          ...entryOf('webhook.replay_cancelled', { tenant_id, webhook_id: webhookId }),
+          ...journalEntry('webhook.replay_cancelled', { tenant_id, webhook_id: webhookId }),
           changes: { replay_id: id },
         })
       }),
@@ -152,7 +155,7 @@ async function existing(tx: TenantTx, webhookId: number, id: number): Promise<Re
   return replay
 }
 
-const entryOf = (
+const journalEntry = (
   action: 'webhook.replayed' | 'webhook.replay_cancelled',
   { tenant_id, webhook_id }: { tenant_id: number; webhook_id: number },
 ) => ({ action, tenant_id, resource_type: 'webhook', resource_id: webhook_id })

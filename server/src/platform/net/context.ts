@@ -1,20 +1,20 @@
 /** One exchange under way: what may end it early, and what it waits for meanwhile. */
 import { DialFault } from './faults.ts'
 
-export interface Run {
+export interface ExchangeContext {
   /** Why it has ended early: the deadline, the caller or the close of all. */
   readonly fault: DialFault | undefined
   /** Aborted with that fault. Made when asked for: on a kept connection nobody does. */
   readonly signal: AbortSignal
-  /** Told of that fault as well: by who has the run at the moment, and for less than a signal. */
-  onStop: (() => void) | undefined
+  /** Told of that fault as well: by who has the exchange at the moment, and for less than a signal. */
+  onAbort: (() => void) | undefined
   /** What is missing at the moment, as in "no answer"; the deadline's fault says it. */
-  awaits: string
+  missing: string
   /** The address that is being talked to, as soon as there is one. */
   address: string | null
 }
 
-export interface StartedRun extends Run {
+export interface StartedExchange extends ExchangeContext {
   /** Ends it early. */
   stop(fault: DialFault): void
   /** It is done: no deadline any more. */
@@ -36,20 +36,23 @@ function audienceOf(signal: AbortSignal): Set<() => void> {
   return audience
 }
 
-export function startRun(deadlineMs: number, caller: AbortSignal | undefined): StartedRun {
+export function startExchange(
+  deadlineMs: number,
+  caller: AbortSignal | undefined,
+): StartedExchange {
   let controller: AbortController | undefined
   let fault: DialFault | undefined
   const stop = (why: DialFault) => {
     if (fault) return
     fault = why
     controller?.abort(why)
-    run.onStop?.()
+    context.onAbort?.()
   }
   const expire = () =>
-    stop(new DialFault('timed_out', `${run.awaits} within ${deadlineMs / 1000} seconds`))
+    stop(new DialFault('timed_out', `${context.missing} within ${deadlineMs / 1000} seconds`))
   const callOff = () => stop(new DialFault('aborted', 'it was called off'))
   const timer = setTimeout(expire, deadlineMs)
-  const run: StartedRun = {
+  const context: StartedExchange = {
     get fault() {
       return fault
     },
@@ -60,8 +63,8 @@ export function startRun(deadlineMs: number, caller: AbortSignal | undefined): S
       }
       return controller.signal
     },
-    onStop: undefined,
-    awaits: 'no connection',
+    onAbort: undefined,
+    missing: 'no connection',
     address: null,
     stop,
     finish() {
@@ -72,7 +75,7 @@ export function startRun(deadlineMs: number, caller: AbortSignal | undefined): S
   const audience = caller && audienceOf(caller)
   if (caller?.aborted) callOff()
   else audience?.add(callOff)
-  return run
+  return context
 }
 
 /** Waits for work that cannot be ended, but no longer than the signal allows. @throws its reason */

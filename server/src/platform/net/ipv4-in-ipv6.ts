@@ -47,7 +47,7 @@ const FORMS = [
 const PLAIN = parseNetworks('::, ::1')
 
 /** The IPv4 addresses that an IPv6 address stands for or may stand for; none for a plain address. */
-export function embeddedIn(address: Address): Address[] {
+export function ipv4In(address: Address): Address[] {
   if (address.kind() === 'ipv4' || PLAIN.some((each) => contains(each, address))) return []
   const bytes = address.toByteArray()
   const found = FORMS.filter(({ network }) => contains(network, address)).flatMap(({ reading }) =>
