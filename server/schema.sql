@@ -999,7 +999,7 @@ CREATE TABLE webhook_deliveries (
   event text NOT NULL,
   status text DEFAULT 'pending'::text NOT NULL,
   attempts integer DEFAULT 0 NOT NULL,
-  tries integer DEFAULT 0 NOT NULL,
+  retry_step integer DEFAULT 0 NOT NULL,
   due_at timestamp(3) with time zone,
   finished_at timestamp(3) with time zone,
   replay_id bigint,

@@ -3,7 +3,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { actorOf, append, changesBetween } from '../../../platform/journal/index.ts'
+import { actorOf, append, changesBetween, journalEntry } from '../../../platform/journal/index.ts'
 import type { TargetPolicy } from '../../../platform/net/index.ts'
 import { insertQueue, resetCircuit } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
@@ -64,7 +64,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         await insertQueue(tx, { tenant_id, webhook_id: created.id })
         await secrets.replace(tx, created, secret ?? made.secret ?? '')
         await append(tx, actorOf(caller), {
-          ...journalEntry('webhook.registered', created),
+          ...journalEntry('webhook.registered', 'webhook', created),
           changes: shownChanges(null, created),
         })
         return created
@@ -91,7 +91,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         }
         tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), {
-          ...journalEntry('webhook.updated', before),
+          ...journalEntry('webhook.updated', 'webhook', before),
           changes: {
             ...shownChanges(before, after),
             ...(hasNewSecret ? { secret: 'changed' } : {}),
@@ -107,7 +107,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         await deps.deleteDeliveries(tx, webhook)
         tx.invalidate(`webhook:${id}`)
         await append(tx, actorOf(caller), {
-          ...journalEntry('webhook.deleted', webhook),
+          ...journalEntry('webhook.deleted', 'webhook', webhook),
           changes: shownChanges(webhook, null),
         })
       }),
@@ -118,7 +118,11 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         if (!(await secrets.withdrawOld(tx, webhook)))
           throw new Problem('not_found', { detail: 'No secret before the current one signs along' })
         tx.invalidate(`webhook:${id}`)
-        await append(tx, actorOf(caller), journalEntry('webhook.secrets_withdrawn', webhook))
+        await append(
+          tx,
+          actorOf(caller),
+          journalEntry('webhook.secrets_withdrawn', 'webhook', webhook),
+        )
       }),
   }
 
@@ -135,18 +139,6 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
 }
 
 const distinct = (events: readonly string[]) => [...new Set(events)]
-
-function journalEntry(
-  action: `webhook.${'registered' | 'updated' | 'deleted' | 'secrets_withdrawn'}`,
-  webhook: Webhook,
-) {
-  return {
-    action,
-    tenant_id: webhook.tenant_id,
-    resource_type: 'webhook',
-    resource_id: webhook.id,
-  }
-}
 
 /** What changed, of the URL only what may be shown; nothing of the secret is ever here. */
 function shownChanges(before: Webhook | null, after: Webhook | null) {

@@ -7,7 +7,7 @@ import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
-import { actorOf, append } from '../../../platform/journal/index.ts'
+import { actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import { scheduleQueue } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { isWanted } from '../events/subscription.ts'
@@ -115,7 +115,7 @@ export function replaysService(deps: ReplaysDeps): Replays {
         const replay = await store.insertReplay(tx, order)
         await send(tx, { id: replay.id, tenant_id })
         await append(tx, actorOf(caller), {
-          ...journalEntry('webhook.replayed', order),
+          ...journalEntry('webhook.replayed', 'webhook', { tenant_id, id: webhookId }),
           changes: { replay_id: replay.id, since, until },
         })
         return { ...replay, waiting: 0, delivered: 0, failed: 0 }
@@ -134,7 +134,7 @@ export function replaysService(deps: ReplaysDeps): Replays {
         await store.advanceReplay(tx, id, { state: 'cancelled', finished_at: iso(clock.now()) })
         await sendCancel(tx, { id, tenant_id, webhook_id: webhookId })
         await append(tx, actorOf(caller), {
-          ...journalEntry('webhook.replay_cancelled', { tenant_id, webhook_id: webhookId }),
+          ...journalEntry('webhook.replay_cancelled', 'webhook', { tenant_id, id: webhookId }),
           changes: { replay_id: id },
         })
       }),
@@ -154,11 +154,6 @@ async function existing(tx: TenantTx, webhookId: number, id: number): Promise<Re
   if (!replay) throw new Problem('not_found', { detail: 'There is no such replay' })
   return replay
 }
-
-const journalEntry = (
-  action: 'webhook.replayed' | 'webhook.replay_cancelled',
-  { tenant_id, webhook_id }: { tenant_id: number; webhook_id: number },
-) => ({ action, tenant_id, resource_type: 'webhook', resource_id: webhook_id })
 
 /** Exported for its test. Takes back batch after batch of what still waits of a cancelled replay. */
 export async function withdraw(
