@@ -5,6 +5,7 @@ import { openAuth } from './features/auth/index.ts'
 import { openDepartments } from './features/departments/index.ts'
 import { openHealth } from './features/health/index.ts'
 import { openPatients } from './features/patients/index.ts'
+import { openPayments } from './features/payments/index.ts'
 import { openPreferences } from './features/preferences/index.ts'
 import { openSetup } from './features/setup/index.ts'
 import { openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
@@ -51,6 +52,7 @@ async function openFeatures(core: Core, onClose: OnClose) {
     audit: opened(openAudit(core)),
     patients: opened(openPatients()),
     webhooks: opened(openWebhooks(core)),
+    payments: opened(openPayments(core)),
     setup: opened(openSetup(core)),
   }
   const health = opened(openHealth(core, [...Object.values(features), NOT_BUILT]))

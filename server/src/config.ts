@@ -10,6 +10,8 @@ import { parseSmtpUrl } from './platform/mail/smtp.ts'
 import { parseNetworks, parseUpstreamUrl } from './platform/net/index.ts'
 import { allOrNone, flag, integer, variable } from './variable.ts'
 
+const MIN_SECRET = 16
+
 const isProduction = (env: NodeJS.ProcessEnv) => env.NODE_ENV === 'production'
 const isRoot = () => process.getuid?.() === 0
 
@@ -137,6 +139,17 @@ export const VARIABLES = {
       'payment notifications a minute of one address, of each provider for itself; 0 for no limit',
     default: '60000',
     read: integer(60_000, 0, 10_000_000),
+  }),
+  CARDNET_WEBHOOK_SECRET: variable({
+    meaning:
+      'secret that cardnet signs its notifications with, as a whole text of 16 characters or more; several, separated by commas, while one takes the place of another',
+    default: 'none: its notifications are kept unverified, and not applied',
+    read: (text = '') => secrets(text),
+  }),
+  PAYMENT_INBOX_DAYS: variable({
+    meaning: "days for which payment providers' notifications are kept, unverified ones 7 at most",
+    default: '30',
+    read: integer(30, 1, 365),
   }),
   WRITE_RATE_LIMIT_PER_MINUTE: variable({
     meaning: 'changes a minute of one user, from wherever; 0 for no limit',
@@ -335,6 +348,17 @@ function rootKey(text: string | undefined, env: NodeJS.ProcessEnv): Buffer | und
       'is needed in production (or ENCRYPTION_KEY_FILE); make one with `openssl rand -base64 32`',
     )
   return undefined
+}
+
+/** Never told in a fault: what is wrong with a secret says what it is. */
+function secrets(text: string): string[] {
+  const listed = text
+    .split(',')
+    .map((secret) => secret.trim())
+    .filter((secret) => secret !== '')
+  if (listed.some((secret) => secret.length < MIN_SECRET))
+    throw new Error(`must have at least ${MIN_SECRET} characters, each secret of it`)
+  return listed
 }
 
 function origins(text: string): string[] {

@@ -1,9 +1,10 @@
 /** `/api/admin/audit`. */
 import { startOf } from '../../lib/page.ts'
+import { spanOf } from '../../lib/span.ts'
 import { auditors } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { AuditPage, AuditQuery, auditList } from './audit.schema.ts'
-import { type Audit, spanOf } from './audit.service.ts'
+import type { Audit } from './audit.service.ts'
 
 export function auditOperations(audit: Audit): AnyOperation[] {
   return [

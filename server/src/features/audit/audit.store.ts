@@ -1,6 +1,7 @@
 /** The audit log's SQL: reading the journal. */
 import { sql } from 'kysely'
 import type { Asked, Found } from '../../lib/page.ts'
+import type { Span } from '../../lib/span.ts'
 import { readPage, type TenantTx } from '../../platform/db/index.ts'
 import type { AuditEntry, AuditQuery } from './audit.schema.ts'
 import '../../platform/journal/journal.table.ts'
@@ -19,12 +20,6 @@ const COLUMNS = [
   'request_id',
   'created_at',
 ] as const
-
-/** The instants between which entries are looked for; `until` is not included. */
-export interface Span {
-  from?: string
-  until?: string
-}
 
 export function listEntries(
   tx: TenantTx,

@@ -16,6 +16,8 @@ export const LOCKS = {
   operators: 7_261_938,
   /** One session at a time makes the days of webhooks' deliveries (0008, in SQL). */
   deliveryPartitions: 7_261_939,
+  /** One transaction at a time adds notifications that nobody has proven: there is a bound to them. */
+  unverifiedNotifications: 7_261_940,
 } as const
 
 /** Waits until nobody else holds the lock, and holds it until the transaction ends. */

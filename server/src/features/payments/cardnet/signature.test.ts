@@ -14,7 +14,7 @@ const BODY = Buffer.from('{"id":"evt_1","type":"payment.succeeded"}')
 const hmac = (t: number | string, body: Uint8Array = BODY, secret = SECRET) =>
   createHmac('sha256', secret).update(`${t}.`).update(body).digest('hex')
 const GOOD = `t=${T},v1=${hmac(T)}`
-const isGood = (header: string | undefined, secrets = [SECRET], at = NOW, body = BODY) =>
+const isGood = (header: string, secrets = [SECRET], at = NOW, body = BODY) =>
   isSigned(header, body, secrets, at)
 
 describe('a signature holds', () => {
@@ -49,7 +49,6 @@ describe('a signature holds', () => {
 
 describe('a signature does not hold', () => {
   test.each([
-    ['is missing', undefined],
     ['is empty', ''],
     ['has no t', `v1=${hmac(T)}`],
     ['has an empty t', `t=,v1=${hmac('')}`],

@@ -15,12 +15,12 @@ interface Signature {
 
 /** Whether one of the secrets has signed these bytes within the tolerance of `at` (ms since the epoch). */
 export function isSigned(
-  header: string | undefined,
+  header: string,
   body: Uint8Array,
   secrets: readonly string[],
   at: number,
 ): boolean {
-  const signature = header === undefined ? undefined : parse(header)
+  const signature = parse(header)
   if (!signature || Math.abs(at - Number(signature.t) * SECOND) > TOLERANCE_MS) return false
   let isFound = false
   // All are compared, whichever fits: the time taken tells nothing of them.

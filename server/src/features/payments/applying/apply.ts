@@ -1,0 +1,145 @@
+/** Applies what was read: payments, journal and inbox by one transaction, or none of them. */
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { append, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
+import { type Claimed, lockClaimed, type Outcome, settle } from '../inbox/claims.store.ts'
+import type { Seals, Sent } from '../inbox/sealed.ts'
+import { exponentOf } from '../money.ts'
+import type { Provider, Reading } from '../payment-facts.ts'
+import type { NotificationState } from '../payments.table.ts'
+import { type Ledger, openLedger, type Page } from './ledger.ts'
+import { insertPayments, livingTenants, lockPayments, movePayments } from './payments.store.ts'
+import { judged, type Verdict } from './verdicts.ts'
+
+/** What was read, and the notification that it was read of; null for what was asked for without one. */
+export interface Read {
+  reading: Reading
+  of: { claimed: Claimed; sent: Sent } | null
+}
+
+/** What has become of a notification. */
+export interface Settled {
+  provider: Provider
+  state: NotificationState
+}
+
+export interface ApplyDeps {
+  db: Scopes
+  clock: Clock
+  seals: Seals
+}
+
+/** Answers what has become of the notifications whose lease still held. */
+export type Apply = (reads: readonly Read[]) => Promise<Settled[]>
+
+export function applier({ db, clock, seals }: ApplyDeps): Apply {
+  return (reads) =>
+    db.acrossTenants(async (tx) => {
+      const held = await stillHeld(tx, reads)
+      const facts = held.flatMap(({ reading }) => (reading.is === 'payment' ? reading.facts : []))
+      const tenants = held.flatMap(({ reading }) => tenantOf(reading) ?? [])
+      const [known, living] = await Promise.all([
+        lockPayments(
+          tx,
+          distinct(facts, (fact) => `${fact.provider} ${fact.provider_payment_id}`),
+        ),
+        livingTenants(tx, [...new Set(tenants)]),
+      ])
+      const ledger = openLedger(known)
+      const verdicts = held.map((read) => {
+        const { tries = 0, armed_at } = read.of?.claimed ?? {}
+        const age = armed_at === undefined ? 0 : clock.now() - Date.parse(armed_at)
+        return { read, verdict: judged(read.reading, { tries, age }, living, ledger) }
+      })
+      await writeLedger(tx, ledger, isoAt(clock))
+      const outcomes: Outcome[] = []
+      const settled: Settled[] = []
+      for (const { read, verdict } of verdicts) {
+        if (!read.of) continue
+        const outcome = await outcomeOf(tx, seals, clock, read.of, verdict)
+        outcomes.push(outcome)
+        settled.push({ provider: read.of.claimed.provider, state: outcome.state })
+      }
+      if (outcomes.length > 0) settle(tx, outcomes)
+      return settled
+    })
+}
+
+async function stillHeld(tx: TenantTx, reads: readonly Read[]): Promise<Read[]> {
+  const claimed = reads.flatMap((read) => read.of?.claimed ?? [])
+  const held = claimed.length > 0 ? await lockClaimed(tx, claimed) : new Set<number>()
+  return reads.filter(({ of }) => of === null || held.has(of.claimed.id))
+}
+
+function tenantOf(reading: Reading): number | undefined {
+  if (reading.is === 'payment') return reading.facts.tenant_id
+  return reading.is === 'failed' ? reading.tenant_id : undefined
+}
+
+function distinct<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+  return [...new Map(items.map((item) => [keyOf(item), item])).values()]
+}
+
+/** Writes the payments that moved, and the entries that tell of it. */
+async function writeLedger(tx: TenantTx, ledger: Ledger, now: string): Promise<void> {
+  const moved = ledger.pages().filter(({ isMoved }) => isMoved)
+  const fresh = moved.filter(({ id }) => id === null)
+  if (fresh.length > 0) {
+    const rows = fresh.map((page) => ({ ...page, currency_exponent: exponentOf(page.currency) }))
+    const added = await insertPayments(tx, rows, now)
+    for (const page of fresh) page.id = added.find((row) => isSame(row, page))?.id ?? null
+  }
+  const old = moved.filter((page) => page.id !== null && !fresh.includes(page))
+  if (old.length > 0)
+    movePayments(
+      tx,
+      old.map((page) => ({ ...page, id: page.id as number, isSeen: page.tellings.length > 0 })),
+      now,
+    )
+  for (const { id, tenant_id, tellings } of moved)
+    for (const { action, changes } of id === null ? [] : tellings)
+      await append(tx, SYSTEM, { ...journalEntry(action, 'payment', { id, tenant_id }), changes })
+}
+
+const isSame = (
+  one: Pick<Page, 'provider' | 'provider_payment_id'>,
+  other: Pick<Page, 'provider' | 'provider_payment_id'>,
+) => one.provider === other.provider && one.provider_payment_id === other.provider_payment_id
+
+async function outcomeOf(
+  tx: TenantTx,
+  seals: Seals,
+  clock: Clock,
+  { claimed, sent }: NonNullable<Read['of']>,
+  verdict: Verdict,
+): Promise<Outcome> {
+  const { id, seal_id, tries } = claimed
+  const common = { id, tries: tries + 1, sealed: null, payment_id: null }
+  const now = isoAt(clock)
+  // Another node has just added the payment: what it has become is seen at the next try, at once.
+  if (verdict.page && verdict.page.id === null)
+    return {
+      ...common,
+      tenant_id: claimed.tenant_id,
+      state: 'received',
+      reason: null,
+      provider_payment_id: null,
+      due_at: now,
+      verified_at: null,
+      processed_at: null,
+    }
+  const tenant_id = claimed.tenant_id ?? verdict.tenantId
+  const isProven = tenant_id !== null && claimed.tenant_id === null
+  return {
+    ...common,
+    tenant_id,
+    sealed: isProven ? await seals.seal(tx, sent, { seal_id, tenant_id }) : null,
+    state: verdict.state,
+    reason: verdict.reason,
+    payment_id: verdict.page?.id ?? null,
+    provider_payment_id: verdict.provider_payment_id,
+    due_at: verdict.againIn === null ? null : isoAt(clock, verdict.againIn),
+    verified_at: verdict.isConfirmed ? now : null,
+    processed_at: verdict.againIn === null ? now : null,
+  }
+}

@@ -1,0 +1,85 @@
+/** The SQL that moves payments. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { Provider } from '../payment-facts.ts'
+import type { PaymentState, Status } from '../states.ts'
+import '../payments.table.ts'
+
+/** How a provider names a payment. */
+export interface PaymentName {
+  provider: Provider
+  provider_payment_id: string
+}
+
+export interface KnownPayment extends PaymentName, PaymentState {
+  id: number
+  tenant_id: number
+  status: Status
+}
+
+/** The payments of these names that are there. Until the transaction ends nobody else moves them. */
+export async function lockPayments(
+  tx: TenantTx,
+  names: readonly PaymentName[],
+): Promise<KnownPayment[]> {
+  const { rows } = await sql<KnownPayment>`
+    select p.id, p.tenant_id, p.provider, p.provider_payment_id, p.status, p.amount, p.amount_refunded,
+      p.currency, p.said_at
+    from payments p
+    join unnest(${names.map(({ provider }) => provider)}::text[],
+      ${names.map((name) => name.provider_payment_id)}::text[]) as k(provider, provider_payment_id)
+      using (provider, provider_payment_id)
+    order by p.id for no key update of p`.execute(tx.db)
+  return rows
+}
+
+/** Which of these tenants are there and not deleted; none of them is purged until the transaction ends. */
+export async function livingTenants(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {
+  const { rows } = await sql<{ id: number }>`
+    select id from tenants where id = any(${ids}::bigint[]) and deleted_at is null
+    order by id for key share`.execute(tx.db)
+  return new Set(rows.map(({ id }) => id))
+}
+
+export type NewPayment = Omit<KnownPayment, 'id'> & { currency_exponent: number }
+
+/** Adds those that nobody else has added meanwhile. Answers the ids of what it added. */
+export async function insertPayments(
+  tx: TenantTx,
+  payments: readonly NewPayment[],
+  now: string,
+): Promise<(PaymentName & { id: number })[]> {
+  const column = <K extends keyof NewPayment>(name: K) => payments.map((payment) => payment[name])
+  const { rows } = await sql<PaymentName & { id: number }>`
+    insert into payments (tenant_id, provider, provider_payment_id, status, amount, amount_refunded,
+      currency, currency_exponent, said_at, created_at, updated_at)
+    select *, ${now}::timestamptz, ${now}::timestamptz
+    from unnest(${column('tenant_id')}::bigint[], ${column('provider')}::text[],
+      ${column('provider_payment_id')}::text[], ${column('status')}::text[],
+      ${column('amount')}::bigint[], ${column('amount_refunded')}::bigint[],
+      ${column('currency')}::text[], ${column('currency_exponent')}::smallint[],
+      ${column('said_at')}::bigint[])
+    order by 2, 3
+    on conflict (provider, provider_payment_id) do nothing
+    returning id, provider, provider_payment_id`.execute(tx.db)
+  return rows
+}
+
+/** Moves payments that are locked. Nobody waits for it but the commit. */
+export function movePayments(
+  tx: TenantTx,
+  payments: readonly (PaymentState & { id: number; isSeen: boolean })[],
+  now: string,
+): void {
+  const column = <K extends keyof (typeof payments)[number]>(name: K) =>
+    payments.map((payment) => payment[name])
+  tx.send(
+    sql`update payments p set status = m.status, amount = m.amount, amount_refunded = m.amount_refunded,
+        said_at = m.said_at,
+        updated_at = case when m.is_seen then ${now}::timestamptz else p.updated_at end
+      from unnest(${column('id')}::bigint[], ${column('status')}::text[], ${column('amount')}::bigint[],
+        ${column('amount_refunded')}::bigint[], ${column('said_at')}::bigint[],
+        ${column('isSeen')}::boolean[]) as m(id, status, amount, amount_refunded, said_at, is_seen)
+      where p.id = m.id`.compile(tx.db),
+  )
+}

@@ -1,0 +1,70 @@
+/** What becomes of a notification by what was read of it. */
+import { DAY, MINUTE, SECOND } from '../../../lib/clock.ts'
+import type { PaymentFacts, Reading, Reason } from '../payment-facts.ts'
+import type { NotificationState } from '../payments.table.ts'
+import type { Ledger, Page } from './ledger.ts'
+
+const FIRST_PAUSE_MS = 5 * SECOND
+const LONGEST_PAUSE_MS = 30 * MINUTE
+/** After that nobody asks any more by themselves. */
+const GIVE_UP_AFTER_MS = DAY
+
+export interface Verdict {
+  state: NotificationState
+  reason: Reason | null
+  /** The tenant that is proven by it. */
+  tenantId: number | null
+  page: Page | null
+  /** Milliseconds until it is tried again; null for never. */
+  againIn: number | null
+  /** Whether the provider is proven to have said so. */
+  isConfirmed: boolean
+  provider_payment_id: string | null
+}
+
+/** How far a notification has come before. */
+interface Tried {
+  tries: number
+  /** Milliseconds since it was last armed. */
+  age: number
+}
+
+const DONE = { tenantId: null, page: null, againIn: null, isConfirmed: false } as const
+const UNNAMED = { ...DONE, provider_payment_id: null } as const
+
+/** @param living the tenants that are there and not deleted, of those that are read of */
+export function judged(
+  reading: Reading,
+  tried: Tried,
+  living: ReadonlySet<number>,
+  ledger: Ledger,
+): Verdict {
+  if (reading.is === 'ignored') return { ...UNNAMED, state: 'ignored', reason: null }
+  if (reading.is === 'failed') {
+    const { reason, tenant_id } = reading
+    const tenantId = tenant_id !== undefined && living.has(tenant_id) ? tenant_id : null
+    return { ...UNNAMED, state: 'failed', reason, tenantId }
+  }
+  if (reading.is === 'later') {
+    const { reason, forGood } = reading
+    if (!forGood && tried.age >= GIVE_UP_AFTER_MS) return { ...UNNAMED, state: 'failed', reason }
+    return { ...UNNAMED, state: 'received', reason, againIn: pauseAfter(tried.tries) }
+  }
+  return ofPayment(reading.facts, living, ledger)
+}
+
+function ofPayment(facts: PaymentFacts, living: ReadonlySet<number>, ledger: Ledger): Verdict {
+  const { provider_payment_id, tenant_id } = facts
+  const common = { ...DONE, isConfirmed: true, provider_payment_id }
+  if (!living.has(tenant_id)) return { ...common, state: 'failed', reason: 'unknown_tenant' }
+  const { is, page } = ledger.apply(facts)
+  if (is === 'other_tenant') return { ...common, state: 'failed', reason: is }
+  const tenantId = tenant_id
+  if (is === 'applied' || is === 'superseded')
+    return { ...common, state: is, reason: null, tenantId, page }
+  return { ...common, state: 'failed', reason: is, tenantId, page }
+}
+
+function pauseAfter(tries: number): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(tries, 20), LONGEST_PAUSE_MS)
+}

@@ -1,0 +1,109 @@
+/** The bodies of cardnet's notices: what of them is needed to store one, and what one says. */
+import { isUtf8 } from 'node:buffer'
+import { SECOND } from '../../../lib/clock.ts'
+import { type Fault, InvalidInput } from '../../../lib/problems.ts'
+import { isStorable } from '../../../lib/text.ts'
+import { currencyOf, wholeUnits } from '../money.ts'
+import type { Notice, PaymentFacts, Reading, Reason, SaidStatus } from '../payment-facts.ts'
+import { exactly, isName, isObject, type JsonObject, sourceOf, tenantIn } from '../provider-json.ts'
+
+const MAX_NAME = 255
+
+/** What each type says of its payment; the others are no business of payments. */
+const STATUSES: Readonly<Record<string, SaidStatus>> = {
+  'payment.created': 'pending',
+  'payment.authorized': 'authorized',
+  'payment.failed': 'failed',
+  'payment.canceled': 'canceled',
+  'payment.succeeded': 'succeeded',
+  'payment.refunded': 'succeeded',
+}
+const OPEN: readonly SaidStatus[] = ['pending', 'authorized', 'failed']
+
+/** Reads no more than has to be right for a notice to be stored. @throws InvalidInput with every fault */
+export function noticeIn(body: Buffer): Notice {
+  const event = parsed(body)
+  const faults = [...faultsOf(event, 'id'), ...faultsOf(event, 'type')]
+  if (faults.length > 0) throw new InvalidInput(faults)
+  const { id, type } = event as { id: string; type: string }
+  return { provider: 'cardnet', event_key: id, type, provider_payment_id: paymentIdIn(event) }
+}
+
+function parsed(body: Buffer): JsonObject {
+  if (body.length === 0) throw fault([], 'Field required', 'missing')
+  if (!isUtf8(body)) throw fault([], 'JSON decode error: the body is not UTF-8', 'json_invalid')
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString())
+  } catch {
+    throw fault([], 'JSON decode error: the body is not valid JSON', 'json_invalid')
+  }
+  if (!isObject(value)) throw fault([], 'Input should be a valid dictionary', 'dict_type')
+  return value
+}
+
+const fault = (path: string[], msg: string, type: string) =>
+  new InvalidInput([{ loc: ['body', ...path], msg, type }])
+
+function faultsOf(event: JsonObject, name: 'id' | 'type'): Fault[] {
+  const value = Object.hasOwn(event, name) ? event[name] : undefined
+  const wrong = (msg: string, type: string) => [{ loc: ['body', name], msg, type }]
+  if (value === undefined) return wrong('Field required', 'missing')
+  if (typeof value !== 'string') return wrong('Input should be a valid string', 'string_type')
+  if (value === '') return wrong('String should have at least 1 character', 'string_too_short')
+  if ([...value].length > MAX_NAME)
+    return wrong(`String should have at most ${MAX_NAME} characters`, 'string_too_long')
+  if (isStorable(value)) return []
+  return wrong('Value error, NUL and lone surrogates are not allowed', 'value_error')
+}
+
+function paymentIdIn(event: JsonObject): string | null {
+  const object = isObject(event.data) ? event.data.object : undefined
+  const id = isObject(object) ? object.id : undefined
+  return isName(id, MAX_NAME) ? id : null
+}
+
+/** What a stored notice says. Its type decides the status. */
+export function readingOf(body: Buffer): Reading {
+  const event = exactly(body)
+  const type = isObject(event) ? event.type : undefined
+  if (typeof type !== 'string') return { is: 'failed', reason: 'unreadable' }
+  const status = Object.hasOwn(STATUSES, type) ? STATUSES[type] : undefined
+  if (status === undefined) return { is: 'ignored' }
+  const { created, data } = event as JsonObject
+  const object = isObject(data) ? data.object : undefined
+  if (!isObject(object) || !isName(object.id, MAX_NAME))
+    return { is: 'failed', reason: 'unreadable' }
+  const tenant_id = tenantIn(object.metadata)
+  if (tenant_id === undefined) return { is: 'failed', reason: 'tenant_unreadable' }
+  const failed = (reason: Reason): Reading => ({ is: 'failed', reason, tenant_id })
+  const currency = currencyOf(object.currency)
+  if (currency === undefined) return failed('currency_unknown')
+  const amount = wholeUnits(sourceOf(object.amount))
+  const amount_refunded = refundedIn(type, object.amount_refunded)
+  if (amount === undefined || amount_refunded === undefined) return failed('amount_unreadable')
+  const said_at = wholeUnits(sourceOf(created))
+  // Closed states do not go by the time, so what says one is not lost for want of it.
+  if ((said_at === undefined || !isTime(said_at)) && OPEN.includes(status))
+    return failed('unreadable')
+  const facts: PaymentFacts = {
+    provider: 'cardnet',
+    provider_payment_id: object.id,
+    tenant_id,
+    status,
+    amount,
+    amount_refunded,
+    currency,
+    said_at: said_at !== undefined && isTime(said_at) ? said_at * SECOND : 0,
+  }
+  return { is: 'payment', facts }
+}
+
+/** Up to the year 9999, in seconds. */
+const isTime = (seconds: number) => seconds <= 253_402_300_799
+
+/** In all so far; everything where nothing is said of it. */
+function refundedIn(type: string, value: unknown): number | 'all' | undefined {
+  if (type !== 'payment.refunded') return 0
+  return value === undefined || value === null ? 'all' : wholeUnits(sourceOf(value))
+}

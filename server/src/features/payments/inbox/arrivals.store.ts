@@ -1,0 +1,63 @@
+/** The inbox's SQL for what arrives: one statement however many come together. */
+import { sql } from 'kysely'
+import { lockUntilEnd, type TenantTx } from '../../../platform/db/index.ts'
+import type { Notice, Provider } from '../payment-facts.ts'
+import type { SealedFields } from './sealed.ts'
+import '../payments.table.ts'
+
+/** A notice as it is stored: one that is proven, or that its provider will be asked about, holds its key. */
+export interface Arrival extends Notice, SealedFields {
+  holds_key: boolean
+  /** How often it came. */
+  times: number
+  received_at: string
+  verified_at: string | null
+  seal_id: string
+}
+
+/**
+ * Stores what has arrived. A repeat is counted; where what came before is not confirmed yet, it is to be
+ * asked about again at once.
+ * @param arrivals with no key twice among those that hold one
+ */
+export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): Promise<void> {
+  const column = <K extends keyof Arrival>(name: K) => arrivals.map((arrival) => arrival[name])
+  await sql`
+    insert into payment_notifications as n (provider, event_key, type, provider_payment_id, holds_key,
+      times_received, received_at, verified_at, seal_id, sealed_body, sealed_signature,
+      armed_at, state, reason, due_at)
+    select a.*, a.received_at,
+      case when a.holds_key then 'received' else 'unverified' end,
+      case when a.holds_key then null else 'not_configured' end,
+      case when a.holds_key then a.received_at end
+    from unnest(${column('provider')}::text[], ${column('event_key')}::text[], ${column('type')}::text[],
+      ${column('provider_payment_id')}::text[], ${column('holds_key')}::boolean[],
+      ${column('times')}::integer[], ${column('received_at')}::timestamptz[],
+      ${column('verified_at')}::timestamptz[], ${column('seal_id')}::uuid[],
+      ${column('sealed_body')}::bytea[], ${column('sealed_signature')}::bytea[])
+      as a(provider, event_key, type, provider_payment_id, holds_key, times_received, received_at,
+        verified_at, seal_id, sealed_body, sealed_signature)
+    on conflict (provider, event_key) where holds_key do update set
+      times_received = n.times_received + excluded.times_received,
+      state = case when ${isOpen} then 'received' else n.state end,
+      reason = case when ${isOpen} then null else n.reason end,
+      due_at = case when ${isOpen} then excluded.due_at else n.due_at end,
+      armed_at = case when ${isOpen} then excluded.armed_at else n.armed_at end,
+      tries = case when ${isOpen} then 0 else n.tries end`.execute(tx.db)
+}
+
+/** Of the row that is there: it is not confirmed, and might be now. */
+const isOpen = sql`(n.verified_at is null and n.state in ('received', 'failed'))`
+
+/** How many of the provider wait unverified, up to `most`. Until the transaction ends nobody adds to them. */
+export async function countUnverified(
+  tx: TenantTx,
+  provider: Provider,
+  most: number,
+): Promise<number> {
+  await lockUntilEnd(tx, 'unverifiedNotifications')
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from (select from payment_notifications
+      where provider = ${provider} and state = 'unverified' limit ${most}) u`.execute(tx.db)
+  return rows[0]?.count ?? 0
+}

@@ -1,0 +1,125 @@
+/**
+ * Takes notices in: what has come together is stored by one transaction, and each is answered once that
+ * has committed. Nothing is kept in memory alone, so a database that is away is a 503.
+ */
+import { randomUUID } from 'node:crypto'
+import { batcher } from '../../../lib/batcher.ts'
+import { type Clock, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { problemOf } from '../../../platform/db/index.ts'
+import type { Notice } from '../payment-facts.ts'
+import { type Arrival, countUnverified, insertArrivals } from './arrivals.store.ts'
+import type { Seals, Sent } from './sealed.ts'
+import { INBOX_TOPIC } from './topics.ts'
+
+/** Unverified ones of a provider; beyond, whoever sends more is asked to come again. */
+export const MAX_UNVERIFIED = 10_000
+const MAX_TOGETHER = 200
+const FULL_RETRY_SECONDS = HOUR / SECOND
+
+/** What is proven of a notice as it comes. */
+export type Standing =
+  /** The provider has signed it. */
+  | 'verified'
+  /** The provider's API is to be asked. */
+  | 'hint'
+  /** Nobody can tell yet: the provider is not configured. */
+  | 'unverified'
+
+export interface Arriving {
+  notice: Notice
+  sent: Sent
+  standing: Standing
+}
+
+type Waiting = Arriving & { at: string; isRefused: boolean }
+
+export interface Arrivals {
+  /** Resolves once it is committed. @throws Problem 429 when there is no room for more unverified ones */
+  take(arriving: Arriving): Promise<void>
+  stop(patienceMs: number): Promise<void>
+}
+
+export interface ArrivalDeps {
+  db: Scopes
+  clock: Clock
+  seals: Seals
+}
+
+export function openArrivals({ db, clock, seals }: ArrivalDeps): Arrivals {
+  const store = (waiting: readonly Waiting[]) =>
+    db.acrossTenants(async (tx) => {
+      const kept = await refuseTooMany(tx, waiting)
+      const arrivals = await Promise.all(folded(kept).map((one) => sealed(tx, seals, one)))
+      if (arrivals.length === 0) return
+      await insertArrivals(tx, arrivals)
+      tx.announce(INBOX_TOPIC)
+    })
+  const batches = batcher<Waiting>(store, {
+    maxItems: MAX_TOGETHER,
+    // What the database refuses of one keeps no other out; when it is away all are told so.
+    onError: (error) => (problemOf(error) ? 'drop' : 'split'),
+  })
+  return {
+    async take(arriving) {
+      const waiting = { ...arriving, at: isoAt(clock), isRefused: false }
+      await batches.add(waiting)
+      if (waiting.isRefused) throw new Problem('inbox_full', { retryAfter: FULL_RETRY_SECONDS })
+    },
+    stop: batches.stop,
+  }
+}
+
+/** Marks those for which there is no room, and answers the others. */
+async function refuseTooMany(tx: TenantTx, waiting: readonly Waiting[]): Promise<Waiting[]> {
+  const kept: Waiting[] = []
+  const room = new Map<string, number>()
+  for (const one of waiting) {
+    const { provider } = one.notice
+    if (one.standing !== 'unverified') {
+      kept.push(one)
+      continue
+    }
+    const left =
+      room.get(provider) ?? MAX_UNVERIFIED - (await countUnverified(tx, provider, MAX_UNVERIFIED))
+    room.set(provider, left - 1)
+    // Set either way: the transaction may run again.
+    one.isRefused = left <= 0
+    if (left > 0) kept.push(one)
+  }
+  return kept
+}
+
+interface Folded {
+  first: Waiting
+  times: number
+}
+
+/** Each event once, in the order of their keys: so no two transactions wait for each other in a circle. */
+function folded(waiting: readonly Waiting[]): Folded[] {
+  const byKey = new Map<unknown, Folded>()
+  for (const one of waiting) {
+    const { provider, event_key } = one.notice
+    const key = one.standing === 'unverified' ? one : `${provider} ${event_key}`
+    const known = byKey.get(key)
+    if (known) known.times += 1
+    else byKey.set(key, { first: one, times: 1 })
+  }
+  const keyOf = ({ first }: Folded) => `${first.notice.provider} ${first.notice.event_key}`
+  return [...byKey.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+}
+
+async function sealed(tx: TenantTx, seals: Seals, { first, times }: Folded): Promise<Arrival> {
+  const { notice, sent, standing, at } = first
+  const seal_id = randomUUID()
+  return {
+    ...notice,
+    ...(await seals.seal(tx, sent, { seal_id, tenant_id: null })),
+    holds_key: standing !== 'unverified',
+    times,
+    received_at: at,
+    verified_at: standing === 'verified' ? at : null,
+    seal_id,
+  }
+}

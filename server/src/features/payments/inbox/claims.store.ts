@@ -1,0 +1,119 @@
+/**
+ * The SQL of working the inbox off. A claim is a lease: it moves the due time behind its own end. The
+ * count of attempts is the fence: who comes with an old one changes nothing.
+ */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { Provider, Reason } from '../payment-facts.ts'
+import type { NotificationState } from '../payments.table.ts'
+import type { SealedFields, SealPlace } from './sealed.ts'
+
+/** A notification that is leased to whoever holds it. */
+export interface Claimed extends SealPlace, SealedFields {
+  id: number
+  provider: Provider
+  attempts: number
+  tries: number
+  armed_at: string
+}
+
+interface Lease {
+  now: string
+  until: string
+}
+
+/** Leases up to `limit` that are due, the longest waiting first. */
+export async function claim(
+  tx: TenantTx,
+  provider: Provider,
+  { now, until }: Lease,
+  limit: number,
+): Promise<Claimed[]> {
+  const { rows } = await sql<Claimed>`
+    with due as materialized (
+      select id from payment_notifications
+      where provider = ${provider} and state = 'received' and due_at <= ${now}::timestamptz
+      order by due_at limit ${limit} for update skip locked
+    )
+    update payment_notifications n
+    set attempts = n.attempts + 1, due_at = ${until}::timestamptz
+    from due where n.id = due.id
+    returning n.id, n.tenant_id, n.provider, n.attempts, n.tries, n.armed_at, n.seal_id,
+      n.sealed_body, n.sealed_signature`.execute(tx.db)
+  return rows.sort((a, b) => a.id - b.id)
+}
+
+/** When the next of the provider's is due; null for none. */
+export async function nextDue(tx: TenantTx, provider: Provider): Promise<string | null> {
+  const { rows } = await sql<{ due_at: string | null }>`
+    select min(due_at) as due_at from payment_notifications
+    where provider = ${provider} and state = 'received'`.execute(tx.db)
+  return rows[0]?.due_at ?? null
+}
+
+/** Keeps others from these until the transaction ends. Answers the ids whose lease still holds. */
+export async function lockClaimed(tx: TenantTx, claimed: readonly Claimed[]): Promise<Set<number>> {
+  const { rows } = await sql<{ id: number }>`
+    select n.id from payment_notifications n
+    join unnest(${claimed.map(({ id }) => id)}::bigint[],
+      ${claimed.map(({ attempts }) => attempts)}::integer[]) as c(id, attempts)
+      on c.id = n.id and c.attempts = n.attempts
+    where n.state = 'received' order by n.id for no key update of n`.execute(tx.db)
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** What has become of a notification. */
+export interface Outcome {
+  id: number
+  state: NotificationState
+  reason: Reason | null
+  /** With a new tenant comes what is sealed anew by its key. */
+  tenant_id: number | null
+  sealed: SealedFields | null
+  payment_id: number | null
+  provider_payment_id: string | null
+  tries: number
+  /** Of the ones that are to be tried again. */
+  due_at: string | null
+  /** Null where this has proven nothing. */
+  verified_at: string | null
+  processed_at: string | null
+}
+
+/** Writes what has become of notifications that are locked. Nobody waits for it but the commit. */
+export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
+  const column = <K extends keyof Outcome>(name: K) => outcomes.map((outcome) => outcome[name])
+  const sealed = outcomes.filter((outcome) => outcome.sealed !== null)
+  tx.send(
+    sql`update payment_notifications n
+      set state = o.state, reason = o.reason, tenant_id = o.tenant_id, payment_id = o.payment_id,
+        provider_payment_id = coalesce(o.provider_payment_id, n.provider_payment_id), tries = o.tries,
+        due_at = o.due_at, verified_at = coalesce(n.verified_at, o.verified_at),
+        processed_at = o.processed_at, sealed_body = coalesce(s.body, n.sealed_body),
+        sealed_signature = case when s.id is null then n.sealed_signature else s.signature end
+      from unnest(${column('id')}::bigint[], ${column('state')}::text[], ${column('reason')}::text[],
+        ${column('tenant_id')}::bigint[], ${column('payment_id')}::bigint[],
+        ${column('provider_payment_id')}::text[], ${column('tries')}::integer[],
+        ${column('due_at')}::timestamptz[], ${column('verified_at')}::timestamptz[],
+        ${column('processed_at')}::timestamptz[])
+        as o(id, state, reason, tenant_id, payment_id, provider_payment_id, tries, due_at, verified_at,
+          processed_at)
+      left join unnest(${sealed.map(({ id }) => id)}::bigint[],
+        ${sealed.map((o) => o.sealed?.sealed_body)}::bytea[],
+        ${sealed.map((o) => o.sealed?.sealed_signature)}::bytea[]) as s(id, body, signature)
+        on s.id = o.id
+      where n.id = o.id`.compile(tx.db),
+  )
+}
+
+/** Gives leases back, for others to claim now. */
+export async function release(
+  tx: TenantTx,
+  claimed: readonly Claimed[],
+  now: string,
+): Promise<void> {
+  await sql`update payment_notifications n set due_at = ${now}::timestamptz
+    from unnest(${claimed.map(({ id }) => id)}::bigint[],
+      ${claimed.map(({ attempts }) => attempts)}::integer[]) as c(id, attempts)
+    where n.id = c.id and n.attempts = c.attempts and n.state = 'received'`.execute(tx.db)
+}

@@ -1,0 +1,113 @@
+/** Works the inbox off: claims what is due of a provider, reads it, and has it applied. */
+import { batcher } from '../../../lib/batcher.ts'
+import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
+import { poller } from '../../../lib/poller.ts'
+import type { Changes, Scopes } from '../../../platform/db/index.ts'
+import { problemOf } from '../../../platform/db/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { Apply, Read, Settled } from '../applying/apply.ts'
+import type { Provider, Reading } from '../payment-facts.ts'
+import { type Claimed, claim, nextDue, release } from './claims.store.ts'
+import type { Seals, Sent } from './sealed.ts'
+import { INBOX_TOPIC } from './topics.ts'
+
+/** Longer than any reading takes. */
+const LEASE_MS = MINUTE
+const POLL_MS = SECOND
+const MAX_TOGETHER = 200
+
+/** Finds out what a notification says. What it throws is tried again when the lease is over. */
+export type Reader = (sent: Sent, signal: AbortSignal) => Promise<Reading> | Reading
+
+export interface WorkerDeps {
+  db: Scopes
+  clock: Clock
+  changes: Changes
+  log: Logger
+  seals: Seals
+  apply: Apply
+  onSettled(settled: readonly Settled[]): void
+}
+
+export interface WorkerOptions {
+  provider: Provider
+  read: Reader
+  /** Notifications under way at the most. */
+  atOnce: number
+}
+
+export interface Worker {
+  stop(patienceMs: number): Promise<void>
+}
+
+export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: WorkerOptions): Worker {
+  const { db, clock, changes, log, seals } = deps
+  const working = new Map<Claimed, Promise<unknown>>()
+  const cut = new AbortController()
+  const applying = batcher<Read>(async (reads) => deps.onSettled(await deps.apply(reads)), {
+    maxItems: MAX_TOGETHER,
+    onError: (error, reads) => {
+      if (problemOf(error)) return 'drop'
+      if (reads.length === 1) log.error({ err: error, id: reads[0]?.of?.claimed.id }, 'applying')
+      return 'split'
+    },
+  })
+
+  async function work(claimed: Claimed, sent: Sent): Promise<void> {
+    await applying.add({ reading: await read(sent, cut.signal), of: { claimed, sent } })
+  }
+
+  async function look(): Promise<boolean | number> {
+    const room = Math.min(atOnce - working.size, MAX_TOGETHER)
+    if (room <= 0 || cut.signal.aborted) return false
+    const { opened, next } = await db.acrossTenants(async (tx) => {
+      const lease = { now: isoAt(clock), until: isoAt(clock, LEASE_MS) }
+      const claimed = await claim(tx, provider, lease, room)
+      const opened: { one: Claimed; sent: Sent }[] = []
+      for (const one of claimed) {
+        const sent = await canFail(seals.open(tx, one, one), 'opening a notification', log)
+        if (sent) opened.push({ one, sent })
+      }
+      return { opened, next: claimed.length > 0 ? null : await nextDue(tx, provider) }
+    })
+    for (const { one, sent } of opened) {
+      const done = canFail(work(one, sent), 'working on a notification', log).finally(() => {
+        working.delete(one)
+        looks.wake()
+      })
+      working.set(one, done)
+    }
+    if (opened.length === room) return true
+    if (next === null) return false
+    return Math.min(Math.max(Date.parse(next) - clock.now(), 1), POLL_MS)
+  }
+
+  const looks = poller(look, {
+    pollMs: POLL_MS,
+    onError: (error, previous) => {
+      const isAway = (one: unknown) => problemOf(one)?.code === 'database_away'
+      if (!previous || !isAway(error) || !isAway(previous))
+        log.warn({ err: error }, 'looking for notifications failed')
+    },
+  })
+  const unsubscribe = changes.subscribe((topic) => {
+    if (topic === null || topic === INBOX_TOPIC) looks.wake()
+  })
+
+  return {
+    async stop(patienceMs) {
+      unsubscribe()
+      await looks.stop()
+      await applying.stop(patienceMs)
+      cut.abort()
+      const left = [...working.keys()]
+      if (left.length > 0)
+        await canFail(
+          db.acrossTenants((tx) => release(tx, left, isoAt(clock))),
+          'giving notifications back',
+          log,
+        )
+    },
+  }
+}

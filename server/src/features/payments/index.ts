@@ -1,0 +1,2 @@
+/** What the composition root uses of payments. */
+export { openPayments } from './payments.ts'

@@ -1,0 +1,158 @@
+/** `/webhooks/cardnet` and `/webhooks/paygate`, which the providers call, and what operators see of them. */
+import { startOf } from '../../lib/page.ts'
+import { spanOf } from '../../lib/span.ts'
+import { admins, anyone, auditors } from '../../platform/access/index.ts'
+import { type AnyOperation, operation, RawBody } from '../../platform/http/index.ts'
+import type { Arrivals } from './inbox/arrivals.ts'
+import {
+  NotificationPage,
+  NotificationPath,
+  NotificationQuery,
+  NotificationWithBody,
+  notificationList,
+  PaymentNotification,
+  PaymentPage,
+  PaymentPath,
+  PaymentQuery,
+  PaymentWithNotifications,
+  paymentList,
+  Received,
+} from './payments.schema.ts'
+import type { PaymentProvider } from './provider.ts'
+import type { Records } from './records/records.service.ts'
+
+const tag = 'Payments'
+/** Strangers write here. */
+const MAX_NOTICE_BYTES = 256 * 1024
+
+const RECEIVED = { received: true } as const
+
+export interface PaymentServices {
+  arrivals: Pick<Arrivals, 'take'>
+  cardnet: PaymentProvider
+  paygate?: PaymentProvider
+  records: Records
+}
+
+export function paymentOperations(services: PaymentServices): AnyOperation[] {
+  return [...receiving(services), ...paying(services), ...notifying(services)]
+}
+
+function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperation[] {
+  const common = {
+    method: 'POST',
+    tag: 'Payment notifications',
+    access: anyone,
+    limit: 'payments',
+    body: RawBody,
+    bodyLimit: MAX_NOTICE_BYTES,
+    success: [200, Received],
+  } as const
+  return [
+    operation({
+      ...common,
+      path: '/webhooks/cardnet',
+      id: 'receiveCardnetNotification',
+      summary: 'Takes a notification of cardnet; answered once it is stored',
+      headers: { 'Cardnet-Signature': '`t=<unix>,v1=<hex>`: HMAC-SHA256 of `t.` and the body' },
+      refusals: [422],
+      async handle({ body, headers }) {
+        await arrivals.take(cardnet.judge(body, headers['Cardnet-Signature']))
+        return RECEIVED
+      },
+    }),
+    ...(paygate
+      ? [
+          operation({
+            ...common,
+            path: '/webhooks/paygate',
+            id: 'receivePaygateNotification',
+            summary: 'Takes a notification of paygate; answered once it is stored',
+            onlyFrom: () => paygate.networks,
+            async handle({ body }) {
+              await arrivals.take(paygate.judge(body, []))
+              return RECEIVED
+            },
+          }),
+        ]
+      : []),
+  ]
+}
+
+function paying({ records }: PaymentServices): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/admin/payments',
+      id: 'listPayments',
+      summary: 'A page of the payments, latest first',
+      tag,
+      access: auditors,
+      query: PaymentQuery,
+      list: true,
+      refine: (given, refuse) => ({
+        span: spanOf(given.query.from_date, given.query.to_date, refuse),
+        from: startOf(paymentList, given, refuse),
+      }),
+      success: [200, PaymentPage],
+      handle: ({ caller, query, refined }) => records.listPayments(caller, query, refined),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/payments/{payment_id}',
+      id: 'getPayment',
+      summary: 'A payment with the notifications that told of it',
+      tag,
+      access: auditors,
+      params: PaymentPath,
+      success: [200, PaymentWithNotifications],
+      refusals: [404],
+      handle: ({ caller, path }) => records.payment(caller, path.payment_id),
+    }),
+  ]
+}
+
+function notifying({ records }: PaymentServices): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/admin/payment-notifications',
+      id: 'listPaymentNotifications',
+      summary: "A page of the providers' notifications, latest first",
+      tag,
+      access: auditors,
+      query: NotificationQuery,
+      list: true,
+      refine: (given, refuse) => ({
+        span: spanOf(given.query.from_date, given.query.to_date, refuse),
+        from: startOf(notificationList, given, refuse),
+      }),
+      success: [200, NotificationPage],
+      handle: ({ caller, query, refined }) => records.listNotifications(caller, query, refined),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/payment-notifications/{notification_id}',
+      id: 'getPaymentNotification',
+      summary: 'A notification with its body; the audit log says who has read it',
+      tag,
+      access: admins,
+      params: NotificationPath,
+      success: [200, NotificationWithBody],
+      refusals: [404],
+      handle: ({ caller, path }) => records.notification(caller, path.notification_id),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/payment-notifications/{notification_id}/process',
+      id: 'processPaymentNotification',
+      summary: 'Has a notification that failed or is unverified tried again now',
+      tag,
+      access: admins,
+      params: NotificationPath,
+      success: [200, PaymentNotification],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => records.process(caller, path.notification_id),
+    }),
+  ]
+}

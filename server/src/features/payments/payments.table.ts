@@ -1,0 +1,61 @@
+import type { Generated } from 'kysely'
+import type { Provider, Reason } from './payment-facts.ts'
+import type { Status } from './states.ts'
+
+export interface PaymentsTable {
+  id: Generated<number>
+  tenant_id: number
+  provider: Provider
+  provider_payment_id: string
+  status: Status
+  amount: number
+  amount_refunded: number
+  currency: string
+  currency_exponent: number
+  /** Milliseconds since the epoch. */
+  said_at: number
+  created_at: Generated<string>
+  updated_at: Generated<string>
+}
+
+export const NOTIFICATION_STATES = [
+  'received',
+  'applied',
+  'superseded',
+  'ignored',
+  'unverified',
+  'failed',
+] as const
+
+export type NotificationState = (typeof NOTIFICATION_STATES)[number]
+
+export interface PaymentNotificationsTable {
+  id: Generated<number>
+  tenant_id: number | null
+  provider: Provider
+  event_key: string
+  type: string
+  provider_payment_id: string | null
+  payment_id: number | null
+  state: NotificationState
+  reason: Reason | null
+  holds_key: boolean
+  attempts: Generated<number>
+  tries: Generated<number>
+  times_received: Generated<number>
+  received_at: string
+  armed_at: string
+  verified_at: string | null
+  processed_at: string | null
+  due_at: string | null
+  seal_id: string
+  sealed_body: Buffer
+  sealed_signature: Buffer | null
+}
+
+declare module '../../platform/db/database.ts' {
+  interface Database {
+    payments: PaymentsTable
+    payment_notifications: PaymentNotificationsTable
+  }
+}

@@ -1,0 +1,56 @@
+/** Payments, put together: what takes notices in, what works them off, and what operators see. */
+import type { Needs } from '../../core.ts'
+import type { Feature } from '../../platform/feature.ts'
+import { applier } from './applying/apply.ts'
+import { cardnet } from './cardnet/cardnet.ts'
+import { openArrivals } from './inbox/arrivals.ts'
+import { openSeals } from './inbox/sealed.ts'
+import { startWorker } from './inbox/worker.ts'
+import { PROVIDERS } from './payment-facts.ts'
+import { paymentOperations } from './payments.routes.ts'
+import type { Providers } from './provider.ts'
+import { recordsService } from './records/records.service.ts'
+import { keepInboxTidy } from './upkeep/payments.jobs.ts'
+import { purgeSome } from './upkeep/upkeep.store.ts'
+import { watchInbox } from './upkeep/watch.ts'
+
+/** Connections of the work: requests do not wait for it, nor it for requests. */
+const POOL_SIZE = 2
+const STOP_MS = 3_000
+
+type Core = Needs<
+  'db' | 'clock' | 'jobs' | 'keyRing' | 'log' | 'changes' | 'metrics' | 'openPool',
+  'CARDNET_WEBHOOK_SECRET' | 'PAYMENT_INBOX_DAYS'
+>
+
+/** Registers the jobs of payments, so it comes before these start. */
+export function openPayments(core: Core): Feature {
+  const { db, clock, changes, log, config } = core
+  const seals = openSeals(core.keyRing)
+  const providers: Providers = {
+    cardnet: cardnet(config.CARDNET_WEBHOOK_SECRET, clock),
+  }
+  const arrivals = openArrivals({ db, clock, seals })
+  const watch = watchInbox({ db, clock, changes, log, registry: core.metrics.registry })
+  const records = recordsService({ db, clock, seals, providers })
+  keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS })
+  return {
+    name: 'payments',
+    operations: paymentOperations({ arrivals, ...providers, records }),
+    checks: { payments: watch.check },
+    background() {
+      const own = core.openPool(POOL_SIZE)
+      const deps = { db: own, clock, changes, log, seals, onSettled: watch.settled }
+      const apply = applier(deps)
+      const workers = PROVIDERS.flatMap((provider) => {
+        const { read = null, atOnce = 0 } = providers[provider] ?? {}
+        return read ? startWorker({ ...deps, apply }, { provider, read, atOnce }) : []
+      })
+      const stopped = () => Promise.all(workers.map((worker) => worker.stop(STOP_MS)))
+      return { stop: () => stopped().finally(own.close) }
+    },
+    purgeRows: purgeSome,
+    stopping: watch.stop,
+    close: () => arrivals.stop(STOP_MS),
+  }
+}

@@ -1,0 +1,147 @@
+/** What operators see of payments, and how they have a notification tried again. */
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Cursor } from '../../../lib/cursor.ts'
+import { type Page, toPage } from '../../../lib/page.ts'
+import { orNotFound, Problem } from '../../../lib/problems.ts'
+import type { Span } from '../../../lib/span.ts'
+import type { Admin, Auditor } from '../../../platform/access/index.ts'
+import {
+  forCaller,
+  inScope,
+  listMode,
+  type Scopes,
+  scopeOf,
+  type TenantTx,
+} from '../../../platform/db/index.ts'
+import { type Action, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
+import { ofNamedTenant } from '../../tenants/index.ts'
+import type { Seals, Sent } from '../inbox/sealed.ts'
+import { INBOX_TOPIC } from '../inbox/topics.ts'
+import type { Provider, Reason } from '../payment-facts.ts'
+import {
+  type NotificationQuery,
+  type NotificationWithBody,
+  notificationList,
+  type Payment,
+  type PaymentNotification,
+  type PaymentQuery,
+  type PaymentWithNotifications,
+  paymentList,
+} from '../payments.schema.ts'
+import * as store from './records.store.ts'
+
+/** What a query means: the time that it spans, and where its page begins. */
+interface Looked {
+  span: Span
+  from: Cursor | undefined
+}
+
+/** Since when a notification is proven, ISO 8601, or why it can't be worked on as things are now. */
+export type Prove = (notification: {
+  sent: Sent
+  received_at: string
+  verified_at: string | null
+}) => { verified_at: string | null } | { refused: Reason }
+
+const NOT_CONFIGURED = { refused: 'not_configured' } as const
+
+export interface RecordsDeps {
+  db: Scopes
+  clock: Clock
+  seals: Seals
+  providers: { readonly [P in Provider]?: { prove: Prove } }
+}
+
+export interface Records {
+  listPayments(caller: Auditor, query: PaymentQuery, looked: Looked): Promise<Page<Payment>>
+  payment(caller: Auditor, id: number): Promise<PaymentWithNotifications>
+  listNotifications(
+    caller: Auditor,
+    query: NotificationQuery,
+    looked: Looked,
+  ): Promise<Page<PaymentNotification>>
+  /** With its body, which is journaled as a read. */
+  notification(caller: Admin, id: number): Promise<NotificationWithBody>
+  /** Has it tried again now. @throws Problem 409 unless it is unverified or failed */
+  process(caller: Admin, id: number): Promise<PaymentNotification>
+}
+
+export function recordsService(deps: RecordsDeps): Records {
+  const { db, seals } = deps
+  return {
+    async listPayments(caller, query, { span, from }) {
+      const asked = { list: paymentList, caller, query, from }
+      const list = ofNamedTenant(asked, (tx) => store.listPayments(tx, asked, span))
+      const scope = scopeOf(caller, query.tenant_id)
+      return toPage(asked, await inScope(db, scope, list, listMode(query)))
+    },
+
+    payment: (caller, id) =>
+      forCaller(
+        db,
+        caller,
+        async (tx) => {
+          const payment = orNotFound(await store.findPayment(tx, id), 'payment')
+          return { ...payment, notifications: await store.notificationsOf(tx, payment) }
+        },
+        'read',
+      ),
+
+    async listNotifications(caller, query, { span, from }) {
+      const asked = { list: notificationList, caller, query, from }
+      const list = (tx: TenantTx) => store.listNotifications(tx, asked, span)
+      return toPage(asked, await inScope(db, scopeOf(caller), list, listMode(query)))
+    },
+
+    notification: (caller, id) =>
+      forCaller(db, caller, async (tx) => {
+        const shown = await found(tx, id)
+        const { sent } = await opened(seals, tx, id, false)
+        await note(tx, caller, 'payment_notification.read', shown)
+        return { ...shown, body: sent.body.toString() }
+      }),
+
+    process: (caller, id) => forCaller(db, caller, (tx) => process(deps, tx, caller, id)),
+  }
+}
+
+async function process(
+  { clock, seals, providers }: RecordsDeps,
+  tx: TenantTx,
+  caller: Admin,
+  id: number,
+): Promise<PaymentNotification> {
+  await found(tx, id)
+  const { kept, sent } = await opened(seals, tx, id, true)
+  if (kept.state !== 'unverified' && kept.state !== 'failed')
+    throw new Problem('notification_settled')
+  const proven = providers[kept.provider]?.prove({ ...kept, sent }) ?? NOT_CONFIGURED
+  if ('refused' in proven) await store.noteReason(tx, id, proven.refused)
+  else {
+    await store.arm(tx, id, isoAt(clock), proven.verified_at)
+    tx.announce(INBOX_TOPIC)
+  }
+  const after = await found(tx, id)
+  await note(tx, caller, 'payment_notification.processed', after)
+  return after
+}
+
+async function found(tx: TenantTx, id: number): Promise<PaymentNotification> {
+  return orNotFound(await store.findNotification(tx, id), 'notification')
+}
+
+async function opened(seals: Seals, tx: TenantTx, id: number, lock: boolean) {
+  const kept = orNotFound(await store.findKept(tx, id, lock), 'notification')
+  return { kept, sent: await seals.open(tx, kept, kept) }
+}
+
+/** What no tenant is proven of is an entry of whoever looked. */
+async function note(
+  tx: TenantTx,
+  caller: Admin,
+  action: Extract<Action, `payment_notification.${string}`>,
+  { id, tenant_id }: PaymentNotification,
+): Promise<void> {
+  const resource = { id, tenant_id: tenant_id ?? caller.tenant_id }
+  await append(tx, actorOf(caller), journalEntry(action, 'payment_notification', resource))
+}

@@ -1,0 +1,169 @@
+/** The SQL of what operators see of payments and notifications. */
+import { sql } from 'kysely'
+import type { Asked, Found } from '../../../lib/page.ts'
+import type { Span } from '../../../lib/span.ts'
+import { ofScope, readPage, type TenantTx } from '../../../platform/db/index.ts'
+import type { SealedFields, SealPlace } from '../inbox/sealed.ts'
+import { PROVIDERS, type Reason } from '../payment-facts.ts'
+import type {
+  NotificationQuery,
+  Payment,
+  PaymentNotification,
+  PaymentQuery,
+} from '../payments.schema.ts'
+import '../payments.table.ts'
+
+const PAYMENT = [
+  'id',
+  'tenant_id',
+  'provider',
+  'provider_payment_id',
+  'status',
+  'amount',
+  'amount_refunded',
+  'currency',
+  'currency_exponent',
+  'created_at',
+  'updated_at',
+] as const
+
+const NOTIFICATION = [
+  'id',
+  'provider',
+  'event_key',
+  'type',
+  'provider_payment_id',
+  'payment_id',
+  'tenant_id',
+  'state',
+  'reason',
+  'attempts',
+  'times_received',
+  'received_at',
+  'processed_at',
+  'due_at as next_attempt_at',
+] as const
+
+/** The latest that a payment is shown with. */
+const MAX_SHOWN = 100
+
+export function listPayments(
+  tx: TenantTx,
+  asked: Asked<PaymentQuery>,
+  span: Span,
+): Promise<Found<Payment>> {
+  const { query } = asked
+  let filtered = payments(tx)
+  if (query.provider) filtered = filtered.where('provider', '=', query.provider)
+  if (query.status) filtered = filtered.where('status', '=', query.status)
+  if (query.currency !== undefined)
+    filtered = filtered.where('currency', '=', query.currency.toUpperCase())
+  if (query.provider_payment_id !== undefined) {
+    filtered = filtered.where('provider_payment_id', '=', query.provider_payment_id)
+    // Said of every payment, so that the index that begins with the provider can be used.
+    if (!query.provider) filtered = filtered.where('provider', 'in', PROVIDERS)
+  }
+  if (span.from) filtered = filtered.where('created_at', '>=', span.from)
+  if (span.until) filtered = filtered.where('created_at', '<', span.until)
+  return readPage(tx, filtered, asked)
+}
+
+export function findPayment(tx: TenantTx, id: number): Promise<Payment | undefined> {
+  return payments(tx).where('id', '=', id).executeTakeFirst()
+}
+
+function payments(tx: TenantTx) {
+  return tx.db.selectFrom('payments').select(PAYMENT).where(ofScope(tx, 'tenant_id'))
+}
+
+export function listNotifications(
+  tx: TenantTx,
+  asked: Asked<NotificationQuery>,
+  span: Span,
+): Promise<Found<PaymentNotification>> {
+  const { query } = asked
+  let filtered = notifications(tx)
+  if (query.provider) filtered = filtered.where('provider', '=', query.provider)
+  if (query.state) filtered = filtered.where('state', '=', query.state)
+  if (query.reason) filtered = filtered.where('reason', '=', query.reason)
+  if (span.from) filtered = filtered.where('received_at', '>=', span.from)
+  if (span.until) filtered = filtered.where('received_at', '<', span.until)
+  return readPage(tx, filtered, asked)
+}
+
+export function notificationsOf(tx: TenantTx, payment: Payment): Promise<PaymentNotification[]> {
+  return notifications(tx)
+    .where('tenant_id', '=', payment.tenant_id)
+    .where('payment_id', '=', payment.id)
+    .orderBy('id', 'desc')
+    .limit(MAX_SHOWN)
+    .execute()
+}
+
+export function findNotification(
+  tx: TenantTx,
+  id: number,
+): Promise<PaymentNotification | undefined> {
+  return notifications(tx).where('id', '=', id).executeTakeFirst()
+}
+
+/** What no tenant is proven of belongs to the platform, and so to no deleted tenant. */
+function notifications(tx: TenantTx) {
+  const all = tx.db.selectFrom('payment_notifications').select(NOTIFICATION)
+  if (tx.tenantId !== null) return all.where(ofScope(tx, 'tenant_id'))
+  return all.where((or) => or.or([or('tenant_id', 'is', null), ofScope(tx, 'tenant_id')]))
+}
+
+export interface KeptNotification extends SealPlace, SealedFields {
+  id: number
+  provider: PaymentNotification['provider']
+  state: PaymentNotification['state']
+  received_at: string
+  verified_at: string | null
+}
+
+/** What is kept of a notification. @param lock whether nobody else may change it until the transaction ends */
+export function findKept(
+  tx: TenantTx,
+  id: number,
+  lock: boolean,
+): Promise<KeptNotification | undefined> {
+  const kept = tx.db
+    .selectFrom('payment_notifications')
+    .select([
+      'id',
+      'tenant_id',
+      'provider',
+      'state',
+      'received_at',
+      'verified_at',
+      'seal_id',
+      'sealed_body',
+      'sealed_signature',
+    ])
+    .where('id', '=', id)
+  return (lock ? kept.forUpdate() : kept).executeTakeFirst()
+}
+
+/**
+ * Has a notification worked on at once, with all its tries again. It holds its key from now on, unless
+ * another does: then both are applied, of which the second changes nothing.
+ */
+export async function arm(
+  tx: TenantTx,
+  id: number,
+  now: string,
+  verifiedAt: string | null,
+): Promise<void> {
+  await sql`update payment_notifications n
+    set state = 'received', reason = null, due_at = ${now}::timestamptz, armed_at = ${now}::timestamptz,
+      tries = 0, processed_at = null, verified_at = ${verifiedAt}::timestamptz,
+      holds_key = n.holds_key or not exists (select from payment_notifications o
+        where o.provider = n.provider and o.event_key = n.event_key and o.holds_key)
+    where n.id = ${id}`.execute(tx.db)
+}
+
+/** Notes why a notification that was tried by hand stays as it is. */
+export async function noteReason(tx: TenantTx, id: number, reason: Reason): Promise<void> {
+  await tx.db.updateTable('payment_notifications').set({ reason }).where('id', '=', id).execute()
+}
