@@ -112,6 +112,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/payment-notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A page of the providers' notifications, latest first
+         * @description Who may call: admin or auditor.
+         */
+        get: operations["listPaymentNotifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/payment-notifications/{notification_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A notification with its body; the audit log says who has read it
+         * @description Who may call: admin.
+         */
+        get: operations["getPaymentNotification"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/payment-notifications/{notification_id}/process": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Has a notification that failed or is unverified tried again now
+         * @description Who may call: admin.
+         */
+        post: operations["processPaymentNotification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A page of the payments, latest first
+         * @description Who may call: admin or auditor.
+         */
+        get: operations["listPayments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/payments/{payment_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A payment with the notifications that told of it
+         * @description Who may call: admin or auditor.
+         */
+        get: operations["getPayment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/tenants": {
         parameters: {
             query?: never;
@@ -1008,6 +1108,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks/cardnet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes a notification of cardnet; answered once it is stored
+         * @description Takes no token.
+         */
+        post: operations["receiveCardnetNotification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1090,6 +1210,104 @@ export interface components {
             detail: string;
             email_verified: boolean | null;
         };
+        Payment: {
+            id: number;
+            tenant_id: number;
+            /** @enum {string} */
+            provider: "cardnet" | "paygate";
+            provider_payment_id: string;
+            /** @enum {string} */
+            status: "pending" | "authorized" | "failed" | "canceled" | "succeeded" | "partially_refunded" | "refunded";
+            /** @description in minor units: with an exponent of 2 they are hundredths */
+            amount: number;
+            /** @description in minor units: with an exponent of 2 they are hundredths */
+            amount_refunded: number;
+            /** @description ISO 4217 */
+            currency: string;
+            /** @description digits of the currency behind its mark */
+            currency_exponent: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        PaymentNotification: {
+            id: number;
+            /** @enum {string} */
+            provider: "cardnet" | "paygate";
+            /** @description names the event: the same for every repeat of it */
+            event_key: string;
+            type: string;
+            provider_payment_id: string | null;
+            payment_id: number | null;
+            tenant_id: number | null;
+            /**
+             * @description received: it waits; superseded: it said nothing newer; unverified: nobody has proven it
+             * @enum {string}
+             */
+            state: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
+            /** @enum {string|null} */
+            reason: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "provider_away" | "provider_refused" | null;
+            attempts: number;
+            times_received: number;
+            /** Format: date-time */
+            received_at: string;
+            /** Format: date-time */
+            processed_at: string | null;
+            /** Format: date-time */
+            next_attempt_at: string | null;
+        };
+        PaymentNotificationWithBody: {
+            id: number;
+            /** @enum {string} */
+            provider: "cardnet" | "paygate";
+            /** @description names the event: the same for every repeat of it */
+            event_key: string;
+            type: string;
+            provider_payment_id: string | null;
+            payment_id: number | null;
+            tenant_id: number | null;
+            /**
+             * @description received: it waits; superseded: it said nothing newer; unverified: nobody has proven it
+             * @enum {string}
+             */
+            state: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
+            /** @enum {string|null} */
+            reason: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "provider_away" | "provider_refused" | null;
+            attempts: number;
+            times_received: number;
+            /** Format: date-time */
+            received_at: string;
+            /** Format: date-time */
+            processed_at: string | null;
+            /** Format: date-time */
+            next_attempt_at: string | null;
+            /** @description as it was sent */
+            body: string;
+        };
+        PaymentWithNotifications: {
+            id: number;
+            tenant_id: number;
+            /** @enum {string} */
+            provider: "cardnet" | "paygate";
+            provider_payment_id: string;
+            /** @enum {string} */
+            status: "pending" | "authorized" | "failed" | "canceled" | "succeeded" | "partially_refunded" | "refunded";
+            /** @description in minor units: with an exponent of 2 they are hundredths */
+            amount: number;
+            /** @description in minor units: with an exponent of 2 they are hundredths */
+            amount_refunded: number;
+            /** @description ISO 4217 */
+            currency: string;
+            /** @description digits of the currency behind its mark */
+            currency_exponent: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description the latest 100, latest first */
+            notifications: components["schemas"]["PaymentNotification"][];
+        };
         Preferences: {
             /** @enum {string} */
             theme: "light" | "dark" | "system";
@@ -1131,6 +1349,10 @@ export interface components {
             id: number;
             name: string;
             subdomain: string;
+        };
+        Received: {
+            /** @constant */
+            received: true;
         };
         RegisteredWebhook: {
             id: number;
@@ -1354,7 +1576,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1366,7 +1588,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1448,7 +1670,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1497,7 +1719,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1574,7 +1796,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1623,7 +1845,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1692,7 +1914,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1741,7 +1963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1777,7 +1999,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1847,7 +2069,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1896,7 +2118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1932,7 +2154,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1993,7 +2215,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2042,7 +2264,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2078,7 +2300,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2139,7 +2361,7 @@ export interface operations {
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2176,7 +2398,663 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listPaymentNotifications: {
+        parameters: {
+            query?: {
+                provider?: "cardnet" | "paygate";
+                state?: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
+                reason?: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "provider_away" | "provider_refused";
+                from_date?: string;
+                to_date?: string;
+                page?: number;
+                limit?: number;
+                sort_by?: "id" | "received_at";
+                sort_order?: "asc" | "desc";
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["PaymentNotification"][];
+                        total: number;
+                        total_estimated?: boolean;
+                        page: number;
+                        limit: number;
+                        pages: number;
+                        next: string | null;
+                    };
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getPaymentNotification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                notification_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentNotificationWithBody"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    processPaymentNotification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                notification_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentNotification"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listPayments: {
+        parameters: {
+            query?: {
+                tenant_id?: number;
+                provider?: "cardnet" | "paygate";
+                status?: "pending" | "authorized" | "failed" | "canceled" | "succeeded" | "partially_refunded" | "refunded";
+                currency?: string;
+                provider_payment_id?: string;
+                from_date?: string;
+                to_date?: string;
+                page?: number;
+                limit?: number;
+                sort_by?: "id" | "created_at";
+                sort_order?: "asc" | "desc";
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Payment"][];
+                        total: number;
+                        total_estimated?: boolean;
+                        page: number;
+                        limit: number;
+                        pages: number;
+                        next: string | null;
+                    };
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getPayment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                payment_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentWithNotifications"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2237,7 +3115,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2274,7 +3152,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2355,7 +3233,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2392,7 +3270,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2428,7 +3306,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2491,7 +3369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2552,7 +3430,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2635,7 +3513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2684,7 +3562,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2720,7 +3598,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2781,7 +3659,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2830,7 +3708,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2866,7 +3744,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2945,7 +3823,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2994,7 +3872,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3071,7 +3949,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3120,7 +3998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3156,7 +4034,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3219,7 +4097,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3280,7 +4158,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3351,7 +4229,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3400,7 +4278,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3436,7 +4314,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3497,7 +4375,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3546,7 +4424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3582,7 +4460,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3645,7 +4523,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3694,7 +4572,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3730,7 +4608,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3803,7 +4681,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3852,7 +4730,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3888,7 +4766,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3958,7 +4836,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4007,7 +4885,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4043,7 +4921,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4104,7 +4982,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4153,7 +5031,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4189,7 +5067,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4252,7 +5130,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4301,7 +5179,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4337,7 +5215,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4398,7 +5276,7 @@ export interface operations {
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4410,7 +5288,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4473,7 +5351,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicDepartment"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4509,7 +5387,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4579,7 +5457,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4615,7 +5493,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4651,7 +5529,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4719,7 +5597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4756,7 +5634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4792,7 +5670,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4853,7 +5731,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4890,7 +5768,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4957,7 +5835,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4981,7 +5859,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5017,7 +5895,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5094,7 +5972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5130,7 +6008,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5166,7 +6044,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5234,7 +6112,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5246,7 +6124,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5282,7 +6160,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5350,7 +6228,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5362,7 +6240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5398,7 +6276,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5466,7 +6344,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5478,7 +6356,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5514,7 +6392,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5575,7 +6453,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5612,7 +6490,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5675,7 +6553,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5724,7 +6602,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5760,7 +6638,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5821,7 +6699,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicTenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5833,7 +6711,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5900,7 +6778,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5937,7 +6815,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5973,7 +6851,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6043,7 +6921,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6080,7 +6958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6116,7 +6994,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6184,7 +7062,7 @@ export interface operations {
                     "application/json": components["schemas"]["TotpSetup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6221,7 +7099,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6257,7 +7135,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6327,7 +7205,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6351,7 +7229,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6387,7 +7265,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6448,7 +7326,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6485,7 +7363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6556,7 +7434,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6593,7 +7471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6629,7 +7507,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6697,7 +7575,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6734,7 +7612,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6770,7 +7648,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6831,7 +7709,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6868,7 +7746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6938,7 +7816,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6975,7 +7853,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7011,7 +7889,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7072,7 +7950,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7109,7 +7987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7170,7 +8048,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventDescription"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7207,7 +8085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7279,7 +8157,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegisteredWebhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7316,7 +8194,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7352,7 +8230,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7427,7 +8305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7476,7 +8354,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7512,7 +8390,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7573,7 +8451,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7622,7 +8500,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7658,7 +8536,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7737,7 +8615,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7798,7 +8676,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7862,7 +8740,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7911,7 +8789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7947,7 +8825,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8025,7 +8903,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8074,7 +8952,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8110,7 +8988,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8174,7 +9052,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8235,7 +9113,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8297,7 +9175,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8346,7 +9224,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8382,7 +9260,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8443,7 +9321,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8492,7 +9370,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8528,7 +9406,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8591,7 +9469,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTestResult"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8640,7 +9518,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8676,7 +9554,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvalidInput"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8740,7 +9618,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8752,7 +9630,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8815,7 +9693,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8827,7 +9705,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8891,7 +9769,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8903,7 +9781,125 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests (too_many_requests) */
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    receiveCardnetNotification: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `t=<unix>,v1=<hex>`: HMAC-SHA256 of `t.` and the body */
+                "Cardnet-Signature"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "*/*": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Received"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 256 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -5,7 +5,7 @@ import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { openLog } from '../../src/platform/observe/log.ts'
-import { furnishWebhook } from '../isolation/scene.ts'
+import { furnishPayment, furnishWebhook } from '../isolation/scene.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
@@ -47,6 +47,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
     `insert into recovery_codes (user_id, tenant_id, code_hash) values ($1, $2, '\\x01')`,
     [nurse.id, clinic.id],
   )
+  await furnishPayment(service, clinic)
   const { webhookId } = await furnishWebhook(service, clinic)
   for (const [webhook, count] of [
     [webhookId, 2300],

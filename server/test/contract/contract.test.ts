@@ -88,7 +88,9 @@ describe('a call without a token', () => {
   test('is taken by the operations that need none', async () => {
     for (const row of BUILT.filter((open) => open.auth === 'none')) {
       const answer = await service.call(row.method, row.path)
-      expect([nameOf(row), answer.status]).toEqual([nameOf(row), row.input ? 422 : row.success])
+      // What a payment provider has not signed is not looked at.
+      const refused = row.path.startsWith('/webhooks/') ? 400 : 422
+      expect([nameOf(row), answer.status]).toEqual([nameOf(row), row.input ? refused : row.success])
     }
   })
 })

@@ -60,7 +60,8 @@ function inputOf(op: AnyOperation): string[] {
       return `${mark}${name}${isNeeded ? '' : '?'}${mark}`
     })
   }
-  return [...names('query', '*'), ...names('body', '')]
+  const headers = Object.keys(op.headers ?? {}).map((name) => `header ${name}?`)
+  return [...headers, ...names('query', '*'), ...names('body', '')]
 }
 
 describe('the table of docs/api.md', () => {

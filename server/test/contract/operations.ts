@@ -112,6 +112,11 @@ export const ADDED: readonly Row[] = [
   bearer('GET', '/api/webhooks/{webhook_id}/replays/{replay_id}', 200, 'input'),
   bearer('DELETE', '/api/webhooks/{webhook_id}/replays/{replay_id}', 204, 'input'),
   bearer('DELETE', '/api/webhooks/{webhook_id}/secrets/previous', 204, 'input'),
+  bearer('GET', '/api/admin/payments', 200, 'input'),
+  bearer('GET', '/api/admin/payments/{payment_id}', 200, 'input'),
+  bearer('GET', '/api/admin/payment-notifications', 200, 'input'),
+  bearer('GET', '/api/admin/payment-notifications/{notification_id}', 200, 'input'),
+  bearer('POST', '/api/admin/payment-notifications/{notification_id}/process', 200, 'input'),
   open('GET', '/.well-known/jwks.json', 200, 'plain'),
   open('GET', '/healthz', 200, 'plain'),
   open('GET', '/readyz', 200, 'plain'),
@@ -140,7 +145,6 @@ export const PENDING: readonly string[] = [
   'DELETE /api/messenger/link',
   'GET /api/messenger/status',
   'POST /api/messenger/subscribe',
-  'POST /webhooks/cardnet',
   'POST /webhooks/paygate',
 ]
 

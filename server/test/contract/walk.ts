@@ -1,6 +1,8 @@
 /** Calls every operation that is built once, successfully, as a platform's first day would. */
 import { codeOf, mailedToken } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import type { Answer, CallOptions, Service } from '../support/service.ts'
 
 export interface Step {
@@ -40,6 +42,7 @@ export async function walk(service: Service, subdomain = 'walked'): Promise<Step
   await walkPlatform(scene)
   await walkClinic(scene)
   await walkWebhooks(scene)
+  await walkPayments(scene)
   await walkOwn(scene)
   await walkAccount(scene)
   return steps
@@ -137,6 +140,37 @@ async function walkWebhooks({ clinic, take }: Scene): Promise<void> {
   await take(`DELETE ${replay}`, { token, path: ofReplay })
   await take('DELETE /api/webhooks/{webhook_id}/secrets/previous', { token, path })
   await take('DELETE /api/webhooks/{webhook_id}', { token, path })
+}
+
+async function walkPayments({ service, root, clinic, take }: Scene): Promise<void> {
+  const { token } = clinic.people.admin
+  const [paid, unpaid] = [`${clinic.subdomain}-paid`, `${clinic.subdomain}-unpaid`]
+  const send = (type: string, id: string, object: object = {}) => {
+    const about = { id, metadata: { tenant_id: clinic.id }, ...object }
+    const payload = JSON.stringify(cardnetNotice(type, about))
+    const sent = { payload, headers: { 'cardnet-signature': cardnetSignature(payload) } }
+    // One of them is the step, the others are what it takes to see all events.
+    return type === 'created' && id === paid
+      ? take('POST /webhooks/cardnet', sent)
+      : service.call('POST', '/webhooks/cardnet', sent)
+  }
+  for (const type of ['created', 'succeeded', 'refunded'])
+    await send(type, paid, { amount_refunded: 250 })
+  for (const type of ['created', 'failed', 'canceled']) await send(type, unpaid)
+  await send('succeeded', unpaid, { metadata: { tenant_id: 'none' } })
+  const list = '/api/admin/payment-notifications'
+  const [failed] = await until('the notifications are worked off', async () => {
+    const all = await service.call('GET', list, { token: root.token, query: { state: 'received' } })
+    if (all.body.total > 0) return undefined
+    const found = await service.call('GET', list, { token: root.token, query: { state: 'failed' } })
+    return found.body.total > 0 ? found.body.items : undefined
+  })
+  await take(`GET ${list}`, { token })
+  const ofFailed = { token: root.token, path: { notification_id: failed.id } }
+  await take(`GET ${list}/{notification_id}`, ofFailed)
+  await take(`POST ${list}/{notification_id}/process`, ofFailed)
+  const { items } = (await take('GET /api/admin/payments', { token })).body
+  await take('GET /api/admin/payments/{payment_id}', { token, path: { payment_id: items[0].id } })
 }
 
 async function walkOwn({ clinic, take }: Scene): Promise<void> {

@@ -48,6 +48,10 @@ export const atDelivery = ({ webhookId, deliveryId }: Target) => ({
 export const atReplay = ({ webhookId, replayId }: Target) => ({
   path: { webhook_id: webhookId, replay_id: replayId },
 })
+export const atPayment = ({ paymentId }: Target) => ({ path: { payment_id: paymentId } })
+export const atNotification = ({ notificationId }: Target) => ({
+  path: { notification_id: notificationId },
+})
 export const atDepartment = ({ departmentId }: Target) => ({ path: { dept_id: departmentId } })
 
 export const newUser = (fields: object): Aimed => ({

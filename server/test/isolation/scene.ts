@@ -2,6 +2,8 @@
 import type { Role } from '../../src/lib/roles.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import type { Service } from '../support/service.ts'
 
 /** In every text of the clinic that must stay untouched, and nowhere else. */
@@ -33,6 +35,9 @@ export interface Target {
   deliveryId: number
   /** One of its replays, of which something waits. */
   replayId: number
+  paymentId: number
+  /** Of the payment's clinic; it has failed. */
+  notificationId: number
   /** A tenant that may be deleted. */
   spareTenantId: number
 }
@@ -66,6 +71,7 @@ export async function openScene(service: Service): Promise<Scene> {
   }
   await furnish(service, root, foreign)
   const foreignWebhook = await furnishWebhook(service, foreign)
+  const foreignPayment = await furnishPayment(service, foreign)
   /** Tokens that have only read so far: reading ends no session. */
   const unspent = new Map<CallerKind, string>()
   return {
@@ -109,6 +115,7 @@ export async function openScene(service: Service): Promise<Scene> {
         refresh: clinic.people.doctor.refresh,
         // Only where it is of use: it takes as long as all the rest.
         ...(operation.includes('webhook') ? await freshWebhook(clinic) : foreignWebhook),
+        ...(operation.includes('payment') ? await furnishPayment(service, clinic) : foreignPayment),
         spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
           'Spare',
           tag,
@@ -124,6 +131,7 @@ export async function openScene(service: Service): Promise<Scene> {
       sessionId: jtiOf(foreign.people.doctor.token),
       refresh: foreign.people.doctor.refresh,
       ...foreignWebhook,
+      ...foreignPayment,
       spareTenantId: foreign.id,
     },
     snapshot: () => snapshotOf(service, foreign.id),
@@ -214,6 +222,32 @@ export async function furnishWebhook(
     [tenantId, body.id],
   )
   return { webhookId: body.id, deliveryId: made?.id ?? 0, replayId: made?.replay ?? 0 }
+}
+
+/** Gives a clinic a payment, and a notification of another that has failed. */
+export async function furnishPayment(
+  service: Service,
+  { id: tenantId, subdomain }: Clinic,
+): Promise<{ paymentId: number; notificationId: number }> {
+  const name = `${subdomain}-${crypto.randomUUID()}`
+  const send = async (id: string, amount: unknown) => {
+    const payload = JSON.stringify(
+      cardnetNotice('succeeded', { id, amount, metadata: { tenant_id: tenantId } }, { id }),
+    )
+    const headers = { 'cardnet-signature': cardnetSignature(payload) }
+    await service.call('POST', '/webhooks/cardnet', { payload, headers })
+  }
+  await send(name, 1000)
+  await send(`${name}-unreadable`, 'much')
+  return until('the notifications are worked off', async () => {
+    const [row] = await service.database.sql<{ paymentId: number; notificationId: number }>(
+      `select p.id as "paymentId", n.id as "notificationId"
+       from payments p join payment_notifications n on n.event_key = p.provider_payment_id || '-unreadable'
+       where p.provider_payment_id = $1 and n.state = 'failed'`,
+      [name],
+    )
+    return row
+  })
 }
 
 /** The tables whose rows belong to a tenant, partitions aside. */

@@ -3,7 +3,14 @@ import type pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { listenerClient } from '../../src/platform/db/connection.ts'
 import { openService, type Service } from '../support/service.ts'
-import { furnishAccount, furnishWebhook, openScene, type Scene, tenantTables } from './scene.ts'
+import {
+  furnishAccount,
+  furnishPayment,
+  furnishWebhook,
+  openScene,
+  type Scene,
+  tenantTables,
+} from './scene.ts'
 
 const REFUSED_BY_POLICY = '42501'
 
@@ -22,6 +29,7 @@ beforeAll(async () => {
   await service.database.sql('insert into patients (tenant_id) values ($1)', [scene.own.id])
   await furnishAccount(service, scene.own.people.receptionist)
   await furnishWebhook(service, scene.own)
+  await furnishPayment(service, scene.own)
   tables = await tenantTables(service)
 })
 

@@ -11,6 +11,7 @@ import { parseNetworks } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { atTheEnd } from './at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from './database.ts'
+import { CARDNET_SECRET } from './payments.ts'
 
 export interface Answer<T = any> {
   status: number
@@ -67,6 +68,7 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
     // The least cost that argon2 allows: what is tested here is not its strength.
     PASSWORD_MEMORY_KIB: 64,
     PASSWORD_PASSES: 1,
+    CARDNET_WEBHOOK_SECRET: [CARDNET_SECRET],
     WEBHOOK_ALLOW_HTTP: true,
     WEBHOOK_ALLOWED_NETWORKS: parseNetworks('127.0.0.0/8'),
     ...overrides,

@@ -22,11 +22,6 @@ const NOT_WALKED = [
   'auth.login_failed',
   'auth.refresh_reused',
   'auth.session_ended',
-  'payment.updated',
-  'payment.succeeded',
-  'payment.failed',
-  'payment.canceled',
-  'payment.refunded',
 ]
 
 /** What `changes` is made of: all the fields of a record that came or went, else only that there are some. */

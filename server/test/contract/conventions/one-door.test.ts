@@ -128,6 +128,18 @@ const RULES: Record<
     query: { page: 501, sort_by: 'size' },
     places: ['query.page', 'query.sort_by'],
   }),
+  listPayments: () => ({
+    method: 'GET',
+    path: '/api/admin/payments',
+    query: { from_date: '2026-11-21', to_date: '2026-11-20', status: 'paid' },
+    places: ['query.from_date', 'query.status'],
+  }),
+  listPaymentNotifications: () => ({
+    method: 'GET',
+    path: '/api/admin/payment-notifications',
+    query: { page: 501, state: 'lost' },
+    places: ['query.page', 'query.state'],
+  }),
   listWebhookDeliveries: () => ({
     method: 'GET',
     path: '/api/webhooks/none/deliveries',

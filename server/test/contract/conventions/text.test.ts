@@ -18,7 +18,7 @@ const UNSTORABLE = ['\\u0000', '\\ud800', '\\udc00', '\\udc00\\ud800']
 
 describe('text that cannot be stored', () => {
   test.each(UNSTORABLE)('is refused in every field of every body: %s', async (text) => {
-    for (const op of service.app.operations.filter((op) => op.body)) {
+    for (const op of service.app.operations.filter((op) => op.body?.properties)) {
       const fields = Object.keys(op.body.properties)
       const payload = `{${fields.map((field) => `"${field}":"a${text}b"`).join(',')}}`
       const path = op.path.replaceAll(/\{\w+\}/g, '1')

@@ -53,12 +53,15 @@ export async function insertPayments(
   const { rows } = await sql<PaymentName & { id: number }>`
     insert into payments (tenant_id, provider, provider_payment_id, status, amount, amount_refunded,
       currency, currency_exponent, said_at, created_at, updated_at)
-    select *, ${now}::timestamptz, ${now}::timestamptz
+    select n.tenant_id, n.provider, n.provider_payment_id, n.status, n.amount, n.amount_refunded,
+      n.currency, n.currency_exponent, n.said_at, ${now}::timestamptz, ${now}::timestamptz
     from unnest(${column('tenant_id')}::bigint[], ${column('provider')}::text[],
       ${column('provider_payment_id')}::text[], ${column('status')}::text[],
       ${column('amount')}::bigint[], ${column('amount_refunded')}::bigint[],
       ${column('currency')}::text[], ${column('currency_exponent')}::smallint[],
       ${column('said_at')}::bigint[])
+      as n(tenant_id, provider, provider_payment_id, status, amount, amount_refunded, currency,
+        currency_exponent, said_at)
     order by 2, 3
     on conflict (provider, provider_payment_id) do nothing
     returning id, provider, provider_payment_id`.execute(tx.db)

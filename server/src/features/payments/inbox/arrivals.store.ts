@@ -26,7 +26,8 @@ export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[])
     insert into payment_notifications as n (provider, event_key, type, provider_payment_id, holds_key,
       times_received, received_at, verified_at, seal_id, sealed_body, sealed_signature,
       armed_at, state, reason, due_at)
-    select a.*, a.received_at,
+    select a.provider, a.event_key, a.type, a.provider_payment_id, a.holds_key, a.times_received,
+      a.received_at, a.verified_at, a.seal_id, a.sealed_body, a.sealed_signature, a.received_at,
       case when a.holds_key then 'received' else 'unverified' end,
       case when a.holds_key then null else 'not_configured' end,
       case when a.holds_key then a.received_at end

@@ -2,12 +2,14 @@
 import { sql } from 'kysely'
 import { type PurgeRows, purgerOf, type TenantTx } from '../../../platform/db/index.ts'
 import type { Provider } from '../payment-facts.ts'
-import type { OpenState } from './watch.ts'
 import '../payments.table.ts'
+
+/** What somebody may have to look at: what waits, and what will not get on by itself. */
+export const OPEN_STATES = ['received', 'unverified', 'failed'] as const
 
 export interface OpenCount {
   provider: Provider
-  state: OpenState
+  state: (typeof OPEN_STATES)[number]
   count: number
   /** Since when the longest waiting of them is there, or was last tried by hand. */
   since: string

@@ -8,11 +8,7 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { Settled } from '../applying/apply.ts'
 import { INBOX_TOPIC } from '../inbox/topics.ts'
 import { PROVIDERS } from '../payment-facts.ts'
-import { countOpen, type OpenCount } from './upkeep.store.ts'
-
-const OPEN_STATES = ['received', 'unverified', 'failed'] as const
-
-export type OpenState = (typeof OPEN_STATES)[number]
+import { countOpen, OPEN_STATES, type OpenCount } from './upkeep.store.ts'
 
 /** What waits for longer is not just busy. */
 const MAX_WAIT_MS = 5 * MINUTE

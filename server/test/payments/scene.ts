@@ -1,0 +1,109 @@
+/** A service that cardnet sends its notices to, with a clinic or two, and what has become of them. */
+import { randomUUID } from 'node:crypto'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import {
+  CARDNET_SECRET,
+  type CardnetNotice,
+  cardnetNotice,
+  cardnetSignature,
+} from '../support/payments.ts'
+import { type Answer, openService, type Service } from '../support/service.ts'
+
+export const OTHER_SECRET = 'the one that comes after it'
+
+type Json = Record<string, unknown>
+
+export interface SendOptions {
+  secret?: string
+  /** Seconds since the epoch. */
+  t?: number
+  /** In place of a signature of the body: null for no header. */
+  signature?: string | null
+}
+
+export interface PaymentScene {
+  service: Service
+  root: Person
+  clinic: Clinic
+  /** Sends bytes, or a notice as JSON, signed now unless told otherwise. */
+  send(what: string | Buffer | object, options?: SendOptions): Promise<Answer>
+  /** A notice about a payment of the clinic. */
+  about(type: string, payment: string, object?: Json, more?: Partial<CardnetNotice>): CardnetNotice
+  /** Sends it, and waits until it is worked off. */
+  settle(what: CardnetNotice): Promise<Row>
+  /** The rows of the inbox of an event, the oldest first. */
+  rowsOf(eventId: string): Promise<Row[]>
+  /** Waits until none waits any more. */
+  untilSettled(): Promise<void>
+  payment(providerPaymentId: string): Promise<Row | undefined>
+  /** The entries of the journal about a payment, the oldest first. */
+  entriesOf(providerPaymentId: string): Promise<Row[]>
+  get(path: string, who?: Person, query?: Record<string, string | number>): Promise<Answer>
+  process(id: number, who?: Person): Promise<Answer>
+}
+
+export type Row = Record<string, any>
+
+type Options = NonNullable<Parameters<typeof openService>[0]>
+
+export async function openPaymentScene(options: Options = {}): Promise<PaymentScene> {
+  const service = await openService(options)
+  const root = await superadmin(service)
+  const clinic = await makeClinic(service, root, `clinic-${randomUUID().slice(0, 8)}`)
+  return sceneOf(service, root, clinic)
+}
+
+/** Sends to any service, such as a second node. */
+export function senderTo(service: Service): PaymentScene['send'] {
+  return (what, { secret = CARDNET_SECRET, t, signature } = {}) => {
+    const payload = typeof what === 'string' || Buffer.isBuffer(what) ? what : JSON.stringify(what)
+    const at = t ?? Math.floor(service.clock.now() / 1000)
+    const header = signature === undefined ? cardnetSignature(payload, at, secret) : signature
+    const headers = header === null ? {} : { 'cardnet-signature': header }
+    return service.call('POST', '/webhooks/cardnet', { payload, headers })
+  }
+}
+
+function sceneOf(service: Service, root: Person, clinic: Clinic): PaymentScene {
+  const { sql } = service.database
+  const send = senderTo(service)
+  const rowsOf = (eventId: string) =>
+    sql<Row>('select * from payment_notifications where event_key = $1 order by id', [eventId])
+  const untilSettled = async () => {
+    await until('the inbox is worked off', async () => {
+      const waiting = await sql("select 1 from payment_notifications where state = 'received'")
+      return waiting.length === 0 || undefined
+    })
+  }
+  return {
+    service,
+    root,
+    clinic,
+    send,
+    rowsOf,
+    untilSettled,
+    about: (type, id, object, more) =>
+      cardnetNotice(type, { id, metadata: { tenant_id: String(clinic.id) }, ...object }, more),
+    async settle(what) {
+      const answer = await send(what)
+      if (answer.status !== 200) throw new Error(`answered ${answer.status}`)
+      await untilSettled()
+      const [row] = await rowsOf(what.id)
+      if (!row) throw new Error('it is not in the inbox')
+      return row
+    },
+    payment: async (id) =>
+      (await sql<Row>('select * from payments where provider_payment_id = $1', [id]))[0],
+    entriesOf: (id) =>
+      sql<Row>(
+        `select * from journal where action like 'payment.%'
+         and changes -> 'after' ->> 'provider_payment_id' = $1 order by id`,
+        [id],
+      ),
+    get: (path, who = root, query) =>
+      service.call('GET', path, { token: who.token, ...(query ? { query } : {}) }),
+    process: (id, who = root) =>
+      service.call('POST', `/api/admin/payment-notifications/${id}/process`, { token: who.token }),
+  }
+}
