@@ -43,7 +43,7 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
     method: 'POST',
     tag: 'Payment notifications',
     access: anyone,
-    limit: 'payments',
+    limit: 'notifications',
     body: RawBody,
     bodyLimit: MAX_NOTICE_BYTES,
     success: [200, Received],

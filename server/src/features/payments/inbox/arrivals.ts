@@ -54,7 +54,7 @@ export function openArrivals({ db, clock, seals }: ArrivalDeps): Arrivals {
       const arrivals = await Promise.all(folded(kept).map((one) => sealed(tx, seals, one)))
       if (arrivals.length === 0) return
       await insertArrivals(tx, arrivals)
-      tx.announce(INBOX_TOPIC)
+      tx.notify(INBOX_TOPIC)
     })
   const batches = batcher<Waiting>(store, {
     maxItems: MAX_TOGETHER,

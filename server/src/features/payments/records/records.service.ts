@@ -119,7 +119,7 @@ async function process(
   if ('refused' in proven) await store.noteReason(tx, id, proven.refused)
   else {
     await store.arm(tx, id, isoAt(clock), proven.verified_at)
-    tx.announce(INBOX_TOPIC)
+    tx.notify(INBOX_TOPIC)
   }
   const after = await found(tx, id)
   await note(tx, caller, 'payment_notification.processed', after)
