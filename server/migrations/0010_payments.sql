@@ -77,3 +77,17 @@ create index payment_notifications__of_payment on payment_notifications (tenant_
   where payment_id is not null;
 call isolate('payment_notifications');
 grant select, insert, update, delete on payment_notifications to wardkeep_app, wardkeep_platform;
+
+-- Up to where a provider's own list of payments was read, and who reads it.
+create table payment_reconciliations (
+  provider text primary key check (provider in ('cardnet', 'paygate')),
+  -- The beginning of the last run that came to its end.
+  reconciled_to timestamptz(3),
+  due_at timestamptz(3) not null,
+  -- Null while nobody is at it. How often it was begun is the fence of whoever is.
+  leased_until timestamptz(3),
+  attempts integer not null default 0,
+  -- Runs in a row that came to no end.
+  failures integer not null default 0
+);
+grant select, insert, update, delete on payment_reconciliations to wardkeep_platform;

@@ -145,7 +145,6 @@ export const PENDING: readonly string[] = [
   'DELETE /api/messenger/link',
   'GET /api/messenger/status',
   'POST /api/messenger/subscribe',
-  'POST /webhooks/paygate',
 ]
 
 /** `METHOD path`, by which rows, routes and operations are compared. */

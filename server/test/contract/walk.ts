@@ -158,6 +158,8 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
     await send(type, paid, { amount_refunded: 250 })
   for (const type of ['created', 'failed', 'canceled']) await send(type, unpaid)
   await send('succeeded', unpaid, { metadata: { tenant_id: 'none' } })
+  const notice = { event: 'payment.succeeded', object: { id: unpaid, status: 'succeeded' } }
+  await take('POST /webhooks/paygate', { body: notice })
   const list = '/api/admin/payment-notifications'
   const [failed] = await until('the notifications are worked off', async () => {
     const all = await service.call('GET', list, { token: root.token, query: { state: 'received' } })

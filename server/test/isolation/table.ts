@@ -364,6 +364,12 @@ export const TABLE: readonly Line[] = [
     own: everyone(400),
   },
   {
+    name: 'POST /webhooks/paygate',
+    what: 'with no notification',
+    aim: () => ({ body: { id: 'evt_1' } }),
+    own: everyone(400),
+  },
+  {
     name: 'GET /api/admin/payments',
     aim: ofTenant,
     own: auditors(200),

@@ -14,9 +14,10 @@ export async function openScene(options: Parameters<typeof openPaygateApi>[0] = 
   const upstream = openUpstream({ url: paygate.url })
   onTestFinished(() => upstream.close())
   const { id: shopId, key: secretKey } = SHOP
-  const api = openApi({ upstream, url: paygate.url, shopId, secretKey, log })
+  const clock = { now: () => 5 }
+  const api = openApi({ upstream, url: paygate.url, shopId, secretKey, clock, log })
   const cut = new AbortController()
-  const ask = readBack(api, { now: () => 5 })
+  const ask = readBack(api, clock)
   return {
     paygate,
     upstream,

@@ -1,16 +1,16 @@
 /** What the mails about an account say. */
-import { type MailContent, renderMail } from '../../platform/mail/index.ts'
+import { composeText, type MailText } from '../../platform/mail/index.ts'
 
-/** What a mail with a link says; `name` is null where nobody knows yet whose words it is. */
-interface LinkMail {
+/** What a letter with a link says; `name` is null where nobody knows yet whose words it is. */
+interface LinkLetter {
   name: string | null
   clinic: string
   url: string
 }
 
 /** Goes to an address that anybody may have typed, under any name: it has no word of theirs. */
-export function verificationMail({ clinic, url }: LinkMail): MailContent {
-  return renderMail({
+export function verificationLetter({ clinic, url }: LinkLetter): MailText {
+  return composeText({
     subject: 'Confirm your e-mail address',
     greeting: 'Hello,',
     lines: [
@@ -22,8 +22,8 @@ export function verificationMail({ clinic, url }: LinkMail): MailContent {
   })
 }
 
-export function resetMail({ name, clinic, url }: LinkMail): MailContent {
-  return renderMail({
+export function resetLetter({ name, clinic, url }: LinkLetter): MailText {
+  return composeText({
     subject: 'Choose a new password',
     greeting: greetingOf(name),
     lines: [`a new password was asked for your account at ${clinic}.`],
@@ -47,10 +47,10 @@ interface Notice {
 }
 
 /** Says what has happened and holds no link, so that nobody learns to follow one in such a mail. */
-export function noticeMail({ news, name, clinic, at }: Notice): MailContent {
+export function noticeLetter({ news, name, clinic, at }: Notice): MailText {
   const { subject, what, after } = wordsOf(news)
   const when = new Date(at).toISOString().slice(0, 16).replace('T', ' at ')
-  return renderMail({
+  return composeText({
     subject,
     greeting: greetingOf(name),
     lines: [`${what} your account at ${clinic} on ${when} UTC.`, after],

@@ -30,7 +30,7 @@ const RECEIVED = { received: true } as const
 export interface PaymentServices {
   arrivals: Pick<Arrivals, 'take'>
   cardnet: PaymentProvider
-  paygate?: PaymentProvider
+  paygate: PaymentProvider
   records: Records
 }
 
@@ -61,21 +61,17 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
         return RECEIVED
       },
     }),
-    ...(paygate
-      ? [
-          operation({
-            ...common,
-            path: '/webhooks/paygate',
-            id: 'receivePaygateNotification',
-            summary: 'Takes a notification of paygate; answered once it is stored',
-            onlyFrom: () => paygate.networks,
-            async handle({ body }) {
-              await arrivals.take(paygate.judge(body, []))
-              return RECEIVED
-            },
-          }),
-        ]
-      : []),
+    operation({
+      ...common,
+      path: '/webhooks/paygate',
+      id: 'receivePaygateNotification',
+      summary: 'Takes a notification of paygate; answered once it is stored',
+      onlyFrom: () => paygate.networks,
+      async handle({ body }) {
+        await arrivals.take(paygate.judge(body, []))
+        return RECEIVED
+      },
+    }),
   ]
 }
 

@@ -53,9 +53,19 @@ export interface PaymentNotificationsTable {
   sealed_signature: Buffer | null
 }
 
+export interface PaymentReconciliationsTable {
+  provider: Provider
+  reconciled_to: string | null
+  due_at: string
+  leased_until: string | null
+  attempts: Generated<number>
+  failures: Generated<number>
+}
+
 declare module '../../platform/db/database.ts' {
   interface Database {
     payments: PaymentsTable
     payment_notifications: PaymentNotificationsTable
+    payment_reconciliations: PaymentReconciliationsTable
   }
 }

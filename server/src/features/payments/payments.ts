@@ -1,11 +1,14 @@
 /** Payments, put together: what takes notices in, what works them off, and what operators see. */
 import type { Needs } from '../../core.ts'
+import { MINUTE } from '../../lib/clock.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { applier } from './applying/apply.ts'
 import { cardnet } from './cardnet/cardnet.ts'
 import { openArrivals } from './inbox/arrivals.ts'
 import { openSeals } from './inbox/sealed.ts'
 import { startWorker } from './inbox/worker.ts'
+import { openPaygate } from './paygate/paygate.ts'
+import { startReconciliation } from './paygate/reconciliation.ts'
 import { PROVIDERS } from './payment-facts.ts'
 import { paymentOperations } from './payments.routes.ts'
 import type { Providers } from './provider.ts'
@@ -20,15 +23,23 @@ const STOP_MS = 3_000
 
 type Core = Needs<
   'db' | 'clock' | 'jobs' | 'keyRing' | 'log' | 'changes' | 'metrics' | 'openPool',
-  'CARDNET_WEBHOOK_SECRET' | 'PAYMENT_INBOX_DAYS'
+  | 'CARDNET_WEBHOOK_SECRET'
+  | 'PAYMENT_INBOX_DAYS'
+  | 'PAYGATE_API_URL'
+  | 'PAYGATE_SHOP_ID'
+  | 'PAYGATE_SECRET_KEY'
+  | 'PAYGATE_ALLOWED_NETWORKS'
+  | 'PAYGATE_RECONCILE_MINUTES'
 >
 
 /** Registers the jobs of payments, so it comes before these start. */
 export function openPayments(core: Core): Feature {
   const { db, clock, changes, log, config } = core
   const seals = openSeals(core.keyRing)
+  const paygate = openPaygate(config, { clock, log })
   const providers: Providers = {
     cardnet: cardnet(config.CARDNET_WEBHOOK_SECRET, clock),
+    paygate,
   }
   const arrivals = openArrivals({ db, clock, seals })
   const watch = watchInbox({ db, clock, changes, log, registry: core.metrics.registry })
@@ -37,20 +48,29 @@ export function openPayments(core: Core): Feature {
   return {
     name: 'payments',
     operations: paymentOperations({ arrivals, ...providers, records }),
-    checks: { payments: watch.check },
+    checks: { payments: watch.check, ...(paygate.check ? { paygate: paygate.check } : {}) },
     background() {
       const own = core.openPool(POOL_SIZE)
       const deps = { db: own, clock, changes, log, seals, onSettled: watch.settled }
       const apply = applier(deps)
       const workers = PROVIDERS.flatMap((provider) => {
-        const { read = null, atOnce = 0 } = providers[provider] ?? {}
+        const { read, atOnce } = providers[provider]
         return read ? startWorker({ ...deps, apply }, { provider, read, atOnce }) : []
       })
-      const stopped = () => Promise.all(workers.map((worker) => worker.stop(STOP_MS)))
+      const everyMs = config.PAYGATE_RECONCILE_MINUTES * MINUTE
+      const reconciliation =
+        paygate.api && everyMs > 0
+          ? [startReconciliation({ ...deps, apply, api: paygate.api, everyMs })]
+          : []
+      const stopped = () =>
+        Promise.all([
+          ...workers.map((worker) => worker.stop(STOP_MS)),
+          ...reconciliation.map((each) => each.stop()),
+        ])
       return { stop: () => stopped().finally(own.close) }
     },
     purgeRows: purgeSome,
     stopping: watch.stop,
-    close: () => arrivals.stop(STOP_MS),
+    close: () => Promise.all([arrivals.stop(STOP_MS), paygate.close()]),
   }
 }

@@ -23,4 +23,4 @@ export interface PaymentProvider {
 }
 
 /** Those that there are. */
-export type Providers = { cardnet: PaymentProvider } & { [P in Provider]?: PaymentProvider }
+export type Providers = { readonly [P in Provider]: PaymentProvider }

@@ -1,13 +1,13 @@
 /** Writes the words of a mail down twice: as plain text and as HTML. */
 
 /** A mail's content; the address is added where it is sent. */
-export interface MailContent {
+export interface MailText {
   subject: string
   text: string
   html: string
 }
 
-export interface MailTemplate {
+export interface MailParts {
   subject: string
   greeting: string
   /** A paragraph each. */
@@ -17,7 +17,7 @@ export interface MailTemplate {
   closing: string
 }
 
-export function renderMail({ subject, greeting, lines, link, closing }: MailTemplate): MailContent {
+export function composeText({ subject, greeting, lines, link, closing }: MailParts): MailText {
   const linked = link ? [`${link.label}:`, link.url, ''] : []
   const text = [greeting, '', ...lines, '', ...linked, closing, ''].join('\n')
   const paragraphs = [greeting, ...lines].map((line) => `<p>${escapeHtml(line)}</p>`)

@@ -1,5 +1,5 @@
 /** paygate's API: asked with the shop's credentials, few questions at once, and never believed blindly. */
-import { SECOND } from '../../../lib/clock.ts'
+import { type Clock, HOUR, SECOND } from '../../../lib/clock.ts'
 import type { Exchange, Upstream } from '../../../platform/net/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { openTurns } from '../../../platform/throttle/index.ts'
@@ -9,6 +9,8 @@ const DEADLINE_MS = 10 * SECOND
 /** Questions under way on a node, whoever asks. */
 export const MAX_AT_ONCE = 8
 const PAGE = 100
+/** Whoever was refused longer ago has not asked since: another node may know better. */
+const REFUSAL_COUNTS_MS = HOUR
 
 export type Answer =
   | { is: 'said'; object: JsonObject }
@@ -25,7 +27,7 @@ export interface PaygateApi {
   refund(id: string, signal: AbortSignal): Promise<Answer>
   /** A page of the payments made since (ISO 8601). @param cursor of the page before; null for the first */
   payments(since: string, cursor: string | null, signal: AbortSignal): Promise<Answer>
-  /** Whether the last answer was that the credentials are refused. */
+  /** Whether the last answer was that the credentials are refused, within an hour. */
   isRefused(): boolean
 }
 
@@ -35,16 +37,17 @@ export interface PaygateApiOptions {
   url: string
   shopId: string
   secretKey: string
+  clock: Clock
   log: Logger
 }
 
 export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
-  const { upstream, url, shopId, secretKey, log } = options
+  const { upstream, url, shopId, secretKey, clock, log } = options
   // RFC 7617.
   const credentials = Buffer.from(`${shopId}:${secretKey}`).toString('base64')
   const headers = { accept: 'application/json', authorization: `Basic ${credentials}` }
   const inTurn = openTurns(MAX_AT_ONCE)
-  let isRefused = false
+  let refusedAt: number | undefined
 
   async function ask(what: string, path: string, signal: AbortSignal): Promise<Answer> {
     const exchange = await inTurn('paygate', () =>
@@ -57,7 +60,7 @@ export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
       }),
     )
     const answer = meaningOf(exchange)
-    if (answer.is !== 'away') isRefused = answer.is === 'refused'
+    if (answer.is !== 'away') refusedAt = answer.is === 'refused' ? clock.now() : undefined
     const { durationMs: ms } = exchange
     const fields = { provider: 'paygate', what, ms, is: answer.is, ...outcomeOf(exchange) }
     if (answer.is === 'said') log.debug(fields, 'asked a provider')
@@ -73,7 +76,7 @@ export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
       if (cursor !== null) query.set('cursor', cursor)
       return ask('payments', `payments?${query}`, signal)
     },
-    isRefused: () => isRefused,
+    isRefused: () => refusedAt !== undefined && clock.now() - refusedAt < REFUSAL_COUNTS_MS,
   }
 }
 

@@ -43,13 +43,11 @@ export type Prove = (notification: {
   verified_at: string | null
 }) => { verified_at: string | null } | { refused: Reason }
 
-const NOT_CONFIGURED = { refused: 'not_configured' } as const
-
 export interface RecordsDeps {
   db: Scopes
   clock: Clock
   seals: Seals
-  providers: { readonly [P in Provider]?: { prove: Prove } }
+  providers: { readonly [P in Provider]: { prove: Prove } }
 }
 
 export interface Records {
@@ -115,7 +113,7 @@ async function process(
   const { kept, sent } = await opened(seals, tx, id, true)
   if (kept.state !== 'unverified' && kept.state !== 'failed')
     throw new Problem('notification_settled')
-  const proven = providers[kept.provider]?.prove({ ...kept, sent }) ?? NOT_CONFIGURED
+  const proven = providers[kept.provider].prove({ ...kept, sent })
   if ('refused' in proven) await store.noteReason(tx, id, proven.refused)
   else {
     await store.arm(tx, id, isoAt(clock), proven.verified_at)

@@ -1,5 +1,5 @@
 /** What the admins of a tenant are told by mail about their webhooks. */
-import { type MailContent, renderMail } from '../../../platform/mail/index.ts'
+import { composeText, type MailText } from '../../../platform/mail/index.ts'
 import type { DisableReason } from './circuit.ts'
 
 interface DisabledWebhook {
@@ -14,20 +14,20 @@ interface DisabledWebhook {
   keepDays: number
 }
 
-export function disabledMail({
+export function disabledText({
   name,
   id,
   url,
   reason,
   since,
   keepDays,
-}: DisabledWebhook): MailContent {
+}: DisabledWebhook): MailText {
   const minute = `${since.slice(0, 16).replace('T', ' ')} UTC`
   const why =
     reason === 'gone'
       ? 'its receiver answered that it is gone for good (410)'
       : `every message to it has failed since ${minute}`
-  return renderMail({
+  return composeText({
     subject: 'A webhook was deactivated',
     greeting: `Hello ${name},`,
     lines: [

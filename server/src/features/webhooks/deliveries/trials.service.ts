@@ -17,7 +17,7 @@ import { DEADLINE_MS, type Send, type Target } from '../sending/attempt.ts'
 import type { TestResult } from '../webhooks.schema.ts'
 import * as store from './deliveries.store.ts'
 
-export interface TestDeliveriesDeps {
+export interface TrialsDeps {
   db: Scopes
   clock: Clock
   keyRing: KeyRing
@@ -26,7 +26,7 @@ export interface TestDeliveriesDeps {
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
-export interface TestDeliveries {
+export interface Trials {
   /**
    * Sends `webhook.test` now; that it was not taken is an answer as well.
    * @throws Problem 429 while the tenant has three under way on this node
@@ -39,13 +39,7 @@ export interface TestDeliveries {
 /** Each holds a connection of a request for up to the deadline. */
 const MAX_AT_ONCE = 3
 
-export function testDeliveriesService({
-  db,
-  clock,
-  keyRing,
-  send,
-  retryNow,
-}: TestDeliveriesDeps): TestDeliveries {
+export function trialsService({ db, clock, keyRing, send, retryNow }: TrialsDeps): Trials {
   const iso = () => new Date(clock.now()).toISOString()
   const running = new Map<number, number>()
   const stopping = new AbortController()

@@ -1,0 +1,62 @@
+/** paygate: does not sign its notices, so its API is asked what each is worth (decisions §6). */
+import type { Clock } from '../../../lib/clock.ts'
+import type { State } from '../../../platform/feature.ts'
+import { type Network, openUpstream } from '../../../platform/net/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { PaymentProvider } from '../provider.ts'
+import { MAX_AT_ONCE, openPaygateApi, type PaygateApi } from './api.ts'
+import { noticeIn } from './notice.ts'
+import { readBack } from './read-back.ts'
+
+/** The variables of the configuration: all four, or none. */
+export interface PaygateSettings {
+  PAYGATE_API_URL: string | undefined
+  PAYGATE_SHOP_ID: string | undefined
+  PAYGATE_SECRET_KEY: string | undefined
+  PAYGATE_ALLOWED_NETWORKS: readonly Network[] | undefined
+}
+
+export interface Paygate extends PaymentProvider {
+  /** Null while it is not configured. */
+  api: PaygateApi | null
+  /** Degraded while the API refuses the credentials; undefined while it is not configured. */
+  check?: () => State
+  close(): Promise<void>
+}
+
+export function openPaygate(
+  settings: PaygateSettings,
+  { clock, log }: { clock: Clock; log: Logger },
+): Paygate {
+  const { PAYGATE_API_URL: url, PAYGATE_SHOP_ID: shopId, PAYGATE_SECRET_KEY: secretKey } = settings
+  if (!url || !shopId || !secretKey) return UNCONFIGURED
+  const upstream = openUpstream({ url })
+  const api = openPaygateApi({ upstream, url, shopId, secretKey, clock, log })
+  const read = readBack(api, clock)
+  return {
+    judge: (body) => judged(body, 'hint'),
+    // Nothing is proven by what is stored: the API will say.
+    prove: ({ verified_at }) => ({ verified_at }),
+    read: ({ body }, signal) => read(body, signal),
+    networks: settings.PAYGATE_ALLOWED_NETWORKS,
+    atOnce: MAX_AT_ONCE,
+    api,
+    check: () => (api.isRefused() ? 'degraded' : 'ok'),
+    close: upstream.close,
+  }
+}
+
+const judged = (body: Buffer, standing: 'hint' | 'unverified') => ({
+  notice: noticeIn(body),
+  sent: { body, signature: null },
+  standing,
+})
+
+const UNCONFIGURED: Paygate = {
+  judge: (body) => judged(body, 'unverified'),
+  prove: () => ({ refused: 'not_configured' }),
+  read: null,
+  atOnce: 0,
+  api: null,
+  close: async () => undefined,
+}

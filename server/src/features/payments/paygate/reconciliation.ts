@@ -1,0 +1,130 @@
+/**
+ * Asks paygate for the payments whose notices may have been missed. Its list is read from the last good
+ * run on, less an hour, and applied as notices are; so what is known already changes nothing, and a run
+ * that dies is simply made again.
+ */
+import { type Clock, DAY, HOUR, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
+import { poller } from '../../../lib/poller.ts'
+import type { Scopes } from '../../../platform/db/index.ts'
+import type { Background } from '../../../platform/feature.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { Apply } from '../applying/apply.ts'
+import { isName, isObject } from '../provider-json.ts'
+import type { PaygateApi } from './api.ts'
+import { readingOf } from './payment.ts'
+import * as store from './reconciliation.store.ts'
+
+const PROVIDER = 'paygate'
+/** For lists that lag, and for clocks that differ. */
+const OVERLAP_MS = HOUR
+/** How far the first run reaches back: as long as notices are kept that came while it was unconfigured. */
+const FIRST_SPAN_MS = 7 * DAY
+/** Longer than a page takes. */
+const LEASE_MS = 2 * MINUTE
+const FIRST_PAUSE_MS = MINUTE
+const POLL_MS = 2 * SECOND
+/** A million payments; a list without an end is a fault of the provider's. */
+const MAX_PAGES = 10_000
+const MAX_CURSOR = 1024
+
+export interface ReconciliationDeps {
+  db: Scopes
+  clock: Clock
+  log: Logger
+  api: PaygateApi
+  apply: Apply
+  /** `PAYGATE_RECONCILE_MINUTES`, in milliseconds. */
+  everyMs: number
+}
+
+/** Reconciles at once, and then every so often; one node at a time. */
+export function startReconciliation(deps: ReconciliationDeps): Background {
+  const { db, clock, log } = deps
+  const cut = new AbortController()
+  let isArmed = false
+
+  async function look(): Promise<boolean> {
+    const run = await db.acrossTenants(async (tx) => {
+      if (!isArmed) await store.arm(tx, PROVIDER, isoAt(clock))
+      return store.claim(tx, PROVIDER, { now: isoAt(clock), until: isoAt(clock, LEASE_MS) })
+    })
+    isArmed = true
+    if (run) await reconcile(deps, run, cut.signal)
+    return false
+  }
+
+  const looks = poller(look, {
+    pollMs: POLL_MS,
+    onError: (error, previous) => {
+      if (!previous) log.warn({ err: error }, 'reconciling payments failed')
+    },
+  })
+  return {
+    stop() {
+      cut.abort()
+      return looks.stop()
+    },
+  }
+}
+
+async function reconcile(
+  deps: ReconciliationDeps,
+  run: store.Run,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, clock, log, everyMs } = deps
+  const startedAt = clock.now()
+  const end = await readAll(deps, run, startedAt, signal)
+  if (end === 'overtaken') return
+  const isDone = end === 'done'
+  // What was called off is for another node, at once.
+  const failures = isDone ? 0 : run.failures + (signal.aborted ? 0 : 1)
+  const pause = isDone ? everyMs : pauseAfter(failures, everyMs)
+  await db.acrossTenants((tx) =>
+    store.finish(tx, run, {
+      reconciled_to: isDone ? new Date(startedAt).toISOString() : null,
+      due_at: new Date(startedAt + (signal.aborted ? 0 : pause)).toISOString(),
+      failures,
+    }),
+  )
+  if (!isDone && !signal.aborted)
+    log.warn({ provider: PROVIDER, failures }, 'a reconciliation came to no end')
+}
+
+const pauseAfter = (failures: number, most: number) =>
+  Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20), most)
+
+async function readAll(
+  { db, clock, log, api, apply }: ReconciliationDeps,
+  run: store.Run,
+  startedAt: number,
+  signal: AbortSignal,
+): Promise<'done' | 'failed' | 'overtaken'> {
+  const { reconciled_to } = run
+  const from = reconciled_to ? Date.parse(reconciled_to) - OVERLAP_MS : startedAt - FIRST_SPAN_MS
+  const since = new Date(from).toISOString()
+  let cursor: string | null = null
+  let payments = 0
+  for (let pages = 1; pages <= MAX_PAGES; pages += 1) {
+    const saidAt = clock.now()
+    const answer = await api.payments(since, cursor, signal)
+    if (answer.is !== 'said' || !Array.isArray(answer.object.items)) return 'failed'
+    const { items, next_cursor } = answer.object
+    const readings = items.filter(isObject).map((item) => readingOf(item, saidAt))
+    const reads = readings
+      .filter((reading) => reading.is === 'payment')
+      .map((reading) => ({ reading, of: null }))
+    payments += reads.length
+    // Twice, as a payment that another node has added meanwhile is left alone the first time.
+    if (reads.length > 0) for (let pass = 0; pass < 2; pass += 1) await apply(reads)
+    if (!(await db.acrossTenants((tx) => store.renew(tx, run, isoAt(clock, LEASE_MS)))))
+      return 'overtaken'
+    if (next_cursor === undefined || next_cursor === null) {
+      log.info({ provider: PROVIDER, pages, payments }, 'reconciled payments')
+      return 'done'
+    }
+    if (!isName(next_cursor, MAX_CURSOR) || next_cursor === cursor) return 'failed'
+    cursor = next_cursor
+  }
+  return 'failed'
+}

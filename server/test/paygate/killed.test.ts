@@ -1,0 +1,70 @@
+/** The service killed with -9 while it asks paygate's API: what was answered 200 is asked about again. */
+import { expect, test } from 'vitest'
+import { eventually } from '../net/scene.ts'
+import { query, scratch, until } from '../support/embedded.ts'
+import { openPaygateApi, SHOP } from '../support/paygate.ts'
+import { PLAIN, startService, tokenOf } from '../support/process.ts'
+
+test('a kill during the questions loses no notice, and applies none twice', {
+  timeout: 180_000,
+}, async () => {
+  const paygate = await openPaygateApi()
+  const dataDir = await scratch()
+  const env = {
+    ...PLAIN,
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'warn',
+    PAYGATE_API_URL: paygate.url,
+    PAYGATE_SHOP_ID: SHOP.id,
+    PAYGATE_SECRET_KEY: SHOP.key,
+    PAYGATE_ALLOWED_NETWORKS: '127.0.0.1',
+    PAYGATE_RECONCILE_MINUTES: '0',
+  }
+  const database = {
+    host: `${dataDir}/run`,
+    port: 5432,
+    user: 'wardkeep_owner',
+    database: 'wardkeep',
+  }
+  const first = await startService(env)
+  const clinic = await first.call('POST', '/api/admin/tenants', {
+    token: await tokenOf(first),
+    body: { name: 'Clinic', subdomain: 'clinic' },
+  })
+  paygate.misbehave(() => 'stall')
+  for (let index = 0; index < 12; index += 1) {
+    const metadata = { tenant_id: String(clinic.body.id) }
+    const payment = paygate.put({ id: `p${index}`, metadata })
+    const body = JSON.parse(paygate.noticeOf('payment.succeeded', payment))
+    const answer = await first.call('POST', '/webhooks/paygate', { body })
+    expect(answer).toMatchObject({ status: 200, body: { received: true } })
+  }
+  await eventually('eight are asked about', () => paygate.open() === 8)
+  first.signal('SIGKILL')
+  await first.ended
+
+  paygate.misbehave(undefined)
+  const second = await startService(env)
+  // The leases of the dead: over in a minute, which is not waited for here.
+  await query(database, "update payment_notifications set due_at = now() where state = 'received'")
+  const states = () =>
+    query<{ state: string; count: number }>(
+      database,
+      'select state, count(*)::integer as count from payment_notifications group by state',
+    )
+  await until(
+    'all are applied',
+    async () => (await states()).every(({ state }) => state === 'applied') || undefined,
+    30_000,
+  )
+  expect(await states()).toEqual([{ state: 'applied', count: 12 }])
+  const told = await query(
+    database,
+    `select changes -> 'after' ->> 'provider_payment_id' as id from journal
+     where action = 'payment.succeeded'`,
+  )
+  expect(told.map(({ id }) => id).sort()).toEqual(
+    Array.from({ length: 12 }, (_, index) => `p${index}`).sort(),
+  )
+  await second.stop()
+})

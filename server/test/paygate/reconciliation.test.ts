@@ -1,0 +1,142 @@
+/** Payments whose notices were missed: found in the provider's own list, applied as if they had come. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { eventually } from '../net/scene.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import { openPaidClinic, type PaidClinic, type Row, settingsOf } from './clinic.ts'
+
+let scene: PaidClinic
+
+beforeEach(async () => {
+  scene = await openPaidClinic()
+})
+
+const position = async (): Promise<Row> =>
+  (await scene.service.database.sql<Row>('select * from payment_reconciliations'))[0] ?? {}
+
+/** A node that reconciles. */
+function openNode(): Promise<Service> {
+  const config = { ...settingsOf(scene.paygate), PAYGATE_RECONCILE_MINUTES: 60 }
+  return openService({ database: scene.service.database, config })
+}
+
+/** Waits until a run has ended well since that number of them. */
+const untilRun = (attempts: number) =>
+  until('a run has ended', async () => {
+    const row = await position()
+    return (row.attempts >= attempts && row.leased_until === null) || undefined
+  })
+
+/** The questions for lists, each as `since` and `cursor`. */
+const lists = () =>
+  scene.paygate.asked
+    .map(({ path }) => new URL(path, 'http://x'))
+    .filter(({ pathname }) => pathname === '/payments')
+    .map(({ searchParams }) => ({
+      since: Date.parse(searchParams.get('created_at.gte') ?? ''),
+      limit: searchParams.get('limit'),
+      cursor: searchParams.get('cursor'),
+    }))
+
+describe('at the start', () => {
+  test('what was missed is applied, page by page, and what is not ours is left alone', async () => {
+    for (let index = 0; index < 230; index += 1) scene.pay(`p${index}`)
+    scene.paygate.put({ id: 'foreign' })
+    scene.paygate.put({ id: 'unknown', metadata: { tenant_id: 999_999 } })
+    scene.pay('odd', { amount: { value: '0.001', currency: 'EUR' } })
+    await openNode()
+    await untilRun(1)
+    expect(await scene.payments()).toHaveLength(230)
+    expect(await scene.entries()).toHaveLength(230)
+    expect(await scene.rows()).toEqual([])
+    expect(lists().map(({ limit, cursor }) => [limit, cursor])).toEqual([
+      ['100', null],
+      ['100', '100'],
+      ['100', '200'],
+    ])
+  })
+
+  test('nothing changes a second time, and a payment that was not missed is not told again', async () => {
+    await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
+    await until('it is applied', async () => (await scene.payments()).length === 1 || undefined)
+    const before = [await scene.payments(), await scene.entries()]
+    await openNode()
+    await untilRun(1)
+    await (await openNode()).close()
+    await openNode()
+    await untilRun(2)
+    expect([await scene.payments(), await scene.entries()]).toEqual(before)
+  })
+
+  test('it reaches back a week the first time, and then to the last good run less an hour', async () => {
+    const first = await openNode()
+    await untilRun(1)
+    await first.close()
+    const { reconciled_to } = await position()
+    expect(Date.parse(reconciled_to) - (lists()[0]?.since ?? 0)).toBe(7 * DAY)
+    await openNode()
+    await untilRun(2)
+    expect(lists()[1]?.since).toBe(Date.parse(reconciled_to) - HOUR)
+  })
+})
+
+describe('a run that comes to no end', () => {
+  test.each([
+    ['the API fails', { status: 500 }],
+    ['the credentials are refused', { status: 401 }],
+    ['it answers HTML', { status: 200, body: '<html>' }],
+    ['it answers without items', { status: 200, body: '{"next_cursor":"2"}' }],
+    ['it answers one page for good', { status: 200, body: '{"items":[],"next_cursor":"2"}' }],
+    ['its cursor is no text', { status: 200, body: '{"items":[],"next_cursor":2}' }],
+  ])('as %s keeps its position, and is made again after a minute', async (_why, misbehaviour) => {
+    scene.pay('p1')
+    scene.paygate.misbehave(() => misbehaviour)
+    const node = await openNode()
+    await untilRun(1)
+    expect(await position()).toMatchObject({ reconciled_to: null, failures: 1 })
+    scene.paygate.misbehave(undefined)
+    node.clock.advance(MINUTE)
+    await untilRun(2)
+    expect(await position()).toMatchObject({ reconciled_to: expect.any(String), failures: 0 })
+    expect(await scene.payments()).toHaveLength(1)
+  })
+
+  test('leaves what it has applied, where it breaks off in the middle', async () => {
+    for (let index = 0; index < 150; index += 1) scene.pay(`p${index}`)
+    scene.paygate.misbehave(({ path }) => (path.includes('cursor=') ? 'reset' : undefined))
+    await openNode()
+    await untilRun(1)
+    expect(await scene.payments()).toHaveLength(100)
+    expect(await position()).toMatchObject({ reconciled_to: null, failures: 1 })
+  })
+})
+
+describe('of several nodes', () => {
+  test('one reconciles; another takes over once its lease is over, and the first one ends nothing', async () => {
+    scene.pay('p1')
+    scene.paygate.misbehave((_asked, index) => (index === 0 ? 'stall' : undefined))
+    await openNode()
+    await eventually('the first asks', () => lists().length === 1)
+    const { leased_until } = await position()
+    const second = await openNode()
+    second.clock.advance(3 * MINUTE)
+    await until('the second has ended', async () => {
+      const row = await position()
+      return (row.attempts === 2 && row.leased_until === null) || undefined
+    })
+    const ended = await position()
+    expect(Date.parse(ended.reconciled_to)).toBeGreaterThan(Date.parse(leased_until))
+    scene.paygate.goOn()
+    await eventually('nothing is open', () => scene.paygate.open() === 0)
+    expect(await position()).toEqual(ended)
+    expect(await scene.entries()).toHaveLength(1)
+  })
+})
+
+test('is off where it is set to 0', async () => {
+  await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
+  await until('the work has begun', async () => (await scene.payments()).length === 1 || undefined)
+  expect(lists()).toEqual([])
+  expect(await position()).toEqual({})
+})
