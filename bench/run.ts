@@ -11,6 +11,7 @@ import { refreshes } from './scenarios/refreshes.ts'
 import type { Scenario } from './scenarios/scenario.ts'
 import { signIns } from './scenarios/sign-ins.ts'
 import { auditSizes, userSizes } from './scenarios/sizes.ts'
+import { stalledProvider } from './scenarios/stalled-provider.ts'
 import { starts } from './scenarios/starts.ts'
 import { users } from './scenarios/users.ts'
 import { webhooks } from './scenarios/webhooks.ts'
@@ -29,6 +30,7 @@ const SCENARIOS: Record<string, Scenario> = {
   webhooks,
   'flaky-receiver': flakyReceiver,
   flood,
+  'stalled-provider': stalledProvider,
 }
 
 /** Run only when they are named: they install what is no part of the product. */

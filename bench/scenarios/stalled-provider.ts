@@ -1,0 +1,81 @@
+/** Taking paygate's notices while its API stalls, against taking them while it answers. */
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { duel } from '../measure/duel.ts'
+import { drive } from '../measure/load.ts'
+import { perSecond } from '../measure/table.ts'
+import { type Service, startService } from '../service.ts'
+import { CONNECTIONS, type Scenario } from './scenario.ts'
+
+/** paygate's API: below `/stalls` it never answers, elsewhere it knows no payment. */
+async function openApi() {
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith('/stalls')) return
+    response.writeHead(404).end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+const settingsOf = (url: string) => ({
+  PAYGATE_API_URL: url,
+  PAYGATE_SHOP_ID: '100500',
+  PAYGATE_SECRET_KEY: 'of-the-bench',
+  PAYGATE_ALLOWED_NETWORKS: '127.0.0.1',
+  PAYGATE_RECONCILE_MINUTES: '0',
+  PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
+})
+
+/** Notices taken a second, each of a payment of its own, 1 KiB long. */
+const accepted = (service: Service) => (seconds: number) =>
+  drive({
+    url: service.url,
+    connections: CONNECTIONS,
+    seconds,
+    request: {
+      method: 'POST',
+      path: '/webhooks/paygate',
+      headers: { 'content-type': 'application/json' },
+      setupRequest: (request) => ({ ...request, body: notice() }),
+    },
+  })
+
+function notice(): string {
+  const object = { id: randomUUID(), status: 'succeeded', description: 'x'.repeat(900) }
+  return JSON.stringify({ type: 'notification', event: 'payment.succeeded', object })
+}
+
+export const stalledProvider: Scenario = async (stage, pace) => {
+  const api = await openApi()
+  const services: Service[] = []
+  const start = async (url: string) => {
+    const service = await startService(stage.emptyFolder(), settingsOf(url))
+    services.push(service)
+    return service
+  }
+  try {
+    const stalled = await start(`${api.url}/stalls`)
+    const answered = await start(`${api.url}/answers`)
+    const { ours, peer, ratio } = await duel(accepted(stalled), accepted(answered), pace)
+    return [
+      {
+        name: "paygate's notices taken while its API stalls, against while it answers",
+        ours: perSecond(ours),
+        limit: perSecond(peer),
+        ratio,
+        aim: { atLeast: 0.9 },
+      },
+    ]
+  } finally {
+    for (const service of services) await service.stop()
+    api.close()
+  }
+}
