@@ -11,7 +11,7 @@ import {
   type Scopes,
   watchChanges,
 } from '../../src/platform/db/index.ts'
-import type { Mail, Mailer } from '../../src/platform/mail/index.ts'
+import type { Mailer, MailMessage } from '../../src/platform/mail/index.ts'
 import { openOutbound, parseNetworks } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { until } from '../support/embedded.ts'
@@ -21,7 +21,7 @@ export interface DeliveryNode {
   db: Scopes
   changes: Changes
   /** Every mail of a transaction that has committed. */
-  mails: Mail[]
+  mails: MailMessage[]
   /** Every line that was logged, as `[level, fields, message]`. */
   logged: [string, Record<string, any>, string][]
   /** All that the log says, errors with all that hangs on them. */
@@ -54,7 +54,7 @@ export async function startNode(scene: Scene, options: NodeOptions = {}): Promis
   const changes = watchChanges(address, log)
   const db = openScopes(address, { size: 4, changes, log })
   const ring = await openKeyRing(db, root)
-  const mails: Mail[] = []
+  const mails: MailMessage[] = []
   const mailer: Mailer = {
     isConfigured: true,
     send: async (tx, mail) => tx.afterCommit(() => void mails.push(mail)),

@@ -2,8 +2,8 @@
 import { systemClock } from '../../src/lib/clock.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import {
-  type Mail,
   type Mailer,
+  type MailMessage,
   type MailTransport,
   openMailer,
 } from '../../src/platform/mail/index.ts'
@@ -14,14 +14,14 @@ import { type JobsNode, openNode, rowsOf } from './jobs.ts'
 export interface MailNode extends JobsNode {
   mailer: Mailer
   /** Sends in a transaction of its own. */
-  send(mail?: Partial<Mail>): Promise<void>
+  send(mail?: Partial<MailMessage>): Promise<void>
   /** Lets second attempts come at once, until no mail waits any more. */
   untilNoneWaits(): Promise<void>
   /** Everything that someone with the log and the database could read. */
   traces(): Promise<string>
 }
 
-export const MAIL: Mail = {
+export const MAIL: MailMessage = {
   to: 'anna@clinic.test',
   subject: 'Reset your password',
   text: 'Open http://clinic.test/reset-password#token=tok-4711 within the hour.',

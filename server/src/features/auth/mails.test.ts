@@ -1,16 +1,16 @@
 /** The mails about an account: whole as text and as HTML, whatever the names in them are. */
 import { describe, expect, test } from 'vitest'
-import { resetLetter, verificationLetter } from './mails.ts'
+import { resetMail, verificationMail } from './mails.ts'
 
 const URL = 'https://wardkeep.example/verify-email#token=7.abc_DEF-1'
-const LETTER = { name: 'Anna Berg', clinic: 'Clinic North', url: URL }
+const LINK_MAIL = { name: 'Anna Berg', clinic: 'Clinic North', url: URL }
 
 describe.each([
-  ['to confirm an address', verificationLetter, '24 hours'],
-  ['to choose a password', resetLetter, 'one hour'],
+  ['to confirm an address', verificationMail, '24 hours'],
+  ['to choose a password', resetMail, 'one hour'],
 ] as const)('the mail %s', (_, compose, validity) => {
   test('says in both forms about which clinic, how long, and where to', () => {
-    const { subject, text, html } = compose(LETTER)
+    const { subject, text, html } = compose(LINK_MAIL)
     expect(subject).toMatch(/^[\x20-\x7e]{5,60}$/)
     for (const part of ['Clinic North', validity, URL]) {
       expect(text).toContain(part)
@@ -35,13 +35,13 @@ describe.each([
     'You won: evil.test',
     'eve@evil.test',
   ])('holds no link that the name %s would make', (name) => {
-    const { text, html } = compose({ ...LETTER, name })
+    const { text, html } = compose({ ...LINK_MAIL, name })
     for (const part of [text, html]) expect(part).not.toContain('evil.test')
     expect(text).toContain('Hello,')
   })
 
   test('loads nothing from anywhere', () => {
-    const { html } = compose(LETTER)
+    const { html } = compose(LINK_MAIL)
     expect(html).not.toMatch(/\bsrc=|<link|<script|url\(|@import/i)
     expect(html.match(/https?:\/\//g)).toHaveLength(2)
   })
@@ -50,7 +50,7 @@ describe.each([
 test.each(['Dr. Anna Berg', "Seán O'Neill-Meyer", 'Ä. Ö. Ü.'])(
   'whoever asks for a new password is greeted as %s',
   (name) => {
-    expect(resetLetter({ ...LETTER, name }).text).toContain(`Hello ${name},`)
+    expect(resetMail({ ...LINK_MAIL, name }).text).toContain(`Hello ${name},`)
   },
 )
 
@@ -62,9 +62,9 @@ test.each([
   '\u202egnp.live',
   'Anna Berg',
 ])('a mail to an address that is not confirmed has no word of who registered: %s', (name) => {
-  for (const letter of [
-    verificationLetter({ ...LETTER, name }),
-    resetLetter({ ...LETTER, name: null }),
+  for (const mail of [
+    verificationMail({ ...LINK_MAIL, name }),
+    resetMail({ ...LINK_MAIL, name: null }),
   ])
-    expect(JSON.stringify(letter)).not.toContain(name)
+    expect(JSON.stringify(mail)).not.toContain(name)
 })

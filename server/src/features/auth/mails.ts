@@ -1,16 +1,16 @@
 /** What the mails about an account say. */
-import { composeText, type MailText } from '../../platform/mail/index.ts'
+import { type MailContent, renderMail } from '../../platform/mail/index.ts'
 
-/** What a letter with a link says; `name` is null where nobody knows yet whose words it is. */
-interface LinkLetter {
+/** What a mail with a link says; `name` is null where nobody knows yet whose words it is. */
+interface LinkMail {
   name: string | null
   clinic: string
   url: string
 }
 
 /** Goes to an address that anybody may have typed, under any name: it has no word of theirs. */
-export function verificationLetter({ clinic, url }: LinkLetter): MailText {
-  return composeText({
+export function verificationMail({ clinic, url }: LinkMail): MailContent {
+  return renderMail({
     subject: 'Confirm your e-mail address',
     greeting: 'Hello,',
     lines: [
@@ -22,8 +22,8 @@ export function verificationLetter({ clinic, url }: LinkLetter): MailText {
   })
 }
 
-export function resetLetter({ name, clinic, url }: LinkLetter): MailText {
-  return composeText({
+export function resetMail({ name, clinic, url }: LinkMail): MailContent {
+  return renderMail({
     subject: 'Choose a new password',
     greeting: greetingOf(name),
     lines: [`a new password was asked for your account at ${clinic}.`],
@@ -47,10 +47,10 @@ interface Notice {
 }
 
 /** Says what has happened and holds no link, so that nobody learns to follow one in such a mail. */
-export function noticeLetter({ news, name, clinic, at }: Notice): MailText {
+export function noticeMail({ news, name, clinic, at }: Notice): MailContent {
   const { subject, what, after } = wordsOf(news)
   const when = new Date(at).toISOString().slice(0, 16).replace('T', ' at ')
-  return composeText({
+  return renderMail({
     subject,
     greeting: greetingOf(name),
     lines: [`${what} your account at ${clinic} on ${when} UTC.`, after],

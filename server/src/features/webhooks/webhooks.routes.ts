@@ -4,7 +4,7 @@ import { startOf } from '../../lib/page.ts'
 import { admins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import type { Deliveries } from './deliveries/deliveries.service.ts'
-import type { Trials } from './deliveries/trials.service.ts'
+import type { TestDeliveries } from './deliveries/test-deliveries.service.ts'
 import { CATALOGUE } from './events/catalogue.ts'
 import type { Registrations } from './registrations/registrations.service.ts'
 import type { Replays } from './replays/replays.service.ts'
@@ -30,7 +30,7 @@ const tag = 'Webhooks'
 
 export interface WebhookServices {
   registrations: Registrations
-  trials: Trials
+  testDeliveries: TestDeliveries
   deliveries: Deliveries
   replays: Replays
 }
@@ -39,7 +39,7 @@ export function webhookOperations(services: WebhookServices): AnyOperation[] {
   return [...registering(services), ...delivering(services)]
 }
 
-function registering({ registrations, trials }: WebhookServices): AnyOperation[] {
+function registering({ registrations, testDeliveries }: WebhookServices): AnyOperation[] {
   return [
     operation({
       method: 'GET',
@@ -125,7 +125,7 @@ function registering({ registrations, trials }: WebhookServices): AnyOperation[]
       params: WebhookPath,
       success: [200, TestResult],
       refusals: [404],
-      handle: ({ caller, path }) => trials.test(caller, path.webhook_id),
+      handle: ({ caller, path }) => testDeliveries.test(caller, path.webhook_id),
     }),
   ]
 }

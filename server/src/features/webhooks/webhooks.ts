@@ -2,7 +2,7 @@
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { deliveriesService } from './deliveries/deliveries.service.ts'
-import { trialsService } from './deliveries/trials.service.ts'
+import { testDeliveriesService } from './deliveries/test-deliveries.service.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
 import { attemptMetrics } from './metrics.ts'
 import { registrationsService } from './registrations/registrations.service.ts'
@@ -40,7 +40,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
   const deps = { ...core, policy: core.targets, keepDays: core.config.WEBHOOK_RETENTION_DAYS }
   const send = sender(deps)
   const retryNow = retriesNow(deps)
-  const trials = trialsService({ ...deps, send, retryNow })
+  const testDeliveries = testDeliveriesService({ ...deps, send, retryNow })
   const replays = replaysService(deps)
   const registrations = registrationsService({
     ...deps,
@@ -49,7 +49,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     retryNow,
   })
   keepWebhooksTidy(deps, replays.tidy)
-  const services = { registrations, trials, deliveries: deliveriesService(deps), replays }
+  const services = { registrations, testDeliveries, deliveries: deliveriesService(deps), replays }
   const onAttempt = attemptMetrics(core.metrics.registry)
   return {
     name: 'webhooks',
@@ -63,6 +63,6 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     },
     conflicts: { webhook_replays__one_running: 'replay_running' },
     purgeRows: purgeWebhooks,
-    stopping: trials.stop,
+    stopping: testDeliveries.stop,
   }
 }

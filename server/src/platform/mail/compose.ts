@@ -1,7 +1,7 @@
 /** Writes a mail down as RFC 5322: plain text and HTML beside each other, ASCII on the wire. */
 import { oneLine, type Sender } from './addresses.ts'
 
-export interface Content {
+export interface MessageParts {
   id: string
   time: number
   from: Sender
@@ -11,7 +11,7 @@ export interface Content {
   html: string
 }
 
-export async function compose(content: Content): Promise<Buffer> {
+export async function compose(content: MessageParts): Promise<Buffer> {
   // Loaded with the first mail: most processes of a small clinic never send one.
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer')
   const domain = content.from.address.slice(content.from.address.lastIndexOf('@') + 1)

@@ -14,16 +14,16 @@ import { type Jobs, jobKind } from '../jobs/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { isMailable, parseSender } from './addresses.ts'
 import { compose } from './compose.ts'
-import type { MailText } from './text.ts'
+import type { MailContent } from './text.ts'
 import { MailRefused, type MailTransport } from './transport.ts'
 
-export interface Mail extends MailText {
+export interface MailMessage extends MailContent {
   to: string
 }
 
 export interface Mailer {
   /** Writes the mail on the transaction of its cause; a retried job sends it. */
-  send(tx: TenantTx, mail: Mail): Promise<void>
+  send(tx: TenantTx, mail: MailMessage): Promise<void>
   /** Whether mails reach people (SMTP), and not only the outbox folder. */
   readonly isConfigured: boolean
 }
@@ -60,7 +60,7 @@ export function openMailer(options: MailerOptions): Mailer {
     SEND,
     async ({ sealed }, { id, attempt }) => {
       const text = sealer.open(Buffer.from(sealed, 'base64'), placeOf(id)).toString('utf8')
-      const { time, ...mail } = JSON.parse(text) as Mail & { time: number }
+      const { time, ...mail } = JSON.parse(text) as MailMessage & { time: number }
       try {
         if (!isMailable(mail.to)) throw new MailRefused('its address cannot be written to')
         const message = await compose({ ...mail, id, time, from })

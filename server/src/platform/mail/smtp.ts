@@ -1,5 +1,5 @@
 /** Hands mails to an SMTP server, over TLS unless it is on this machine or told otherwise. */
-import { type Letter, MailFault, MailRefused, type MailTransport } from './transport.ts'
+import { type Envelope, MailFault, MailRefused, type MailTransport } from './transport.ts'
 
 /** RFC 5321, 4.5.3.2.6: who gives up on the last answer sooner sends mails twice. */
 const PATIENCE_MS = 10 * 60_000
@@ -60,7 +60,7 @@ export function smtpTransport(url: string, patienceMs: number = PATIENCE_MS): Ma
   let transport: ReturnType<typeof open> | undefined
   return {
     reachesPeople: true,
-    async deliver({ from, to, message }: Letter) {
+    async deliver({ from, to, message }: Envelope) {
       transport ??= open()
       const opened = await transport
       try {

@@ -1,13 +1,13 @@
 /** Writes the words of a mail down twice: as plain text and as HTML. */
 
 /** A mail's content; the address is added where it is sent. */
-export interface MailText {
+export interface MailContent {
   subject: string
   text: string
   html: string
 }
 
-export interface MailParts {
+export interface MailTemplate {
   subject: string
   greeting: string
   /** A paragraph each. */
@@ -17,7 +17,7 @@ export interface MailParts {
   closing: string
 }
 
-export function composeText({ subject, greeting, lines, link, closing }: MailParts): MailText {
+export function renderMail({ subject, greeting, lines, link, closing }: MailTemplate): MailContent {
   const linked = link ? [`${link.label}:`, link.url, ''] : []
   const text = [greeting, '', ...lines, '', ...linked, closing, ''].join('\n')
   const paragraphs = [greeting, ...lines].map((line) => `<p>${escapeHtml(line)}</p>`)

@@ -1,7 +1,7 @@
 /** What carries mails away, and the two ways in which it fails. */
 
-/** A mail as it goes over the wire, with its envelope. */
-export interface Letter {
+/** A message as it goes over the wire, with whom it is from and for (RFC 5321). */
+export interface Envelope {
   /** The same at every attempt. */
   id: string
   /** When it was written, in milliseconds since the Unix epoch. */
@@ -16,21 +16,21 @@ export interface MailTransport {
   /** Whether mails reach people, and not only a folder. */
   readonly reachesPeople: boolean
   /**
-   * Hands a letter over for good. Returns the file, if that is where it went.
+   * Hands a message over for good. Returns the file, if that is where it went.
    * @throws MailRefused when it will never be taken, anything else when it may be later
    */
-  deliver(letter: Letter): Promise<{ file?: string }>
+  deliver(envelope: Envelope): Promise<{ file?: string }>
 }
 
 /**
- * The letter will never be taken. Like `MailFault` it says nothing of what the other side said:
+ * The message will never be taken. Like `MailFault` it says nothing of what the other side said:
  * servers quote the address, and a message must not end up in a log.
  */
 export class MailRefused extends Error {
   override readonly name = 'MailRefused'
 }
 
-/** The letter could not be handed over now. */
+/** The message could not be handed over now. */
 export class MailFault extends Error {
   override readonly name = 'MailFault'
   readonly code: string

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
-import { type News, noticeLetter } from '../mails.ts'
+import { type News, noticeMail } from '../mails.ts'
 import { findRecipient } from './notices.store.ts'
 
 /**
@@ -20,6 +20,6 @@ export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): 
     const recipient = await findRecipient(tx, user)
     if (!recipient) return
     const { email: to, name, clinic } = recipient
-    await mailer.send(tx, { to, ...noticeLetter({ news, name, clinic, at: clock.now() }) })
+    await mailer.send(tx, { to, ...noticeMail({ news, name, clinic, at: clock.now() }) })
   }
 }

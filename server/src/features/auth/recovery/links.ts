@@ -11,7 +11,7 @@ import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { AskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
-import { resetLetter, verificationLetter } from '../mails.ts'
+import { resetMail, verificationMail } from '../mails.ts'
 import { newToken } from '../tokens/opaque-tokens.ts'
 import * as store from './account-tokens.store.ts'
 import type { TokenPurpose } from './account-tokens.table.ts'
@@ -127,8 +127,8 @@ export function sendingLinks(deps: LinksDeps): Links {
 }
 
 const PAGES = {
-  verify_email: ['/verify-email', verificationLetter],
-  reset_password: ['/reset-password', resetLetter],
+  verify_email: ['/verify-email', verificationMail],
+  reset_password: ['/reset-password', resetMail],
 } as const
 
 function refusedOrThrow(error: unknown): true {

@@ -6,7 +6,7 @@ import { listAdmins } from '../../users/index.ts'
 import { shownUrl } from '../registrations/shown-url.ts'
 import type { DisableReason } from './circuit.ts'
 import { deactivate } from './disable.store.ts'
-import { disabledText } from './mails.ts'
+import { disabledMail } from './mails.ts'
 
 /**
  * Does nothing where the webhook is not active any more, or has another address by now.
@@ -41,7 +41,7 @@ export function disabler({ db, mailer, keepDays }: DisableDeps): Disable {
       for (const { email, full_name } of await listAdmins(tx))
         await mailer.send(tx, {
           to: email,
-          ...disabledText({ name: full_name, id, url: shownUrl(url), reason, since, keepDays }),
+          ...disabledMail({ name: full_name, id, url: shownUrl(url), reason, since, keepDays }),
         })
     })
 }

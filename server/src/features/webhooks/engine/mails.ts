@@ -1,5 +1,5 @@
 /** What the admins of a tenant are told by mail about their webhooks. */
-import { composeText, type MailText } from '../../../platform/mail/index.ts'
+import { type MailContent, renderMail } from '../../../platform/mail/index.ts'
 import type { DisableReason } from './circuit.ts'
 
 interface DisabledWebhook {
@@ -14,20 +14,20 @@ interface DisabledWebhook {
   keepDays: number
 }
 
-export function disabledText({
+export function disabledMail({
   name,
   id,
   url,
   reason,
   since,
   keepDays,
-}: DisabledWebhook): MailText {
+}: DisabledWebhook): MailContent {
   const minute = `${since.slice(0, 16).replace('T', ' ')} UTC`
   const why =
     reason === 'gone'
       ? 'its receiver answered that it is gone for good (410)'
       : `every message to it has failed since ${minute}`
-  return composeText({
+  return renderMail({
     subject: 'A webhook was deactivated',
     greeting: `Hello ${name},`,
     lines: [

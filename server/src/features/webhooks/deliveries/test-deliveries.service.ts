@@ -17,7 +17,7 @@ import { DEADLINE_MS, type Send, type Target } from '../sending/attempt.ts'
 import type { TestResult } from '../webhooks.schema.ts'
 import * as store from './deliveries.store.ts'
 
-export interface TrialsDeps {
+export interface TestDeliveriesDeps {
   db: Scopes
   clock: Clock
   keyRing: KeyRing
@@ -26,7 +26,7 @@ export interface TrialsDeps {
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
-export interface Trials {
+export interface TestDeliveries {
   /**
    * Sends `webhook.test` now; that it was not taken is an answer as well.
    * @throws Problem 429 while the tenant has three under way on this node
@@ -39,7 +39,13 @@ export interface Trials {
 /** Each holds a connection of a request for up to the deadline. */
 const MAX_AT_ONCE = 3
 
-export function trialsService({ db, clock, keyRing, send, retryNow }: TrialsDeps): Trials {
+export function testDeliveriesService({
+  db,
+  clock,
+  keyRing,
+  send,
+  retryNow,
+}: TestDeliveriesDeps): TestDeliveries {
   const iso = () => new Date(clock.now()).toISOString()
   const running = new Map<number, number>()
   const stopping = new AbortController()
