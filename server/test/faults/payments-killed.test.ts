@@ -1,0 +1,134 @@
+/** The service killed with -9 around each of its commits: what was answered 200 counts, and counts once. */
+import pg from 'pg'
+import { describe, expect, test, vi } from 'vitest'
+import { emptyDatabase, type TestDatabase } from '../support/database.ts'
+import { scratch, until } from '../support/embedded.ts'
+import { CARDNET_SECRET, cardnetNotice, cardnetSignature } from '../support/payments.ts'
+import { PLAIN, type RunningService, startService } from '../support/process.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 120_000 })
+
+const LOCK = 77
+
+/** Before the row is written, so that its commit never comes; or with the commit under way. */
+type Moment = 'before' | 'behind'
+
+/** Holds up whoever writes a row to the table. */
+async function holdUp(database: TestDatabase, table: string, moment: Moment) {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query(`select pg_advisory_lock(${LOCK})`)
+  await database.sql(
+    `create or replace function hold_up() returns trigger language plpgsql as $$
+     begin perform pg_advisory_xact_lock(${LOCK}); return new; end $$`,
+  )
+  await database.sql(
+    moment === 'before'
+      ? `create trigger hold_up before insert on ${table} for each row execute function hold_up()`
+      : `create constraint trigger hold_up after insert on ${table} deferrable initially deferred
+         for each row execute function hold_up()`,
+  )
+  return {
+    met: () =>
+      until('somebody is held up', async () => {
+        const waiting = await database.sql(
+          `select 1 from pg_locks where locktype = 'advisory' and objid = ${LOCK} and not granted`,
+        )
+        return waiting.length > 0 || undefined
+      }),
+    /** Lets go. Dropping the trigger waits for the end of whoever was held up. */
+    async letGo() {
+      await client.end()
+      await database.sql(`drop trigger hold_up on ${table}`)
+    },
+  }
+}
+
+async function stage() {
+  const database = await emptyDatabase()
+  const env = {
+    ...PLAIN,
+    DATABASE_URL: database.url,
+    DATA_DIR: await scratch(),
+    CARDNET_WEBHOOK_SECRET: CARDNET_SECRET,
+    LOG_LEVEL: 'error',
+  }
+  const start = () => startService(env)
+  const service = await start()
+  const [tenant] = await database.sql<{ id: number }>('select id from tenants where is_platform')
+  const told = cardnetNotice('succeeded', { id: 'pay_1', metadata: { tenant_id: tenant?.id } })
+  const send = (to: RunningService) => {
+    const body = JSON.stringify(told)
+    return fetch(`${to.address}/webhooks/cardnet`, {
+      method: 'POST',
+      headers: { 'cardnet-signature': cardnetSignature(body) },
+      body,
+    }).then(({ status }) => status)
+  }
+  const kill = async (victim: RunningService) => {
+    victim.signal('SIGKILL')
+    await victim.ended
+  }
+  const inbox = () =>
+    database.sql<{ state: string; times_received: number }>(
+      'select state, times_received from payment_notifications',
+    )
+  const untilApplied = () =>
+    until(
+      'the notice is applied',
+      async () => (await inbox()).some(({ state }) => state === 'applied') || undefined,
+    )
+  const counted = async () => ({
+    payments: await database.sql('select status, amount from payments'),
+    entries: await database.sql("select action from journal where action like 'payment.%'"),
+  })
+  return { database, service, start, send, kill, inbox, untilApplied, counted }
+}
+
+const ONCE = {
+  payments: [{ status: 'succeeded', amount: 1000 }],
+  entries: [{ action: 'payment.succeeded' }],
+}
+
+describe('killed', () => {
+  test.each([
+    ['before the inbox has committed, it has answered nothing and kept nothing', 'before', 0],
+    ['behind the commit of the inbox, what it has not answered is kept', 'behind', 1],
+  ] as const)('%s', async (_what, moment, kept) => {
+    const { database, service, start, send, kill, inbox, untilApplied, counted } = await stage()
+    const held = await holdUp(database, 'payment_notifications', moment)
+    const answer = send(service).catch(() => 'no answer')
+    await held.met()
+    await kill(service)
+    await held.letGo()
+    expect(await answer).toBe('no answer')
+    expect(await inbox()).toHaveLength(kept)
+    // The provider, which has heard nothing, sends it again.
+    const next = await start()
+    expect(await send(next)).toBe(200)
+    await untilApplied()
+    expect(await inbox()).toEqual([{ state: 'applied', times_received: kept + 1 }])
+    expect(await counted()).toEqual(ONCE)
+  })
+
+  test.each([
+    ['before a payment has committed, the next node applies it', 'before', 'received'],
+    ['behind the commit of a payment, nobody applies it again', 'behind', 'applied'],
+  ] as const)('%s', async (_what, moment, state) => {
+    const { database, service, start, send, kill, inbox, untilApplied, counted } = await stage()
+    const held = await holdUp(database, 'payments', moment)
+    expect(await send(service)).toBe(200)
+    await held.met()
+    await kill(service)
+    await held.letGo()
+    expect(await inbox()).toEqual([{ state, times_received: 1 }])
+    // As if the lease of the dead were over.
+    await database.sql("update payment_notifications set due_at = now() where state = 'received'")
+    const next = await start()
+    await untilApplied()
+    expect(await send(next)).toBe(200)
+    expect(await inbox()).toEqual([{ state: 'applied', times_received: 2 }])
+    expect(await counted()).toEqual(ONCE)
+  })
+})

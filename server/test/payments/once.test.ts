@@ -1,0 +1,112 @@
+/** A notice counts once: however often, by however many nodes and in whichever order it comes. */
+import { expect, test } from 'vitest'
+import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
+import { DAY } from '../../src/lib/clock.ts'
+import { migratedDatabase } from '../support/database.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { openService } from '../support/service.ts'
+import { openPaymentScene, senderTo } from './scene.ts'
+
+const never = new AbortController().signal
+
+test('32 at once on two nodes are answered 200 each, counted, and applied once', async () => {
+  const at = await openPaymentScene()
+  const second = senderTo(await openService({ database: at.service.database }))
+  const told = at.about('refunded', 'pay_raced', { amount_refunded: 400 })
+  const answers = await Promise.all(
+    Array.from({ length: 32 }, (_, index) => (index % 2 ? second : at.send)(told)),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(Array(32).fill(200))
+  await at.untilSettled()
+  expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'applied', times_received: 32 }])
+  expect(await at.payment('pay_raced')).toMatchObject({ amount: 1000, amount_refunded: 400 })
+  expect(await at.entriesOf('pay_raced')).toHaveLength(1)
+})
+
+test('all notices of a payment at once, on two nodes and in any order, end in the same', async () => {
+  const at = await openPaymentScene()
+  const second = senderTo(await openService({ database: at.service.database }))
+  const told = ['created', 'authorized', 'failed', 'succeeded', 'refunded'].flatMap((type, order) =>
+    Array.from({ length: 8 }, (_, index) =>
+      at.about(
+        type,
+        `pay_mixed_${index}`,
+        { amount_refunded: 250 },
+        { created: 1_790_000_000 + order },
+      ),
+    ),
+  )
+  const shuffled = told.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  await Promise.all(shuffled.map((one, index) => (index % 2 ? second : at.send)(one)))
+  await at.untilSettled()
+  for (let index = 0; index < 8; index++) {
+    const name = `pay_mixed_${index}`
+    expect(await at.payment(name)).toMatchObject({
+      status: 'partially_refunded',
+      amount_refunded: 250,
+    })
+    const entries = await at.entriesOf(name)
+    expect(entries.filter(({ action }) => action === 'payment.refunded')).toHaveLength(1)
+    expect(entries.at(-1)?.action).toBe('payment.refunded')
+  }
+})
+
+test('past the retention a repeat meets the payment alone, and changes nothing', async () => {
+  const at = await openPaymentScene()
+  const told = at.about('refunded', 'pay_old', { amount_refunded: 400 })
+  await at.settle(told)
+  const deps = { db: at.service.app.db, clock: at.service.clock, keepDays: 30 }
+  await tidyInbox(deps, never)
+  expect(await at.rowsOf(told.id)).toHaveLength(1)
+  at.service.clock.advance(30 * DAY + 1000)
+  await tidyInbox(deps, never)
+  expect(await at.rowsOf(told.id)).toEqual([])
+  expect(await at.settle(told)).toMatchObject({ state: 'superseded' })
+  expect(await at.payment('pay_old')).toMatchObject({ amount_refunded: 400 })
+  expect(await at.entriesOf('pay_old')).toHaveLength(1)
+})
+
+test('what still waits is kept past the retention', async () => {
+  const at = await openPaymentScene({ role: 'api' })
+  const told = at.about('succeeded', 'pay_waiting')
+  await at.send(told)
+  at.service.clock.advance(100 * DAY)
+  await tidyInbox({ db: at.service.app.db, clock: at.service.clock, keepDays: 30 }, never)
+  expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'received' }])
+})
+
+test('a lease that ran out is taken over, and who held it changes nothing any more', async () => {
+  const at = await openPaymentScene({ role: 'api' })
+  const told = at.about('succeeded', 'pay_leased')
+  await at.send(told)
+  const [row] = await at.rowsOf(told.id)
+  // As a node does that dies right after it has claimed it.
+  await at.service.database.sql(
+    `update payment_notifications set attempts = attempts + 1, due_at = now() + interval '1 hour'
+     where id = $1`,
+    [row?.id],
+  )
+  await at.service.database.sql('update payment_notifications set due_at = now() where id = $1', [
+    row?.id,
+  ])
+  await openService({ database: at.service.database })
+  await at.untilSettled()
+  expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'applied', attempts: 2 }])
+  expect(await at.entriesOf('pay_leased')).toHaveLength(1)
+})
+
+test('while the database is away a notice is answered 503, and never 200', async () => {
+  const database = await migratedDatabase()
+  const proxy = await proxyTo(database)
+  const at = await openPaymentScene({
+    database: { ...database, address: { url: proxy.url } },
+    role: 'api',
+  })
+  const told = at.about('succeeded', 'pay_away')
+  await proxy.refuse()
+  expect(await at.send(told)).toMatchObject({ status: 503, headers: { 'retry-after': '2' } })
+  expect(await at.rowsOf(told.id)).toEqual([])
+  await proxy.open()
+  expect((await at.send(told)).status).toBe(200)
+  expect(await at.rowsOf(told.id)).toMatchObject([{ times_received: 1 }])
+})

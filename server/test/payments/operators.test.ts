@@ -1,0 +1,184 @@
+/** What operators see of payments, whose they are, and what of a notice goes no further. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { makeClinic } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openPaymentScene, type PaymentScene } from './scene.ts'
+
+let at: PaymentScene
+
+beforeAll(async () => {
+  at = await openPaymentScene()
+})
+
+const NOTIFICATIONS = '/api/admin/payment-notifications'
+
+describe('a payment', () => {
+  test('is found by each of its filters, and shown with what told of it', async () => {
+    const told = at.about('succeeded', 'pay_seen', { amount: 500, currency: 'JPY' })
+    const { payment_id: id } = await at.settle(told)
+    const { admin, auditor } = at.clinic.people
+    const filters = [
+      { provider_payment_id: 'pay_seen' },
+      { currency: 'jpy', status: 'succeeded' },
+      { provider: 'cardnet', currency: 'JPY', from_date: '2020-01-01', to_date: '2120-01-01' },
+    ]
+    for (const who of [admin, auditor, at.root])
+      for (const query of filters) {
+        const { status, body } = await at.get('/api/admin/payments', who, query)
+        expect([status, body.items]).toEqual([
+          200,
+          [
+            {
+              id,
+              tenant_id: at.clinic.id,
+              provider: 'cardnet',
+              provider_payment_id: 'pay_seen',
+              status: 'succeeded',
+              amount: 500,
+              amount_refunded: 0,
+              currency: 'JPY',
+              currency_exponent: 0,
+              created_at: expect.any(String),
+              updated_at: expect.any(String),
+            },
+          ],
+        ])
+      }
+    for (const query of [
+      { status: 'failed' },
+      { currency: 'EUR' },
+      { to_date: '2020-01-01' },
+      { provider: 'paygate' },
+    ])
+      expect((await at.get('/api/admin/payments', admin, query as never)).body.items).toEqual([])
+    const shown = await at.get(`/api/admin/payments/${id}`, auditor)
+    expect(shown.body.notifications).toMatchObject([
+      { event_key: told.id, type: 'payment.succeeded', state: 'applied', payment_id: id },
+    ])
+    expect((await at.get('/api/admin/payments/999999', admin)).status).toBe(404)
+  })
+
+  test('belongs to the tenant that was named first, for good', async () => {
+    const other = await makeClinic(at.service, at.root, 'other')
+    await at.settle(at.about('created', 'pay_bound'))
+    const told = at.about('succeeded', 'pay_bound', { metadata: { tenant_id: other.id } })
+    expect(await at.settle(told)).toMatchObject({
+      state: 'failed',
+      reason: 'other_tenant',
+      tenant_id: null,
+      payment_id: null,
+    })
+    expect(await at.payment('pay_bound')).toMatchObject({
+      tenant_id: at.clinic.id,
+      status: 'pending',
+    })
+  })
+
+  test('of a deactivated tenant is applied, of a deleted one only once that is put back', async () => {
+    const clinic = await makeClinic(at.service, at.root, 'resting')
+    const metadata = { tenant_id: clinic.id }
+    const path = `/api/admin/tenants/${clinic.id}`
+    const { token } = at.root
+    await at.service.call('PUT', path, { token, body: { is_active: false } })
+    expect(await at.settle(at.about('created', 'pay_resting', { metadata }))).toMatchObject({
+      state: 'applied',
+    })
+    await at.service.call('DELETE', path, { token })
+    const told = at.about('succeeded', 'pay_resting', { metadata })
+    const failed = await at.settle(told)
+    expect(failed).toMatchObject({ state: 'failed', reason: 'unknown_tenant', tenant_id: null })
+    await at.service.app.features.tenants.service.restore(clinic.id)
+    expect((await at.send(told)).status).toBe(200)
+    expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'failed', times_received: 2 }])
+    expect((await at.process(failed.id)).body).toMatchObject({ state: 'received' })
+    await at.untilSettled()
+    expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'applied', tenant_id: clinic.id }])
+    expect(await at.payment('pay_resting')).toMatchObject({ status: 'succeeded' })
+  })
+})
+
+describe('a notification', () => {
+  test('of a proven tenant is for its admin to read, and that is journaled', async () => {
+    const told = at.about('succeeded', 'pay_read', { amount: 'much', payer: 'Pauline Payer' })
+    const row = await at.settle(told)
+    expect(row).toMatchObject({ state: 'failed', tenant_id: at.clinic.id })
+    const { admin, auditor, doctor } = at.clinic.people
+    const list = await at.get(NOTIFICATIONS, auditor, { reason: 'amount_unreadable' })
+    expect(list.body.items).toMatchObject([{ id: row.id, event_key: told.id }])
+    expect(JSON.stringify(list.body)).not.toContain('Pauline')
+    const path = `${NOTIFICATIONS}/${row.id}`
+    expect((await at.get(path, auditor)).status).toBe(403)
+    expect((await at.get(path, doctor)).status).toBe(403)
+    expect((await at.get(path, admin)).body.body).toBe(JSON.stringify(told))
+    const entries = await at.service.database.sql(
+      "select user_id, tenant_id from journal where action = 'payment_notification.read' and resource_id = $1",
+      [String(row.id)],
+    )
+    expect(entries).toEqual([{ user_id: admin.id, tenant_id: at.clinic.id }])
+  })
+
+  test('that is settled cannot be tried again', async () => {
+    const row = await at.settle(at.about('succeeded', 'pay_settled'))
+    expect(await at.process(row.id)).toMatchObject({
+      status: 409,
+      body: { code: 'notification_settled' },
+    })
+    expect((await at.process(999_999)).status).toBe(404)
+  })
+
+  test('that failed degrades the health, and is counted by state', async () => {
+    await until('the health report says so', async () => {
+      const { body } = await at.get('/api/admin/health')
+      return body.checks.payments === 'degraded' || undefined
+    })
+    const metrics = await at.service.app.metrics.registry.metrics()
+    expect(metrics).toMatch(
+      /wardkeep_payment_notifications\{provider="cardnet",state="failed"\} [1-9]/,
+    )
+    expect(metrics).toMatch(
+      /wardkeep_payment_notifications_settled_total\{provider="cardnet",state="applied"\} [1-9]/,
+    )
+  })
+})
+
+test('nothing of a body but what makes the payment leaves the sealed columns', async () => {
+  const hush = 'hush-7f3a'
+  const told = at.about(
+    'succeeded',
+    'pay_private',
+    {
+      payer: { name: `${hush} name`, email: `${hush}@payer.test` },
+      receipt: hush,
+      description: hush,
+      metadata: { tenant_id: at.clinic.id, note: hush },
+    },
+    { [hush]: hush } as never,
+  )
+  await at.settle(told)
+  await at.settle(at.about('failed', 'pay_private_too', { amount: hush, payer: hush }))
+  const { sql } = at.service.database
+  for (const table of ['payments', 'payment_notifications', 'journal', 'webhook_deliveries']) {
+    const rows = await sql(`select t::text as row from ${table} t`)
+    expect(JSON.stringify(rows), table).not.toContain(hush)
+  }
+  expect(JSON.stringify(at.service.logged)).not.toContain(hush)
+  const sealed = await sql<{ sealed_body: Buffer }>('select sealed_body from payment_notifications')
+  for (const { sealed_body } of sealed) expect(sealed_body.includes(hush)).toBe(false)
+})
+
+test('what is sealed opens with the key of its tenant alone, once that is proven', async () => {
+  const { sql } = at.service.database
+  const row = await at.settle(at.about('succeeded', 'pay_sealed'))
+  const keyOf = (sealed: Buffer) => Number(sealed.readBigUInt64BE())
+  const [key] = await sql<{ tenant_id: number }>('select tenant_id from data_keys where id = $1', [
+    keyOf(row.sealed_body),
+  ])
+  expect(key).toEqual({ tenant_id: at.clinic.id })
+  expect(keyOf(row.sealed_signature)).toBe(keyOf(row.sealed_body))
+  const unknown = await at.settle(at.about('succeeded', 'pay_unsealed', { metadata: {} }))
+  const [platform] = await sql(
+    'select t.is_platform from data_keys k join tenants t on t.id = k.tenant_id where k.id = $1',
+    [keyOf(unknown.sealed_body)],
+  )
+  expect(platform).toEqual({ is_platform: true })
+})

@@ -1,0 +1,177 @@
+/** What nobody has proven: kept for a while, never applied by force, and in nobody's way. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
+import { DAY, MINUTE } from '../../src/lib/clock.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { CARDNET_SECRET, cardnetSignature } from '../support/payments.ts'
+import { openService, type Service } from '../support/service.ts'
+import { OTHER_SECRET, openPaymentScene, type PaymentScene, senderTo } from './scene.ts'
+
+let database: TestDatabase
+/** Without a secret. */
+let at: PaymentScene
+/** On the same database, with one. */
+let later: Service
+let sendLater: PaymentScene['send']
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  at = await openPaymentScene({ database, config: { CARDNET_WEBHOOK_SECRET: [] }, role: 'api' })
+  later = await openService({ database })
+  sendLater = senderTo(later)
+})
+
+const processLater = (id: number, token = at.root.token) =>
+  later.call('POST', `/api/admin/payment-notifications/${id}/process`, { token })
+
+const states = async (eventId: string) => (await at.rowsOf(eventId)).map(({ state }) => state)
+
+describe('without a secret', () => {
+  test('a notice is answered as any other, stored unverified, and shown to superadmins alone', async () => {
+    const told = at.about('succeeded', 'pay_unproven')
+    for (const signature of [undefined, null, 'nonsense'])
+      expect(await at.send(told, signature === undefined ? {} : { signature })).toMatchObject({
+        status: 200,
+        body: { received: true },
+      })
+    const rows = await at.rowsOf(told.id)
+    expect(rows).toHaveLength(3)
+    for (const row of rows)
+      expect(row).toMatchObject({
+        state: 'unverified',
+        tenant_id: null,
+        due_at: null,
+        reason: 'not_configured',
+      })
+    expect(await at.payment('pay_unproven')).toBeUndefined()
+    const path = `/api/admin/payment-notifications/${rows[0]?.id}`
+    expect((await at.get(path, at.clinic.people.admin)).status).toBe(404)
+    expect(JSON.parse((await at.get(path)).body.body)).toEqual(told)
+  })
+
+  test('nobody can have it applied', async () => {
+    const told = at.about('succeeded', 'pay_forced')
+    await at.send(told)
+    const [row] = await at.rowsOf(told.id)
+    expect(await at.process(row?.id)).toMatchObject({
+      status: 200,
+      body: { state: 'unverified', reason: 'not_configured' },
+    })
+    expect(await at.payment('pay_forced')).toBeUndefined()
+  })
+
+  test('what cannot be stored is refused all the same', async () => {
+    expect((await at.send('{}')).status).toBe(422)
+  })
+})
+
+describe('once there is a secret', () => {
+  test('what it had signed when it came is proven, by the time at which it came', async () => {
+    const told = at.about('succeeded', 'pay_proven')
+    await at.send(told)
+    later.clock.advance(10 * MINUTE)
+    const [row] = await at.rowsOf(told.id)
+    expect(await processLater(row?.id)).toMatchObject({ status: 200, body: { state: 'received' } })
+    await at.untilSettled()
+    expect(await at.rowsOf(told.id)).toMatchObject([
+      { state: 'applied', tenant_id: at.clinic.id, holds_key: true },
+    ])
+    expect((await sendLater(told)).status).toBe(200)
+    expect(await at.rowsOf(told.id)).toMatchObject([{ times_received: 2 }])
+    expect(await at.entriesOf('pay_proven')).toHaveLength(1)
+  })
+
+  test.each([
+    ['was not signed', { signature: null }],
+    ['was signed by another secret', { secret: OTHER_SECRET }],
+    ['was old when it came', { t: Math.floor(Date.now() / 1000) - 400 }],
+  ])('what %s stays unproven, whoever asks and however often', async (_what, options) => {
+    const told = at.about('succeeded', 'pay_never')
+    await at.send(told, options)
+    const [row] = await at.rowsOf(told.id)
+    for (let again = 0; again < 2; again++)
+      expect(await processLater(row?.id)).toMatchObject({
+        status: 200,
+        body: { state: 'unverified', reason: 'invalid_signature' },
+      })
+    expect(await at.payment('pay_never')).toBeUndefined()
+  })
+
+  test('the true notice of the same event is not kept out by what came unverified', async () => {
+    const told = at.about('succeeded', 'pay_true')
+    await at.send({ ...told, data: {} }, { signature: null })
+    expect((await sendLater(told)).status).toBe(200)
+    await until(
+      'the true one is applied',
+      async () => (await states(told.id)).includes('applied') || undefined,
+    )
+    expect(await states(told.id)).toEqual(['unverified', 'applied'])
+  })
+
+  test('and one that is proven behind the true one changes nothing', async () => {
+    const told = at.about('refunded', 'pay_both', { amount_refunded: 100 })
+    await at.send(told)
+    await sendLater(told)
+    await at.untilSettled()
+    const [early] = await at.rowsOf(told.id)
+    await processLater(early?.id)
+    await at.untilSettled()
+    expect(await states(told.id)).toEqual(['superseded', 'applied'])
+    expect(await at.entriesOf('pay_both')).toHaveLength(1)
+    expect(await at.payment('pay_both')).toMatchObject({ amount_refunded: 100 })
+  })
+
+  test('an admin of a tenant cannot even find it', async () => {
+    const told = at.about('succeeded', 'pay_hidden')
+    await at.send(told)
+    const [row] = await at.rowsOf(told.id)
+    expect((await processLater(row?.id, at.clinic.people.admin.token)).status).toBe(404)
+  })
+})
+
+test('it is kept for 7 days', async () => {
+  const told = at.about('succeeded', 'pay_week')
+  await at.send(told)
+  const tidy = (days: number) =>
+    tidyInbox(
+      { db: later.app.db, clock: { now: () => at.service.clock.now() + days * DAY }, keepDays: 30 },
+      new AbortController().signal,
+    )
+  await tidy(6.9)
+  expect(await at.rowsOf(told.id)).toHaveLength(1)
+  await tidy(7.1)
+  expect(await at.rowsOf(told.id)).toEqual([])
+})
+
+test('at 10,000 strangers are asked to come again, the health is degraded, and the signed come in', async () => {
+  const [row] = await database.sql<{ n: number }>(
+    "select count(*)::int as n from payment_notifications where state = 'unverified'",
+  )
+  await database.sql(
+    `insert into payment_notifications (provider, event_key, type, state, holds_key, received_at,
+       armed_at, seal_id, sealed_body)
+     select 'cardnet', 'flood_' || n, 'x', 'unverified', false, now(), now(), gen_random_uuid(), ''
+     from generate_series(1, $1) n`,
+    [9_999 - (row?.n ?? 0)],
+  )
+  const flood = Array.from({ length: 5 }, () => at.send(at.about('succeeded', 'pay_flood')))
+  const statuses = (await Promise.all(flood)).map(({ status }) => status)
+  expect(statuses.toSorted()).toEqual([200, 429, 429, 429, 429])
+  expect(await at.send(at.about('succeeded', 'pay_flood'))).toMatchObject({
+    status: 429,
+    headers: { 'retry-after': '3600' },
+    body: { code: 'inbox_full' },
+  })
+  const told = at.about('succeeded', 'pay_signed')
+  expect((await sendLater(told)).status).toBe(200)
+  await until('the health report says so', async () => {
+    const { body } = await later.call('GET', '/api/admin/health', { token: at.root.token })
+    return body.checks.payments === 'degraded' || undefined
+  })
+})
+
+test('the tests above sign as cardnet does', () => {
+  expect(cardnetSignature('x', 5)).toMatch(/^t=5,v1=[0-9a-f]{64}$/)
+  expect(CARDNET_SECRET.length).toBeGreaterThanOrEqual(16)
+})
