@@ -4,8 +4,6 @@ import {
   admins,
   atDelivery,
   atDepartment,
-  atNotification,
-  atPayment,
   atReplay,
   atTenant,
   atUser,
@@ -23,6 +21,7 @@ import {
   signedIn,
   unknownAccount,
 } from './lines.ts'
+import { PAYMENTS } from './payments-table.ts'
 import { jtiOf } from './scene.ts'
 
 export const TABLE: readonly Line[] = [
@@ -357,43 +356,7 @@ export const TABLE: readonly Line[] = [
     own: clinicAdmin(202),
     foreign: clinicAdmin(404),
   },
-  {
-    name: 'POST /webhooks/cardnet',
-    what: 'by a stranger',
-    aim: () => ({ body: { id: 'evt_1', type: 'payment.succeeded' } }),
-    own: everyone(400),
-  },
-  {
-    name: 'POST /webhooks/paygate',
-    what: 'with no notification',
-    aim: () => ({ body: { id: 'evt_1' } }),
-    own: everyone(400),
-  },
-  {
-    name: 'GET /api/admin/payments',
-    aim: ofTenant,
-    own: auditors(200),
-    foreign: auditors(200, 403),
-  },
-  {
-    name: 'GET /api/admin/payments/{payment_id}',
-    aim: atPayment,
-    own: auditors(200),
-    foreign: auditors(200, 404),
-  },
-  { name: 'GET /api/admin/payment-notifications', aim: nothing, own: auditors(200) },
-  {
-    name: 'GET /api/admin/payment-notifications/{notification_id}',
-    aim: atNotification,
-    own: admins(200),
-    foreign: admins(200, 404),
-  },
-  {
-    name: 'POST /api/admin/payment-notifications/{notification_id}/process',
-    aim: atNotification,
-    own: admins(200),
-    foreign: admins(200, 404),
-  },
+  ...PAYMENTS,
   {
     name: 'GET /api/webhooks/{webhook_id}/replays/{replay_id}',
     aim: atReplay,
