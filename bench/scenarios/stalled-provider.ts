@@ -35,7 +35,7 @@ const settingsOf = (url: string) => ({
 })
 
 /** Notices taken a second, each of a payment of its own, 1 KiB long. */
-const accepted = (service: Service) => (seconds: number) =>
+const accepted = (service: Service, seconds: number) =>
   drive({
     url: service.url,
     connections: CONNECTIONS,
@@ -55,16 +55,20 @@ function notice(): string {
 
 export const stalledProvider: Scenario = async (stage, pace) => {
   const api = await openApi()
-  const services: Service[] = []
-  const start = async (url: string) => {
+  /** A service of its own each time: what another one has left to do would slow this one down. */
+  const contender = (url: string) => async (seconds: number) => {
     const service = await startService(stage.emptyFolder(), settingsOf(url))
-    services.push(service)
-    return service
+    try {
+      await accepted(service, 1)
+      return await accepted(service, seconds)
+    } finally {
+      await service.stop()
+    }
   }
   try {
-    const stalled = await start(`${api.url}/stalls`)
-    const answered = await start(`${api.url}/answers`)
-    const { ours, peer, ratio } = await duel(accepted(stalled), accepted(answered), pace)
+    const stalled = contender(`${api.url}/stalls`)
+    const answered = contender(`${api.url}/answers`)
+    const { ours, peer, ratio } = await duel(stalled, answered, pace)
     return [
       {
         name: "paygate's notices taken while its API stalls, against while it answers",
@@ -75,7 +79,6 @@ export const stalledProvider: Scenario = async (stage, pace) => {
       },
     ]
   } finally {
-    for (const service of services) await service.stop()
     api.close()
   }
 }
