@@ -5,8 +5,10 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { Config } from './config.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import {
+  type DeriveKey,
   hashesAtOnce,
   type KeyRing,
+  keysFrom,
   openKeyRing,
   openPasswords,
   openSealer,
@@ -73,6 +75,8 @@ export interface Core {
   readonly changes: Changes
   /** Work is registered while the features open: the jobs start behind them. */
   readonly jobs: Jobs
+  /** Keys of the root key, each for one purpose. */
+  readonly deriveKey: DeriveKey
   /** Seals by the root key. */
   readonly sealer: Sealer
   /** Seals by the key of a tenant. */
@@ -140,6 +144,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     openPool,
     changes,
     jobs,
+    deriveKey: keysFrom(deps.rootKey),
     sealer,
     keyRing,
     passwords,

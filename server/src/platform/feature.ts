@@ -11,6 +11,9 @@ export interface Background {
   stop(): Promise<unknown>
 }
 
+/** A function where it changes while the service runs. */
+export type Capability = boolean | (() => boolean)
+
 /** Counts rows of the transaction's scope. */
 export type Count = (tx: TenantTx) => Promise<number>
 
@@ -29,7 +32,7 @@ export interface Feature {
   /** What it has to count for the health report, by the name there. */
   readonly counts?: Readonly<Record<string, Count>>
   /** What of it people can use as it is configured, by the name in `GET /api/auth/capabilities`. */
-  readonly capabilities?: Readonly<Record<string, boolean>>
+  readonly capabilities?: Readonly<Record<string, Capability>>
   readonly purgeRows?: PurgeRows
   /** What the breaking of a constraint of its tables means to the caller, by the constraint's name. */
   readonly conflicts?: Conflicts

@@ -6,7 +6,7 @@ import type { Health } from './health.service.ts'
 
 const tag = 'Health'
 
-export function healthOperations(health: Health, capabilities: Capabilities): AnyOperation[] {
+export function healthOperations(health: Health, capabilities: () => Capabilities): AnyOperation[] {
   return [
     operation({
       method: 'GET',
@@ -16,7 +16,7 @@ export function healthOperations(health: Health, capabilities: Capabilities): An
       tag: 'Sign-in',
       access: anyone,
       success: [200, Capabilities],
-      handle: () => capabilities,
+      handle: capabilities,
     }),
     operation({
       method: 'GET',

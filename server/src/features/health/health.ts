@@ -1,6 +1,6 @@
 /** Health, put together from what the other features say of themselves. */
 import type { Needs } from '../../core.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Capability, Feature } from '../../platform/feature.ts'
 import { gather, gatherAll } from './gather.ts'
 import { healthOperations } from './health.routes.ts'
 import { Capabilities, COUNTS } from './health.schema.ts'
@@ -31,9 +31,16 @@ export function openHealth(
   )
   return {
     name: 'health',
-    operations: healthOperations(service, capabilities),
+    operations: healthOperations(service, () => told(capabilities)),
     stopping() {
       state.isServing = false
     },
   }
+}
+
+function told<Name extends string>(capabilities: Record<Name, Capability>): Record<Name, boolean> {
+  const entries = Object.entries<Capability>(capabilities)
+  return Object.fromEntries(
+    entries.map(([name, one]) => [name, typeof one === 'function' ? one() : one]),
+  ) as Record<Name, boolean>
 }

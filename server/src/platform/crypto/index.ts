@@ -12,4 +12,4 @@ export {
   partyOf,
 } from './passwords.ts'
 export { otherRootKey, ownKey, parseKey, readKeyFile } from './root-key.ts'
-export { openSealer, type Sealer } from './seal.ts'
+export { type DeriveKey, keysFrom, openSealer, type Sealer } from './seal.ts'

@@ -15,7 +15,7 @@ export interface Sealer {
 
 /** @param rootKey 32 bytes; the sealing key is derived from it (HKDF, RFC 5869) */
 export function openSealer(rootKey: Uint8Array): Sealer {
-  const key = Buffer.from(hkdfSync('sha256', rootKey, '', 'wardkeep seal v1', 32))
+  const key = keysFrom(rootKey)('seal')
   return {
     seal(secret, place) {
       const iv = randomBytes(IV_BYTES)
@@ -36,4 +36,12 @@ export function openSealer(rootKey: Uint8Array): Sealer {
       ])
     },
   }
+}
+
+/** Returns 32 bytes for one purpose: what is known of one key tells nothing of another. */
+export type DeriveKey = (purpose: string) => Buffer
+
+/** Derives keys from the root key (HKDF, RFC 5869). */
+export function keysFrom(rootKey: Uint8Array): DeriveKey {
+  return (purpose) => Buffer.from(hkdfSync('sha256', rootKey, '', `wardkeep ${purpose} v1`, 32))
 }
