@@ -4,8 +4,9 @@ import { openAudit } from './features/audit/index.ts'
 import { openAuth } from './features/auth/index.ts'
 import { openDepartments } from './features/departments/index.ts'
 import { openHealth } from './features/health/index.ts'
+import { openMessenger } from './features/messenger/index.ts'
 import { openPatients } from './features/patients/index.ts'
-import { openPayments } from './features/payments/index.ts'
+import { openPayments, showAmount } from './features/payments/index.ts'
 import { openPreferences } from './features/preferences/index.ts'
 import { openSetup } from './features/setup/index.ts'
 import { openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
@@ -32,7 +33,6 @@ const NOT_BUILT: Feature = {
   capabilities: {
     fhir_enabled: false,
     siem_export_enabled: false,
-    messenger_bot_enabled: false,
   },
 }
 
@@ -53,6 +53,7 @@ async function openFeatures(core: Core, onClose: OnClose) {
     patients: opened(openPatients()),
     webhooks: opened(openWebhooks(core)),
     payments: opened(openPayments(core)),
+    messenger: opened(await openMessenger(core, { showAmount })),
     setup: opened(openSetup(core)),
   }
   const health = opened(openHealth(core, [...Object.values(features), NOT_BUILT]))

@@ -250,6 +250,33 @@ export const VARIABLES = {
     default: '90',
     read: integer(90, 1, 3650),
   }),
+  MESSENGER_BOT_TOKEN: variable({
+    meaning: 'token of the bot that tells users of events in their messenger',
+    default: 'none: there is no bot',
+    read: (text) => {
+      if (text !== undefined && !/^(?!\.{1,2}$)[\w.~:-]{1,256}$/.test(text))
+        throw new Error('must be the token alone: letters, digits and `_ - : . ~`')
+      return text
+    },
+  }),
+  MESSENGER_API_URL: variable({
+    meaning: "the messenger's Bot API; nothing is sent to anywhere else",
+    default: 'https://api.telegram.org',
+    read: (text = 'https://api.telegram.org') => parseUpstreamUrl(text),
+  }),
+  MESSENGER_MODE: variable({
+    meaning:
+      '`polling`, which asks for what chats say, or `webhook`, which is told of it below an https PUBLIC_URL',
+    default: 'polling',
+    read: (text = 'polling', env) => {
+      if (text !== 'polling' && text !== 'webhook') throw new Error('must be polling or webhook')
+      if (text === 'webhook' && env.MESSENGER_BOT_TOKEN && !isHttps(env.PUBLIC_URL))
+        throw new Error(
+          'webhook needs an https PUBLIC_URL, where the messenger can reach the service',
+        )
+      return text
+    },
+  }),
   SMTP_URL: variable({
     meaning:
       'mail server, `smtp://user:password@host:587` (STARTTLS) or `smtps://…`; with `?tls=optional` also without TLS',
@@ -313,6 +340,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   if (faults.length > 0) throw new StartupFault(...faults)
   return values as Config
 }
+
+const isHttps = (url: string | undefined) =>
+  url !== undefined && URL.canParse(url) && new URL(url).protocol === 'https:'
 
 /** An IP address is no domain that a mail could come from. */
 function mailHost(publicUrl: string | undefined): string {

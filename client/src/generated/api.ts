@@ -756,6 +756,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/messenger/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Links the chat that was given the code; an earlier chat of the account is unlinked
+         * @description Who may call: signed in.
+         */
+        post: operations["linkMessenger"];
+        /**
+         * Unlinks the caller's chat; nothing happens where there is none
+         * @description Who may call: signed in.
+         */
+        delete: operations["unlinkMessenger"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/messenger/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The caller's chat, and the events that it hears of
+         * @description Who may call: signed in.
+         */
+        get: operations["getMessengerStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/messenger/subscribe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replaces the list of events that the chat of the caller hears of
+         * @description Who may call: signed in.
+         */
+        post: operations["subscribeMessenger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/preferences": {
         parameters: {
             query?: never;
@@ -1128,6 +1192,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks/messenger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes what the messenger tells the bot, where MESSENGER_MODE is webhook
+         * @description Takes no token.
+         */
+        post: operations["receiveMessengerUpdate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/webhooks/paygate": {
         parameters: {
             query?: never;
@@ -1229,6 +1313,18 @@ export interface components {
         Message: {
             detail: string;
             email_verified: boolean | null;
+        };
+        MessengerStatus: {
+            /** @description whether the service has a bot */
+            enabled: boolean;
+            linked: boolean;
+            /** @description the chat's; many have none */
+            username: string | null;
+            /** Format: date-time */
+            linked_at: string | null;
+            events: string[];
+            available_events: string[];
+            bot_username: string | null;
         };
         Payment: {
             id: number;
@@ -1596,7 +1692,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1633,7 +1729,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1690,7 +1786,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1715,7 +1811,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1764,7 +1860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1816,7 +1912,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1841,7 +1937,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1890,7 +1986,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1934,7 +2030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1959,7 +2055,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1983,7 +2079,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2044,7 +2140,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2089,7 +2185,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2114,7 +2210,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2138,7 +2234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2199,7 +2295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2235,7 +2331,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2260,7 +2356,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2284,7 +2380,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2345,7 +2441,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2381,7 +2477,7 @@ export interface operations {
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2406,7 +2502,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2443,7 +2539,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2498,7 +2594,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2523,7 +2619,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2572,7 +2668,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2610,7 +2706,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotificationWithBody"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2635,7 +2731,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2696,7 +2792,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2734,7 +2830,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotification"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2759,7 +2855,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2783,7 +2879,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2844,7 +2940,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2901,7 +2997,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2926,7 +3022,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2975,7 +3071,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3013,7 +3109,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentWithNotifications"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3038,7 +3134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3099,7 +3195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3135,7 +3231,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3160,7 +3256,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3197,7 +3293,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3253,7 +3349,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3278,7 +3374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3290,7 +3386,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3351,7 +3447,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3389,7 +3485,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3414,7 +3510,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3475,7 +3571,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3533,7 +3629,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3558,7 +3654,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3582,7 +3678,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3643,7 +3739,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3679,7 +3775,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3704,7 +3800,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3728,7 +3824,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3789,7 +3885,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3843,7 +3939,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3868,7 +3964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3917,7 +4013,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3969,7 +4065,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3994,7 +4090,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4018,7 +4114,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4079,7 +4175,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4117,7 +4213,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4142,7 +4238,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4203,7 +4299,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4249,7 +4345,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4274,7 +4370,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4298,7 +4394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4359,7 +4455,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4395,7 +4491,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4420,7 +4516,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4444,7 +4540,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4505,7 +4601,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4543,7 +4639,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4568,7 +4664,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4592,7 +4688,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4653,7 +4749,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4701,7 +4797,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4726,7 +4822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4750,7 +4846,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4811,7 +4907,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4856,7 +4952,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4881,7 +4977,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4905,7 +5001,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4966,7 +5062,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5002,7 +5098,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5027,7 +5123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5051,7 +5147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5112,7 +5208,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5150,7 +5246,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5175,7 +5271,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5199,7 +5295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5260,7 +5356,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5296,7 +5392,7 @@ export interface operations {
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5333,7 +5429,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5371,7 +5467,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicDepartment"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5432,7 +5528,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5477,7 +5573,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5501,7 +5597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5513,7 +5609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5574,7 +5670,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5617,7 +5713,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5642,7 +5738,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5654,7 +5750,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5715,7 +5811,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5751,7 +5847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5776,7 +5872,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5813,7 +5909,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5855,7 +5951,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5879,7 +5975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5940,7 +6036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5992,7 +6088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6004,7 +6100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6028,7 +6124,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6089,7 +6185,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6132,7 +6228,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6144,7 +6240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6205,7 +6301,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6248,7 +6344,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6260,7 +6356,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6321,7 +6417,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6364,7 +6460,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6376,7 +6472,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6437,7 +6533,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6473,7 +6569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6498,7 +6594,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6535,7 +6631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6573,7 +6669,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6598,7 +6694,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6622,7 +6718,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6683,7 +6779,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6719,7 +6815,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicTenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6756,7 +6852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6798,7 +6894,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6823,7 +6919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6835,7 +6931,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6896,7 +6992,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6941,7 +7037,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6966,7 +7062,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6978,7 +7074,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7039,7 +7135,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7082,7 +7178,7 @@ export interface operations {
                     "application/json": components["schemas"]["TotpSetup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7107,7 +7203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7119,7 +7215,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7180,7 +7276,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7225,7 +7321,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7237,7 +7333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7249,7 +7345,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7310,7 +7406,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7325,14 +7421,21 @@ export interface operations {
             };
         };
     };
-    getPreferences: {
+    linkMessenger: {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description the eight characters that the chat was given; case, spaces and hyphens are nothing */
+                    code: string;
+                };
+            };
+        };
         responses: {
             /** @description Done */
             200: {
@@ -7343,10 +7446,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Preferences"];
+                    "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7371,7 +7474,263 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unlinkMessenger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessengerStatus"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getMessengerStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessengerStatus"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7408,7 +7767,246 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    subscribeMessenger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description events, groups of them such as user.*, or * for all; none for silence */
+                    events: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessengerStatus"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getPreferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preferences"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7454,7 +8052,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7479,7 +8077,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7491,7 +8089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7552,7 +8150,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7595,7 +8193,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7620,7 +8218,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7632,7 +8230,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7693,7 +8291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7729,7 +8327,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7754,7 +8352,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7791,7 +8389,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7836,7 +8434,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7861,7 +8459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7873,7 +8471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7934,7 +8532,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7970,7 +8568,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7995,7 +8593,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8032,7 +8630,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8068,7 +8666,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventDescription"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8093,7 +8691,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8130,7 +8728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8177,7 +8775,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegisteredWebhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8202,7 +8800,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8214,7 +8812,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8275,7 +8873,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8325,7 +8923,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8350,7 +8948,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8374,7 +8972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8435,7 +9033,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8471,7 +9069,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8496,7 +9094,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8520,7 +9118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8581,7 +9179,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8635,7 +9233,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8660,7 +9258,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8721,7 +9319,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8760,7 +9358,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8785,7 +9383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8809,7 +9407,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8870,7 +9468,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8923,7 +9521,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8948,7 +9546,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8972,7 +9570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9033,7 +9631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9072,7 +9670,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9097,7 +9695,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9158,7 +9756,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9195,7 +9793,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9220,7 +9818,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9244,7 +9842,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9305,7 +9903,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9341,7 +9939,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9366,7 +9964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9390,7 +9988,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9451,7 +10049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9489,7 +10087,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTestResult"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9514,7 +10112,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9538,7 +10136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9599,7 +10197,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9638,7 +10236,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9675,7 +10273,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9713,7 +10311,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9750,7 +10348,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9789,7 +10387,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9826,7 +10424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9871,7 +10469,7 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9883,7 +10481,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9944,7 +10542,151 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    receiveMessengerUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description proves that the messenger sends it */
+                "x-telegram-bot-api-secret-token"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "*/*": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        received: boolean;
+                    };
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 128 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9986,7 +10728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired) */
+            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9998,7 +10740,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code) */
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret) */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10010,7 +10752,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10059,7 +10801,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

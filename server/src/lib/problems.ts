@@ -55,6 +55,16 @@ export const PROBLEMS = {
     409,
     'Only a notification that is unverified or has failed can be tried again',
   ],
+  link_code_invalid: [
+    400,
+    'The code is wrong, was used already or is older than 10 minutes; type /start in the chat for a new one',
+  ],
+  chat_linked: [
+    409,
+    'code: the chat is linked with another account; type /stop in the chat, then /start for a new code',
+  ],
+  messenger_unconfigured: [503, 'No messenger is set up for this service; ask its operator'],
+  wrong_secret: [403, 'The secret of the notification is missing or wrong'],
   conflict: [
     409,
     'The record was changed by someone else or is still in use; read it again and retry',

@@ -2,3 +2,6 @@
 export const ROLES = ['superadmin', 'admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const
 
 export type Role = (typeof ROLES)[number]
+
+/** The roles that administer: one tenant, or as superadmin the platform. */
+export const isAdministrator = (role: Role): boolean => role === 'superadmin' || role === 'admin'

@@ -1,7 +1,6 @@
 /** The fields of each answer: those of the specification with the decided additions, no others. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openService, type Service } from '../support/service.ts'
-import { type Step, walk } from './walk.ts'
+import { openWalkable, type Step, walk } from './walk.ts'
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
@@ -153,6 +152,16 @@ const LIST: Fields = {
   next: ['string', 'null'],
 }
 
+const MESSENGER: Fields = {
+  enabled: 'boolean',
+  linked: 'boolean',
+  username: ['string', 'null'],
+  linked_at: ['time', 'null'],
+  events: 'array',
+  available_events: 'array',
+  bot_username: ['string', 'null'],
+}
+
 const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/admin/tenants', TENANT],
   ['GET /api/admin/tenants/{tenant_id}', TENANT],
@@ -184,6 +193,9 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['GET /api/preferences', PREFERENCES],
   ['PUT /api/preferences', PREFERENCES],
   ['PUT /api/preferences/theme', PREFERENCES],
+  ['GET /api/messenger/status', MESSENGER],
+  ['DELETE /api/messenger/link', MESSENGER],
+  ['POST /api/messenger/subscribe', MESSENGER],
   ['POST /api/webhooks/register', { ...WEBHOOK, secret: 'string' }],
   ['PUT /api/webhooks/{webhook_id}', WEBHOOK],
   ['POST /api/webhooks/{webhook_id}/test', TEST_RESULT],
@@ -223,12 +235,10 @@ function kindsOf(record: Record<string, unknown>, fields: Fields): Fields {
   return Object.fromEntries(told)
 }
 
-let service: Service
 let steps: Step[]
 
 beforeAll(async () => {
-  service = await openService()
-  steps = await walk(service)
+  steps = await walk(await openWalkable())
 })
 
 const bodyOf = (name: string) => steps.find((step) => step.name === name)?.answer.body

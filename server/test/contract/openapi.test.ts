@@ -4,9 +4,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusesOf } from '../../src/platform/http/operation.ts'
-import { openService, type Service } from '../support/service.ts'
+import type { Service } from '../support/service.ts'
 import { BUILT, nameOf } from './operations.ts'
-import { type Step, walk } from './walk.ts'
+import { openWalkable, type Step, walk } from './walk.ts'
 
 interface Document {
   openapi: string
@@ -26,8 +26,9 @@ let steps: Step[]
 let document: Document
 
 beforeAll(async () => {
-  service = await openService()
-  steps = await walk(service)
+  const walkable = await openWalkable()
+  service = walkable.service
+  steps = await walk(walkable)
   document = steps.find((step) => step.name === 'GET /openapi.json')?.answer.body
 })
 

@@ -1,9 +1,12 @@
 /** Calls every operation that is built once, successfully, as a platform's first day would. */
+
+import { botConfig } from '../messenger/scene.ts'
 import { codeOf, mailedToken } from '../support/accounts.ts'
+import { type BotServer, openBotServer } from '../support/bot-server.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
-import type { Answer, CallOptions, Service } from '../support/service.ts'
+import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'
 
 export interface Step {
   /** `METHOD path`, as the contract's rows have it. */
@@ -11,8 +14,23 @@ export interface Step {
   answer: Answer
 }
 
+/** A service that every operation can succeed on: with a bot, which is told of what chats say. */
+export interface Walkable {
+  service: Service
+  bot: BotServer
+}
+
+export async function openWalkable(
+  options: Parameters<typeof openService>[0] = {},
+): Promise<Walkable> {
+  const bot = await openBotServer()
+  const config = { ...botConfig(bot), MESSENGER_MODE: 'webhook' as const, ...options.config }
+  return { service: await openService({ ...options, config }), bot }
+}
+
 interface Scene {
   service: Service
+  bot: BotServer
   root: Person
   clinic: Clinic
   /** Calls an operation with its path parameters filled in, and keeps the answer. */
@@ -26,7 +44,7 @@ interface Scene {
  * Walks through a new clinic, and answers each operation's answer. A refusal on the way is kept like
  * a success.
  */
-export async function walk(service: Service, subdomain = 'walked'): Promise<Step[]> {
+export async function walk({ service, bot }: Walkable, subdomain = 'walked'): Promise<Step[]> {
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, subdomain)
   const steps: Step[] = []
@@ -37,7 +55,7 @@ export async function walk(service: Service, subdomain = 'walked'): Promise<Step
     steps.push({ name, answer })
     return answer
   }
-  const scene = { service, root, clinic, take }
+  const scene = { service, bot, root, clinic, take }
   await walkOpen(scene)
   await walkPlatform(scene)
   await walkClinic(scene)
@@ -175,7 +193,7 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   await take('GET /api/admin/payments/{payment_id}', { token, path: { payment_id: items[0].id } })
 }
 
-async function walkOwn({ clinic, take }: Scene): Promise<void> {
+async function walkOwn({ bot, clinic, take }: Scene): Promise<void> {
   const { doctor, nurse } = clinic.people
   const { email, password } = doctor
   await take('GET /api/auth/me', { token: doctor.token })
@@ -186,6 +204,20 @@ async function walkOwn({ clinic, take }: Scene): Promise<void> {
   })
   await take('PUT /api/preferences/theme', { token: doctor.token, body: { theme: 'dark' } })
   await take('GET /api/preferences', { token: doctor.token })
+  await take('GET /api/messenger/status', { token: doctor.token })
+  await take('POST /webhooks/messenger', {
+    headers: { 'x-telegram-bot-api-secret-token': await hookSecret(bot) },
+    body: startIn(doctor.id),
+  })
+  await take('POST /api/messenger/link', {
+    token: doctor.token,
+    body: { code: await shownCode(bot, doctor.id) },
+  })
+  await take('POST /api/messenger/subscribe', {
+    token: doctor.token,
+    body: { events: ['auth.login'] },
+  })
+  await take('DELETE /api/messenger/link', { token: doctor.token })
   const login = await take('POST /api/auth/login', {
     body: { email, password, subdomain: clinic.subdomain },
   })
@@ -228,3 +260,20 @@ async function walkAccount({ service, clinic, take }: Scene): Promise<void> {
   await enrol((name, options) => service.call('POST', name.slice('POST '.length), options))
   await take('DELETE /api/admin/users/{user_id}/totp', { ...admin, path: { user_id: made.id } })
 }
+
+/** What the provider shows of itself, once it was told. */
+const hookSecret = (bot: BotServer) =>
+  until('the bot has its webhook', () => bot.webhook()?.secret_token)
+
+/** A person writes to the bot in a chat of this number. */
+const startIn = (chat: number) => ({
+  update_id: chat,
+  message: {
+    text: '/start',
+    chat: { id: chat, type: 'private' },
+    from: { id: chat, is_bot: false, first_name: 'Dora', username: 'dora_d' },
+  },
+})
+
+const shownCode = (bot: BotServer, chat: number) =>
+  until('the chat is given a code', () => /code: (\S+)/.exec(bot.textsTo(chat).join('\n'))?.[1])

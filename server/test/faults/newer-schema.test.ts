@@ -1,7 +1,6 @@
 /** A node goes on answering while a newer release adds columns to the tables that it reads. */
 import { expect, test } from 'vitest'
-import { walk } from '../contract/walk.ts'
-import { openService } from '../support/service.ts'
+import { openWalkable, walk } from '../contract/walk.ts'
 
 const TABLES = `select format('%I.%I', n.nspname, c.relname) as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -11,15 +10,16 @@ const TABLES = `select format('%I.%I', n.nspname, c.relname) as name
 test('each operation answers as before when every table has a new column', {
   timeout: 60_000,
 }, async () => {
-  const service = await openService()
+  const walkable = await openWalkable()
+  const { service } = walkable
   const { sql } = service.database
   // Everything is prepared once, on the tables as they were.
-  const before = await walk(service)
+  const before = await walk(walkable)
   const tables = await sql<{ name: string }>(TABLES)
   expect(tables.length).toBeGreaterThan(15)
   for (const { name } of tables)
     await sql(`alter table ${name} add column of_a_newer_release text default 'new'`)
-  const after = await walk(service, 'walked-again')
+  const after = await walk(walkable, 'walked-again')
   const statuses = (steps: typeof before) => steps.map(({ name, answer }) => [name, answer.status])
   expect(statuses(after)).toEqual(statuses(before))
   expect(after.filter(({ answer }) => answer.status >= 500)).toEqual([])

@@ -179,6 +179,27 @@ export async function furnishAccount(
   )
 }
 
+/** A chat, a choice of events and a notice that waits. */
+export async function furnishMessenger(service: Service, person: Person): Promise<void> {
+  const { sql } = service.database
+  const keys = [person.tenant_id, person.id]
+  await sql(
+    `insert into messenger_links (tenant_id, user_id, chat_hash, sealed_chat)
+     values ($1, $2, decode(md5(random()::text), 'hex'), '\\x00')`,
+    keys,
+  )
+  await sql(
+    `insert into messenger_notices (tenant_id, link_id, entry_id, event_at, action, is_own, queued_at)
+     select tenant_id, id, 1, now(), 'user.created', false, now() from messenger_links
+     where tenant_id = $1 and user_id = $2`,
+    keys,
+  )
+  await sql(
+    'insert into messenger_subscriptions (tenant_id, user_id, events) values ($1, $2, $3)',
+    [...keys, ['*']],
+  )
+}
+
 /** Gives a clinic a webhook, with something in each of its tables. No event is ever sent to it. */
 export async function furnishWebhook(
   service: Service,

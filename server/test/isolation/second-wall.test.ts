@@ -5,6 +5,7 @@ import { listenerClient } from '../../src/platform/db/connection.ts'
 import { openService, type Service } from '../support/service.ts'
 import {
   furnishAccount,
+  furnishMessenger,
   furnishPayment,
   furnishWebhook,
   openScene,
@@ -30,6 +31,7 @@ beforeAll(async () => {
   await furnishAccount(service, scene.own.people.receptionist)
   await furnishWebhook(service, scene.own)
   await furnishPayment(service, scene.own)
+  await furnishMessenger(service, scene.own.people.nurse)
   tables = await tenantTables(service)
 })
 

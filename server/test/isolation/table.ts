@@ -147,6 +147,24 @@ export const TABLE: readonly Line[] = [
     own: signedIn(403),
   },
 
+  { name: 'GET /api/messenger/status', aim: nothing, own: signedIn(200) },
+  {
+    name: 'POST /api/messenger/link',
+    what: 'without a bot',
+    aim: () => ({ body: { code: 'ABCD-2345' } }),
+    own: signedIn(503),
+  },
+  { name: 'DELETE /api/messenger/link', aim: nothing, own: signedIn(200) },
+  {
+    name: 'POST /api/messenger/subscribe',
+    aim: ({ tenantId, userId }) => ({
+      body: { events: ['auth.login'], tenant_id: tenantId, user_id: userId },
+    }),
+    own: signedIn(200),
+    foreign: signedIn(200),
+  },
+  { name: 'POST /webhooks/messenger', what: 'without a bot', aim: nothing, own: everyone(404) },
+
   { name: 'GET /api/admin/health', aim: nothing, own: admins(200) },
   { name: 'GET /api/admin/audit', aim: ofTenant, own: auditors(200), foreign: auditors(200, 403) },
   {

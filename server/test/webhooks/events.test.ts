@@ -2,8 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isWanted } from '../../src/features/webhooks/events/subscription.ts'
 import { ACTIONS, PUBLIC_ACTIONS } from '../../src/platform/journal/index.ts'
-import { walk } from '../contract/walk.ts'
-import { openService } from '../support/service.ts'
+import { openWalkable, walk } from '../contract/walk.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
 let at: WebhookClinic
@@ -57,8 +56,9 @@ describe('the catalogue', () => {
   })
 
   test('shows of each event what the journal really says of it', async () => {
-    const service = await openService({ role: 'all' })
-    await walk(service)
+    const walkable = await openWalkable()
+    const { service } = walkable
+    await walk(walkable)
     const rows = await service.database.sql<{ action: string; entry: any }>(
       'select action, to_jsonb(j) as entry from journal j',
     )

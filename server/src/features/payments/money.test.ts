@@ -1,7 +1,7 @@
 /** Amounts in minor units: exact or not at all. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { currencyOf, exponentOf, minorUnits, wholeUnits } from './money.ts'
+import { currencyOf, exponentOf, minorUnits, showAmount, wholeUnits } from './money.ts'
 
 /** As ISO 4217 has them, of every number of digits that there is. */
 const CURRENCIES = { JPY: 0, EUR: 2, KWD: 3, CLF: 4 } as const
@@ -157,4 +157,18 @@ describe('a currency', () => {
   test('that is unknown has no digits to fall back to', () => {
     expect(() => exponentOf('XXX')).toThrow(RangeError)
   })
+})
+
+test.each([
+  [10_000, 'EUR', '100.00 EUR'],
+  [5, 'eur', '0.05 EUR'],
+  [100, 'JPY', '100 JPY'],
+  [1234, 'KWD', '1.234 KWD'],
+  [Number.MAX_SAFE_INTEGER, 'EUR', '90071992547409.91 EUR'],
+  [-1, 'EUR', undefined],
+  [1.5, 'EUR', undefined],
+  [1, 'XXX', undefined],
+  [null, null, undefined],
+])('%s minor units of %s are shown as %s', (minor, currency, shown) => {
+  expect(showAmount(minor, currency)).toBe(shown)
 })

@@ -63,3 +63,13 @@ function held(digits: string): number | undefined {
   const value = BigInt(digits)
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : undefined
 }
+
+/** Returns minor units as people write them, `100.00 EUR`; undefined for what is no amount of a currency. */
+export function showAmount(minor: unknown, currency: unknown): string | undefined {
+  const code = currencyOf(currency)
+  if (!code || !Number.isSafeInteger(minor) || Number(minor) < 0) return undefined
+  const exponent = exponentOf(code)
+  const digits = String(minor).padStart(exponent + 1, '0')
+  const whole = digits.slice(0, digits.length - exponent)
+  return `${whole}${exponent > 0 ? `.${digits.slice(-exponent)}` : ''} ${code}`
+}

@@ -164,6 +164,11 @@ export const ACTIONS = {
     meaning: 'A signed-in user called what they may not; the calls of a minute are counted',
   },
   'preferences.updated': { meaning: "A user's theme or settings changed" },
+  'messenger.linked': { meaning: 'A chat of the messenger was linked with an account' },
+  'messenger.unlinked': { meaning: 'A chat of the messenger was unlinked from its account' },
+  'messenger.subscribed': {
+    meaning: 'A user chose which events the messenger tells them of',
+  },
   'webhook.registered': { meaning: 'A webhook was registered' },
   'webhook.updated': { meaning: "A webhook's address, events, secret or state changed" },
   'webhook.deleted': { meaning: 'A webhook was deleted, with what still waited for it' },

@@ -36,7 +36,7 @@ export interface Throttle {
   /**
    * Lets a guess be made, one at a time for the first count's subject on this node, so that guesses
    * sent together are judged one after another. A guess counts when it throws `invalid_credentials`,
-   * `wrong_password` or `wrong_code`; one that returns clears the first count.
+   * `wrong_password`, `wrong_code` or `link_code_invalid`; one that returns clears the first count.
    * @throws Problem 429 while any of the counts makes the caller wait
    */
   guess<T>(counts: readonly [Count, ...Count[]], attempt: () => Promise<T>): Promise<T>
@@ -124,7 +124,12 @@ export function tooMany(wait: number): Problem {
   return new Problem('too_many_requests', { retryAfter: Math.ceil(wait / SECOND) })
 }
 
-const GUESSED_WRONG = new Set(['invalid_credentials', 'wrong_password', 'wrong_code'])
+const GUESSED_WRONG = new Set([
+  'invalid_credentials',
+  'wrong_password',
+  'wrong_code',
+  'link_code_invalid',
+])
 
 function keyOf({ rule, of }: Count): Buffer {
   return createHash('sha256').update(`${rule.name}\0${of}`).digest()

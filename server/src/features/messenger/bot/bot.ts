@@ -1,0 +1,172 @@
+/** The bot's side of its tenure: who it is, what it is told, and how it does. */
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { poller } from '../../../lib/poller.ts'
+import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { BotState } from '../messenger.table.ts'
+import { TOPIC_BOT } from '../topics.ts'
+import { type BotApi, BotFault } from './api.ts'
+import * as store from './bot.store.ts'
+import type { Tenure } from './lease.ts'
+import type { Handle, Update } from './updates.ts'
+
+/** Another program that asks for updates is waited for, ever longer; a token that is refused always so. */
+const CONFLICT_WAITS = [1, 2, 5, 10, 20].map((seconds) => seconds * SECOND)
+const REFUSED_WAIT = 10 * SECOND
+const FAILED_WAIT = 2 * SECOND
+/** After no updates: the provider has waited for some before it said so, and others may not. */
+const EMPTY_WAIT = 200
+/** How often a bot that is told of updates looks whether its token is still good. */
+const CHECK_WAIT = MINUTE
+/** An update that fails so often in a row is left out, so that it does not keep all others. */
+const MAX_TRIES = 3
+
+export interface BotDeps {
+  db: Scopes
+  changes: Changes
+  log: Logger
+  api: BotApi
+  tenure: Tenure
+  handle: Handle
+  /** Where the provider sends updates to; null to ask for them. */
+  webhook: { url: string; secret: string } | null
+}
+
+export interface Bot {
+  /** Whether messages can be sent. */
+  isGood(): boolean
+  /** Notes that the token was refused; the bot then finds out for itself. */
+  refused(): void
+  stop(): Promise<void>
+}
+
+export function startBot(deps: BotDeps): Bot {
+  const { db, changes, log, api, tenure, webhook } = deps
+  let me: number | undefined
+  /** Whether updates come the way that is configured, as far as known. */
+  let isSetUp = false
+  let state: BotState = 'new'
+  let conflicts = 0
+  let failing: { update: number; tries: number } | undefined
+
+  async function note(next: BotState): Promise<void> {
+    state = next
+    const isNew = await db.acrossTenants((tx) => store.saveState(tx, tenure.epoch, next))
+    if (!isNew) return
+    changes.notify(TOPIC_BOT)
+    if (next === 'ok') log.info({}, 'the messenger bot works')
+    else log.error({ state: next }, WRONG[next])
+  }
+
+  /** Finds out who the bot is, and has updates come the way that is configured. Returns its number. */
+  async function introduce(): Promise<number> {
+    if (me === undefined) {
+      const bot = await api.getMe(tenure.over)
+      await db.acrossTenants((tx) => store.saveBot(tx, tenure.epoch, bot))
+      me = bot.id
+      isSetUp = false
+      changes.notify(TOPIC_BOT)
+    }
+    if (!isSetUp) await api.setWebhook(webhook, tenure.over)
+    isSetUp = true
+    if (state === 'new' || state === 'refused') await note('ok')
+    return me
+  }
+
+  async function take(bot_id: number, update: Update): Promise<void> {
+    const { update_id } = update
+    await db.acrossTenants(async (tx) => {
+      await tenure.fence(tx)
+      const isNew = await store.takeUpdate(tx, { bot_id, update_id })
+      const isPoison = failing?.update === update_id && failing.tries >= MAX_TRIES
+      if (isPoison) log.error({ update_id }, 'an update of the messenger is left out: it fails')
+      else if (isNew) await deps.handle(tx, update)
+      await store.saveOffset(tx, tenure.epoch, update_id + 1)
+    })
+  }
+
+  async function takeAll(bot_id: number, updates: readonly unknown[]): Promise<void> {
+    for (const update of updates.filter(isUpdate)) {
+      try {
+        await take(bot_id, update)
+        failing = undefined
+      } catch (error) {
+        const { update_id } = update
+        const tries = failing?.update === update_id ? failing.tries : 0
+        failing = { update: update_id, tries: tries + 1 }
+        throw error
+      }
+    }
+  }
+
+  /** Asks for updates once, or looks whether all is well. Returns how long to wait then. */
+  async function step(): Promise<number> {
+    const id = await introduce()
+    if (webhook) {
+      await api.getMe(tenure.over)
+      return CHECK_WAIT
+    }
+    const offset = await db.acrossTenants(store.findOffset, 'read')
+    const updates = await api.getUpdates(offset, tenure.over)
+    conflicts = 0
+    if (state !== 'ok') await note('ok')
+    await takeAll(id, updates)
+    return updates.length > 0 ? 0 : EMPTY_WAIT
+  }
+
+  /** Returns how long to wait after a refusal of the provider. */
+  async function bear({ refusal }: BotFault): Promise<number> {
+    const { code, retryAfter } = refusal ?? {}
+    if (code === 401 || code === 404) {
+      me = undefined
+      await note('refused')
+      return REFUSED_WAIT
+    }
+    if (code === 409) {
+      // It may also be a webhook that somebody has set.
+      isSetUp = false
+      await note('conflict')
+      conflicts += 1
+      return CONFLICT_WAITS[conflicts - 1] ?? (CONFLICT_WAITS.at(-1) as number)
+    }
+    return retryAfter ? retryAfter * SECOND : FAILED_WAIT
+  }
+
+  async function look(): Promise<boolean | number> {
+    try {
+      const wait = await step()
+      return wait === 0 ? !tenure.over.aborted : wait
+    } catch (error) {
+      if (!(error instanceof BotFault) || tenure.over.aborted) throw error
+      const wait = await bear(error)
+      log.warn({ err: error, wait }, 'the messenger was asked in vain')
+      return wait
+    }
+  }
+
+  const logFailure = logFailures('asking the messenger', log)
+  const looker = poller(look, {
+    pollMs: FAILED_WAIT,
+    // What the end of the tenure breaks off has not failed.
+    onError: (error, previous) => tenure.over.aborted || logFailure(error, previous),
+  })
+  return {
+    isGood: () => state === 'ok' || state === 'conflict',
+    refused() {
+      me = undefined
+      state = 'refused'
+      looker.wake()
+    },
+    stop: looker.stop,
+  }
+}
+
+const WRONG: Record<Exclude<BotState, 'ok'>, string> = {
+  new: 'the messenger bot is not known yet',
+  conflict:
+    'another program takes the updates of the messenger bot; stop it, or give it a bot of its own',
+  refused: 'the token of the messenger bot is refused; give MESSENGER_BOT_TOKEN a good one',
+}
+
+const isUpdate = (update: unknown): update is Update =>
+  Number.isSafeInteger((update as Update | null)?.update_id)

@@ -1,0 +1,103 @@
+/** What an update of the provider does: commands in private chats, and a bot that was blocked. */
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import { SYSTEM } from '../../../platform/journal/index.ts'
+import type { Chat, Chats } from '../linking/chats.ts'
+import { CODE_LIFE, newCode } from '../linking/codes.ts'
+import { CODE_PLACE } from '../linking/linking.service.ts'
+import { deleteCode, lockLinkOfChat, saveCode } from '../linking/links.store.ts'
+import type { Reply } from '../linking/replies.ts'
+import type { Unlink } from '../linking/unlink.ts'
+import { codeText, HELP, NOT_LINKED, UNLINKED } from '../text/talk.ts'
+
+/** As much of an update as the bot looks at; everything may be missing, as strangers cause it. */
+export interface Update {
+  update_id: number
+  message?: {
+    text?: unknown
+    chat?: { id?: unknown; type?: unknown }
+    from?: Sender
+  }
+  my_chat_member?: {
+    chat?: { id?: unknown; type?: unknown }
+    new_chat_member?: { status?: unknown }
+  }
+}
+
+interface Sender {
+  is_bot?: unknown
+  username?: unknown
+  first_name?: unknown
+  last_name?: unknown
+}
+
+export interface UpdatesDeps {
+  clock: Clock
+  chats: Chats
+  reply: Reply
+  unlink: Unlink
+}
+
+/** Does what the update asks for, in the transaction that takes it. */
+export type Handle = (tx: TenantTx, update: Update) => Promise<void>
+
+export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Handle {
+  async function offerCode(tx: TenantTx, chat: Chat): Promise<void> {
+    const code = newCode()
+    const chat_hash = chats.hashOf(chat.id)
+    await saveCode(tx, {
+      chat_hash,
+      code_hash: chats.hashOfCode(code),
+      sealed_chat: chats.seal(CODE_PLACE, chat_hash, chat),
+      expires_at: isoAt(clock, CODE_LIFE),
+    })
+    await reply(tx, chat.id, codeText(code), 'answer')
+  }
+
+  /** Unlinks the chat and makes its code worthless. Returns whether it was linked. */
+  async function leave(tx: TenantTx, chatId: number, reason: 'chat' | 'blocked'): Promise<boolean> {
+    const chat_hash = chats.hashOf(chatId)
+    await deleteCode(tx, chat_hash)
+    const link = await lockLinkOfChat(tx, chat_hash)
+    if (link) await unlink(tx, link, SYSTEM, reason)
+    return link !== undefined
+  }
+
+  return async (tx, { message, my_chat_member: change }) => {
+    const said = message && spokenIn(message)
+    if (said) {
+      const { chat, command } = said
+      if (command === '/start') return offerCode(tx, chat)
+      if (command !== '/stop') return reply(tx, chat.id, HELP, 'answer')
+      const wasLinked = await leave(tx, chat.id, 'chat')
+      return reply(tx, chat.id, wasLinked ? UNLINKED : NOT_LINKED, 'answer')
+    }
+    const id = privateChat(change?.chat)
+    if (id !== undefined && change?.new_chat_member?.status === 'kicked')
+      await leave(tx, id, 'blocked')
+  }
+}
+
+/** The number of a private chat, which is that of its person. */
+function privateChat(chat: { id?: unknown; type?: unknown } | undefined): number | undefined {
+  const { id, type } = chat ?? {}
+  return type === 'private' && Number.isSafeInteger(id) ? (id as number) : undefined
+}
+
+/** A text that a person has written in a private chat: who and what, as a command without its payload. */
+function spokenIn(
+  message: NonNullable<Update['message']>,
+): { chat: Chat; command: string } | undefined {
+  const id = privateChat(message.chat)
+  const { text, from } = message
+  if (id === undefined || typeof text !== 'string' || !from || from.is_bot !== false)
+    return undefined
+  const name = [from.first_name, from.last_name]
+    .filter((part) => typeof part === 'string')
+    .join(' ')
+  const username = typeof from.username === 'string' && /^\w{1,64}$/.test(from.username)
+  return {
+    chat: { id, username: username ? (from.username as string) : null, name: name.slice(0, 200) },
+    command: /^\/[a-z]+/i.exec(text)?.[0].toLowerCase() ?? '',
+  }
+}

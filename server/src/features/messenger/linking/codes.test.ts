@@ -1,0 +1,65 @@
+/** What a code is, and which ways of typing it are the same. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ALPHABET, CODE_LENGTH, digestWith, newCode, readCode, showCode } from './codes.ts'
+
+const aCode = fc
+  .array(fc.constantFrom(...ALPHABET), { minLength: CODE_LENGTH, maxLength: CODE_LENGTH })
+  .map((characters) => characters.join(''))
+
+describe('a code', () => {
+  test('has eight of 31 characters, none of which looks like another', () => {
+    expect(new Set(ALPHABET).size).toBe(31)
+    expect(ALPHABET).not.toMatch(/[01OIL]/)
+    for (let made = 0; made < 200; made += 1) expect(newCode()).toMatch(/^[2-9A-HJKMNP-Z]{8}$/)
+  })
+
+  test('uses every character, each by one draw of a number below 31', () => {
+    const drawn: number[] = []
+    const code = newCode((below) => drawn.push(below) - 1)
+    expect(drawn).toEqual(Array.from({ length: 8 }, () => 31))
+    expect(code).toBe('23456789')
+    expect(newCode(() => 30)).toBe('ZZZZZZZZ')
+  })
+
+  test('is read back however it was shown and typed', () => {
+    const between = fc.constantFrom(
+      '',
+      ' ',
+      '-',
+      ' - ',
+      '\u2011',
+      '\u2013',
+      '\u00a0',
+      '\u200b',
+      '\t',
+    )
+    fc.assert(
+      fc.property(aCode, fc.array(between, { minLength: 9, maxLength: 9 }), (code, gaps) => {
+        const spread = [...code].map((one, index) => gaps[index] + one).join('') + gaps[8]
+        for (const typed of [code, showCode(code), spread, spread.toLowerCase()])
+          expect(readCode(typed)).toBe(code)
+      }),
+    )
+  })
+
+  test('may be typed in full-width characters, as some keyboards do', () => {
+    expect(readCode('ＡＢＣＤ－２３４５')).toBe('ABCD2345')
+  })
+
+  test.each(['', 'ABCD234', 'ABCD23456', 'ABCD-234O', 'ABCD-2341', 'ABCD_2345', 'АBCD2345', '\0'])(
+    'is not: %j',
+    (typed) => {
+      expect(readCode(typed)).toBeUndefined()
+    },
+  )
+})
+
+describe('a digest', () => {
+  test('differs by text and by key, and says the same of both each time', () => {
+    const [one, other] = [digestWith(Buffer.alloc(32, 1)), digestWith(Buffer.alloc(32, 2))]
+    expect(one('ABCD2345')).toEqual(one('ABCD2345'))
+    expect(one('ABCD2345')).not.toEqual(one('ABCD2346'))
+    expect(one('ABCD2345')).not.toEqual(other('ABCD2345'))
+  })
+})

@@ -1,0 +1,141 @@
+/** Links a user's account with their chat, by a code that the chat was given. */
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { networkOf } from '../../../lib/network.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Caller } from '../../../platform/access/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { actorOf, append } from '../../../platform/journal/index.ts'
+import type { Mailer } from '../../../platform/mail/index.ts'
+import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
+import type { Standing } from '../bot/standing.ts'
+import type { MessengerStatus } from '../messenger.schema.ts'
+import { availableTo, SECURITY_EVENTS } from '../subscriptions/events.ts'
+import { linkedText, REPLACED, UNLINKED } from '../text/talk.ts'
+import type { Chat, Chats } from './chats.ts'
+import { linkedLetter } from './letters.ts'
+import * as store from './links.store.ts'
+import type { Reply } from './replies.ts'
+import type { Unlink } from './unlink.ts'
+
+/** Where the chat that asked for a code is kept. */
+export const CODE_PLACE = 'messenger_codes.sealed_chat'
+/** Five wrong codes are free, then each doubles the wait, a quarter of an hour at the most. */
+const BY_USER: ThrottleRule = { name: 'link code', free: 5, first: 5, longest: 900 }
+/** A whole clinic may be behind one address. */
+const BY_NETWORK: ThrottleRule = { name: 'link code from', free: 20, first: 2, longest: 60 }
+
+export interface LinkingDeps {
+  db: Scopes
+  clock: Clock
+  chats: Chats
+  mailer: Mailer
+  throttle: Throttle
+  reply: Reply
+  unlink: Unlink
+  /** How the bot does; undefined where none is set up. */
+  standing: Standing | undefined
+}
+
+export interface Linking {
+  status(caller: Caller): Promise<MessengerStatus>
+  /** @throws Problem 503 without a bot, 400 for a code that is not good, 409 for another's chat, 429 */
+  link(caller: Caller, code: string): Promise<MessengerStatus>
+  unlink(caller: Caller): Promise<MessengerStatus>
+  subscribe(caller: Caller, events: readonly string[]): Promise<MessengerStatus>
+}
+
+export function linkingService(deps: LinkingDeps): Linking {
+  const { db, clock, chats, standing } = deps
+
+  async function statusOf(tx: TenantTx, caller: Caller): Promise<MessengerStatus> {
+    const [link, events] = await Promise.all([
+      store.findLink(tx, keysOf(caller)),
+      store.findEvents(tx, keysOf(caller)),
+    ])
+    const chat = link && (await chats.openOf(tx, link))
+    return {
+      enabled: standing !== undefined,
+      linked: link !== undefined,
+      username: chat?.username ?? null,
+      linked_at: link?.linked_at ?? null,
+      events: events ?? [...SECURITY_EVENTS],
+      available_events: [...availableTo(caller.role)],
+      bot_username: standing?.username() ?? null,
+    }
+  }
+
+  /** Uses the code up and links its chat. Codes and chats are of no tenant: so across all of them. */
+  async function linkWith(tx: TenantTx, caller: Caller, code: string): Promise<void> {
+    const taken = await store.takeCode(tx, chats.hashOfCode(code), isoAt(clock))
+    if (!taken) throw new Problem('link_code_invalid')
+    const { chat_hash } = taken
+    const user = keysOf(caller)
+    const owner = await store.lockLinkOfChat(tx, chat_hash)
+    // It is linked with the caller already: nothing changes.
+    if (owner?.user_id === caller.user_id) return
+    if (owner) throw new Problem('chat_linked')
+    const chat = chats.open<Chat>(CODE_PLACE, chat_hash, taken.sealed_chat)
+    await deps.unlink(tx, user, actorOf(caller), 'replaced', REPLACED)
+    const sealed_chat = await chats.sealFor(tx, user, chat)
+    await store.insertLink(tx, { ...user, chat_hash, sealed_chat })
+    await tell(tx, caller, chat)
+  }
+
+  async function tell(tx: TenantTx, caller: Caller, chat: Chat): Promise<void> {
+    const user = keysOf(caller)
+    await append(tx, actorOf(caller), {
+      action: 'messenger.linked',
+      tenant_id: caller.tenant_id,
+      resource_type: 'user',
+      resource_id: caller.user_id,
+    })
+    const owner = await store.findOwner(tx, user)
+    if (!owner) throw new Problem('invalid_token')
+    await deps.reply(tx, chat.id, linkedText(owner))
+    if (!owner.is_confirmed) return
+    const letter = linkedLetter({ ...owner, chat, at: isoAt(clock) })
+    await deps.mailer.send(tx, { to: owner.email, ...letter })
+  }
+
+  return {
+    status: (caller) => db.inTenant(caller.tenant_id, (tx) => statusOf(tx, caller), 'read'),
+
+    async link(caller, code) {
+      if (!standing) throw new Problem('messenger_unconfigured', { retryAfter: 3600 })
+      await deps.throttle.guess(
+        [
+          { rule: BY_USER, of: String(caller.user_id) },
+          { rule: BY_NETWORK, of: networkOf(caller.origin.ip) },
+        ],
+        () => db.acrossTenants((tx) => linkWith(tx, caller, code)),
+      )
+      return this.status(caller)
+    },
+
+    async unlink(caller) {
+      await db.acrossTenants((tx) =>
+        deps.unlink(tx, keysOf(caller), actorOf(caller), 'api', UNLINKED),
+      )
+      return this.status(caller)
+    },
+
+    async subscribe(caller, events) {
+      const wanted = [...new Set(events)]
+      await db.inTenant(caller.tenant_id, async (tx) => {
+        const before = await store.findEvents(tx, keysOf(caller))
+        if (before && before.join() === wanted.join()) return
+        await store.saveEvents(tx, keysOf(caller), wanted)
+        await append(tx, actorOf(caller), {
+          action: 'messenger.subscribed',
+          tenant_id: caller.tenant_id,
+          resource_type: 'user',
+          resource_id: caller.user_id,
+          changes: { before: before ?? null, after: wanted },
+        })
+      })
+      return this.status(caller)
+    },
+  }
+}
+
+const keysOf = ({ tenant_id, user_id }: Caller) => ({ tenant_id, user_id })

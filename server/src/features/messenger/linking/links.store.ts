@@ -1,0 +1,179 @@
+/** The SQL of codes, links and replies. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import '../messenger.table.ts'
+
+export interface NewCode {
+  chat_hash: Buffer
+  code_hash: Buffer
+  sealed_chat: Buffer
+  expires_at: string
+}
+
+/** Keeps the code in place of an earlier one of its chat. */
+export async function saveCode(tx: TenantTx, code: NewCode): Promise<void> {
+  await tx.db
+    .insertInto('messenger_codes')
+    .values(code)
+    .onConflict((conflict) =>
+      conflict.column('chat_hash').doUpdateSet({
+        code_hash: code.code_hash,
+        sealed_chat: code.sealed_chat,
+        expires_at: code.expires_at,
+      }),
+    )
+    .execute()
+}
+
+/** Uses up a living code: of many who try at once one gets it. */
+export function takeCode(
+  tx: TenantTx,
+  code_hash: Buffer,
+  now: string,
+): Promise<{ chat_hash: Buffer; sealed_chat: Buffer } | undefined> {
+  return tx.db
+    .deleteFrom('messenger_codes')
+    .where('code_hash', '=', code_hash)
+    .where('expires_at', '>', now)
+    .returning(['chat_hash', 'sealed_chat'])
+    .executeTakeFirst()
+}
+
+export async function deleteCode(tx: TenantTx, chatHash: Buffer): Promise<void> {
+  await tx.db.deleteFrom('messenger_codes').where('chat_hash', '=', chatHash).execute()
+}
+
+export interface Link {
+  id: number
+  tenant_id: number
+  user_id: number
+  chat_hash: Buffer
+  sealed_chat: Buffer
+  linked_at: string
+}
+
+const LINK = ['id', 'tenant_id', 'user_id', 'chat_hash', 'sealed_chat', 'linked_at'] as const
+
+export function findLink(
+  tx: TenantTx,
+  user: { tenant_id: number; user_id: number },
+): Promise<Link | undefined> {
+  return tx.db
+    .selectFrom('messenger_links')
+    .select(LINK)
+    .where('tenant_id', '=', user.tenant_id)
+    .where('user_id', '=', user.user_id)
+    .executeTakeFirst()
+}
+
+/** The chat's link, which nobody else changes until the transaction ends. */
+export function lockLinkOfChat(tx: TenantTx, chatHash: Buffer): Promise<Link | undefined> {
+  return tx.db
+    .selectFrom('messenger_links')
+    .select(LINK)
+    .where('chat_hash', '=', chatHash)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Deletes the user's link, with what waits for it. */
+export function deleteLink(
+  tx: TenantTx,
+  user: { tenant_id: number; user_id: number },
+): Promise<Link | undefined> {
+  return tx.db
+    .deleteFrom('messenger_links')
+    .where('tenant_id', '=', user.tenant_id)
+    .where('user_id', '=', user.user_id)
+    .returning(LINK)
+    .executeTakeFirst()
+}
+
+export async function insertLink(
+  tx: TenantTx,
+  link: Pick<Link, 'tenant_id' | 'user_id' | 'chat_hash' | 'sealed_chat'>,
+): Promise<void> {
+  await tx.db.insertInto('messenger_links').values(link).execute()
+}
+
+/** The user's own choice of events; undefined where there is none yet. */
+export async function findEvents(
+  tx: TenantTx,
+  user: { tenant_id: number; user_id: number },
+): Promise<string[] | undefined> {
+  const row = await tx.db
+    .selectFrom('messenger_subscriptions')
+    .select('events')
+    .where('tenant_id', '=', user.tenant_id)
+    .where('user_id', '=', user.user_id)
+    .executeTakeFirst()
+  return row?.events
+}
+
+export async function saveEvents(
+  tx: TenantTx,
+  user: { tenant_id: number; user_id: number },
+  events: readonly string[],
+): Promise<void> {
+  await tx.db
+    .insertInto('messenger_subscriptions')
+    .values({ ...user, events: [...events] })
+    .onConflict((conflict) =>
+      conflict.column('user_id').doUpdateSet({ events: [...events], updated_at: sql`now()` }),
+    )
+    .execute()
+}
+
+/** Whom a mail about a link goes to: the owner of the account, where the address is confirmed. */
+export function findOwner(
+  tx: TenantTx,
+  user: { tenant_id: number; user_id: number },
+): Promise<{ email: string; name: string; clinic: string; is_confirmed: boolean } | undefined> {
+  return tx.db
+    .selectFrom('users')
+    .innerJoin('tenants', 'tenants.id', 'users.tenant_id')
+    .select([
+      'users.email',
+      'users.full_name as name',
+      'tenants.name as clinic',
+      sql<boolean>`users.email_verified_at is not null`.as('is_confirmed'),
+    ])
+    .where('users.id', '=', user.user_id)
+    .where('users.tenant_id', '=', user.tenant_id)
+    .executeTakeFirst()
+}
+
+export interface NewReply {
+  chat_hash: Buffer
+  is_answer: boolean
+  sealed_reply: Buffer
+  expires_at: string
+}
+
+/** Has the reply said as soon as the chat is free; a new answer takes an older one's place. */
+export async function insertReply(tx: TenantTx, reply: NewReply, now: string): Promise<void> {
+  // The chat first, and locked: whoever has just sent to it looks for more behind the lock.
+  await sql`
+    insert into messenger_chats as c (hash, due_at) values (${reply.chat_hash}, ${now})
+    on conflict (hash) do update set
+      due_at = least(c.due_at, greatest(c.free_at, excluded.due_at))`.execute(tx.db)
+  if (reply.is_answer)
+    await tx.db
+      .deleteFrom('messenger_replies')
+      .where('chat_hash', '=', reply.chat_hash)
+      .where('is_answer', '=', true)
+      .execute()
+  await tx.db.insertInto('messenger_replies').values(reply).execute()
+}
+
+/** Whether so many answers wait that another stranger's finds no room. */
+export async function hasManyReplies(tx: TenantTx, limit: number): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('messenger_replies')
+    .select('id')
+    .orderBy('id')
+    .offset(limit)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}

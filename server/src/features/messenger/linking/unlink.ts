@@ -1,0 +1,50 @@
+/** Unlinks a chat, whoever asks for it: the journal, the owner of the account and the chat are told. */
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import { type Actor, append } from '../../../platform/journal/index.ts'
+import type { Mailer } from '../../../platform/mail/index.ts'
+import type { Chats } from './chats.ts'
+import { type UnlinkReason, unlinkedLetter } from './letters.ts'
+import * as store from './links.store.ts'
+import type { Reply } from './replies.ts'
+
+export interface UnlinkDeps {
+  clock: Clock
+  chats: Chats
+  mailer: Mailer
+  reply: Reply
+}
+
+/**
+ * Deletes the user's link, with what waits for it. Returns it, or undefined where there is none.
+ * @param say what the chat is told; nothing where it cannot be reached, or has been answered already
+ */
+export type Unlink = (
+  tx: TenantTx,
+  user: { tenant_id: number; user_id: number },
+  actor: Actor,
+  reason: UnlinkReason,
+  say?: string,
+) => Promise<store.Link | undefined>
+
+export function unlinker({ clock, chats, mailer, reply }: UnlinkDeps): Unlink {
+  return async (tx, user, actor, reason, say) => {
+    const link = await store.deleteLink(tx, user)
+    if (!link) return undefined
+    const chat = await chats.openOf(tx, link)
+    if (say) await reply(tx, chat.id, say)
+    await append(tx, actor, {
+      action: 'messenger.unlinked',
+      tenant_id: user.tenant_id,
+      resource_type: 'user',
+      resource_id: user.user_id,
+      changes: { reason },
+    })
+    const owner = await store.findOwner(tx, user)
+    if (owner?.is_confirmed) {
+      const letter = unlinkedLetter({ ...owner, chat, at: isoAt(clock), reason })
+      await mailer.send(tx, { to: owner.email, ...letter })
+    }
+    return link
+  }
+}

@@ -1,0 +1,94 @@
+/** `/api/messenger/*`, always the caller's own chat; and what the provider sends by itself. */
+import Type from 'typebox'
+import type { Refuse } from '../../lib/problems.ts'
+import { anyone, type Caller, signedIn } from '../../platform/access/index.ts'
+import { type AnyOperation, operation, RawBody } from '../../platform/http/index.ts'
+import { HOOK_PATH, type Hook } from './bot/hook.ts'
+import { readCode } from './linking/codes.ts'
+import type { Linking } from './linking/linking.service.ts'
+import { LinkOrder, MessengerStatus, Subscription } from './messenger.schema.ts'
+import { availableTo } from './subscriptions/events.ts'
+
+const tag = 'Messenger'
+const SECRET_HEADER = 'x-telegram-bot-api-secret-token'
+/** An update with the longest text there is takes about 20 KiB. */
+const UPDATE_LIMIT = 128 * 1024
+
+export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[] {
+  const common = { tag, access: signedIn, success: [200, MessengerStatus] } as const
+  return [
+    operation({
+      ...common,
+      method: 'GET',
+      path: '/api/messenger/status',
+      id: 'getMessengerStatus',
+      summary: "The caller's chat, and the events that it hears of",
+      handle: ({ caller }) => linking.status(caller),
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/messenger/link',
+      id: 'linkMessenger',
+      summary: 'Links the chat that was given the code; an earlier chat of the account is unlinked',
+      body: LinkOrder,
+      refine: ({ body }, refuse) => refineCode(body.code, refuse),
+      refusals: [409],
+      handle: ({ caller, refined }) => linking.link(caller, refined),
+    }),
+    operation({
+      ...common,
+      method: 'DELETE',
+      path: '/api/messenger/link',
+      id: 'unlinkMessenger',
+      summary: "Unlinks the caller's chat; nothing happens where there is none",
+      handle: ({ caller }) => linking.unlink(caller),
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/messenger/subscribe',
+      id: 'subscribeMessenger',
+      summary: 'Replaces the list of events that the chat of the caller hears of',
+      body: Subscription,
+      refine: ({ body, caller }, refuse) => refineEvents(body.events, caller, refuse),
+      handle: ({ caller, body }) => linking.subscribe(caller, body.events),
+    }),
+    operation({
+      method: 'POST',
+      path: HOOK_PATH,
+      id: 'receiveMessengerUpdate',
+      summary: 'Takes what the messenger tells the bot, where MESSENGER_MODE is webhook',
+      tag,
+      access: anyone,
+      headers: { [SECRET_HEADER]: 'proves that the messenger sends it' },
+      body: RawBody,
+      bodyLimit: UPDATE_LIMIT,
+      success: [200, Type.Object({ received: Type.Boolean() })],
+      refusals: [403, 404, 422],
+      async handle({ headers, body }) {
+        await hook.take(headers[SECRET_HEADER] ?? [], body)
+        return { received: true }
+      },
+    }),
+  ]
+}
+
+/** Returns the code in its one spelling; nothing where it is refused. */
+function refineCode(typed: string | undefined, refuse: Refuse): string {
+  const code = typed === undefined ? '' : readCode(typed)
+  if (code === undefined)
+    refuse(['body', 'code'], 'a code has eight letters and digits, such as ABCD-2345')
+  return code ?? ''
+}
+
+function refineEvents(
+  events: readonly string[] | undefined,
+  { role }: Caller,
+  refuse: Refuse,
+): void {
+  const known = availableTo(role)
+  for (const [index, event] of (events ?? []).entries())
+    if (!known.includes(event))
+      refuse(['body', 'events', String(index)], `you may subscribe to ${known.join(', ')}`)
+}

@@ -1,0 +1,98 @@
+import type { Generated } from 'kysely'
+
+export type BotState = 'new' | 'ok' | 'conflict' | 'refused'
+
+export interface MessengerBotTable {
+  one: Generated<boolean>
+  leased_by: string | null
+  leased_until: string | null
+  epoch: Generated<number>
+  state: Generated<BotState>
+  bot_id: number | null
+  username: string | null
+  next_update: number | null
+  read_at: string | null
+}
+
+export interface MessengerUpdatesTable {
+  bot_id: number
+  update_id: number
+  taken_at: Generated<string>
+}
+
+export interface MessengerChatsTable {
+  hash: Buffer
+  due_at: string | null
+  free_at: string | null
+  digest_at: string | null
+  sent_at: string | null
+  gap: Generated<number>
+  failures: Generated<number>
+  created_at: Generated<string>
+}
+
+export interface MessengerCodesTable {
+  chat_hash: Buffer
+  code_hash: Buffer
+  sealed_chat: Buffer
+  expires_at: string
+}
+
+export interface MessengerRepliesTable {
+  id: Generated<number>
+  chat_hash: Buffer
+  is_answer: boolean
+  sealed_reply: Buffer
+  expires_at: string
+}
+
+export interface MessengerLinksTable {
+  id: Generated<number>
+  tenant_id: number
+  user_id: number
+  chat_hash: Buffer
+  sealed_chat: Buffer
+  linked_at: Generated<string>
+  refusals: Generated<number>
+  refused_since: string | null
+}
+
+export interface MessengerSubscriptionsTable {
+  user_id: number
+  tenant_id: number
+  events: string[]
+  updated_at: Generated<string>
+}
+
+export interface MessengerNoticesTable {
+  id: Generated<number>
+  tenant_id: number
+  link_id: number
+  entry_id: number
+  event_at: string
+  action: string
+  is_own: boolean
+  queued_at: string
+}
+
+declare module '../../platform/db/database.ts' {
+  interface Database {
+    messenger_bot: MessengerBotTable
+    messenger_updates: MessengerUpdatesTable
+    messenger_chats: MessengerChatsTable
+    messenger_codes: MessengerCodesTable
+    messenger_replies: MessengerRepliesTable
+    messenger_links: MessengerLinksTable
+    messenger_subscriptions: MessengerSubscriptionsTable
+    messenger_notices: MessengerNoticesTable
+  }
+}
+
+declare module '../../platform/db/topics.ts' {
+  interface Topics {
+    /** Something waits for a chat. */
+    messenger_due: 'messenger-due'
+    /** The bot is another one, or does otherwise than before. */
+    messenger_bot: 'messenger-bot'
+  }
+}

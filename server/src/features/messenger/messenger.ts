@@ -1,0 +1,104 @@
+/** The messenger, put together: linking, what chats say, and the one process of all that is the bot. */
+import { randomUUID } from 'node:crypto'
+import type { Needs } from '../../core.ts'
+import type { Background, Feature } from '../../platform/feature.ts'
+import { openUpstream } from '../../platform/net/index.ts'
+import { type BotApi, openBotApi } from './bot/api.ts'
+import { startBot } from './bot/bot.ts'
+import { HOOK_PATH, openHook } from './bot/hook.ts'
+import { keepLease, type Tenure } from './bot/lease.ts'
+import { watchStanding } from './bot/standing.ts'
+import { updateHandler } from './bot/updates.ts'
+import { openChats } from './linking/chats.ts'
+import { linkingService } from './linking/linking.service.ts'
+import { replier } from './linking/replies.ts'
+import { unlinker } from './linking/unlink.ts'
+import { keepMessengerTidy } from './messenger.jobs.ts'
+import { messengerOperations } from './messenger.routes.ts'
+import { messageMetrics } from './metrics.ts'
+import { followEvents } from './notices/queue.ts'
+import { composer } from './sending/compose.ts'
+import { startSender } from './sending/sender.ts'
+import { turnTaker } from './sending/turn.ts'
+import type { ShowAmount } from './text/lines.ts'
+import { purgeRows } from './upkeep/upkeep.store.ts'
+
+/** Connections of the bot: requests do not wait for messages, nor these for requests. */
+const POOL_SIZE = 4
+
+type Core = Needs<
+  | 'db'
+  | 'clock'
+  | 'jobs'
+  | 'deriveKey'
+  | 'sealer'
+  | 'keyRing'
+  | 'log'
+  | 'changes'
+  | 'mailer'
+  | 'throttle'
+  | 'metrics'
+  | 'publicUrl'
+  | 'openPool',
+  'MESSENGER_BOT_TOKEN' | 'MESSENGER_API_URL' | 'MESSENGER_MODE'
+>
+
+/** What other features know, handed in: they do not know each other. */
+export interface Handed {
+  showAmount: ShowAmount
+}
+
+/** Registers the jobs of the messenger, so it comes before these start. */
+export async function openMessenger(core: Core, handed: Handed): Promise<Feature> {
+  const { db, deriveKey, config } = core
+  const { MESSENGER_BOT_TOKEN: token, MESSENGER_API_URL: root } = config
+  const chats = openChats(core)
+  const reply = replier({ ...core, chats })
+  const unlink = unlinker({ ...core, chats, reply })
+  const deps = { ...core, ...handed, chats, reply, unlink }
+  const handle = updateHandler(deps)
+  const isHooked = token !== undefined && config.MESSENGER_MODE === 'webhook'
+  const secret = isHooked ? deriveKey('messenger webhook').toString('base64url') : null
+  const standing = token === undefined ? undefined : watchStanding(core)
+  const upstream = token === undefined ? undefined : openUpstream({ url: root })
+  const api = upstream && token ? await openBotApi({ token, root, upstream }) : undefined
+  const webhook = secret === null ? null : { url: core.publicUrl + HOOK_PATH, secret }
+  const onSent = messageMetrics(core.metrics.registry)
+  keepMessengerTidy(core)
+
+  /** Has this process be the bot, or wait to be. */
+  function background(known: BotApi): Background {
+    const own = core.openPool(POOL_SIZE)
+    const begin = (tenure: Tenure) => {
+      const bot = startBot({ ...core, db: own, api: known, tenure, handle, webhook })
+      const compose = composer(deps)
+      const turn = turnTaker({ ...deps, db: own, api: known, tenure, compose })
+      const sender = startSender({ ...core, db: own, bot, tenure, turn, onSent })
+      return {
+        stop: async () => void (await Promise.all([sender.stop(), bot.stop()])),
+      }
+    }
+    const follower = followEvents({ ...core, db: own })
+    const lease = keepLease({ ...core, db: own, worker: randomUUID(), begin })
+    return {
+      stop: () => Promise.all([lease.stop(), follower.stop()]).finally(own.close),
+    }
+  }
+
+  return {
+    name: 'messenger',
+    operations: messengerOperations(
+      linkingService({ ...deps, standing }),
+      openHook({ db, handle, secret }),
+    ),
+    ...(api ? { background: () => background(api) } : {}),
+    capabilities: { messenger_bot_enabled: () => standing?.works() ?? false },
+    checks: standing ? { messenger: () => (standing.isWell() ? 'ok' : 'degraded') } : {},
+    conflicts: { messenger_links__chat: 'chat_linked' },
+    purgeRows,
+    async close() {
+      await standing?.stop()
+      await upstream?.close()
+    },
+  }
+}

@@ -1,0 +1,111 @@
+/** What is to be said to a chat now: a reply, or one message of all the events that wait. */
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { Chats } from '../linking/chats.ts'
+import { REPLY_PLACE, type SealedReply } from '../linking/replies.ts'
+import {
+  countWaiting,
+  findPeople,
+  firstWaiting,
+  type Waiting,
+  type WaitingEntry,
+} from '../notices/notices.store.ts'
+import { subjectOf } from '../notices/queue.ts'
+import { digestOf, MAX_LINES } from '../text/digest.ts'
+import { lineOf, type ShowAmount, type Told } from '../text/lines.ts'
+import { shownName } from '../text/names.ts'
+import { DROPPED_AFTER, LATE_AFTER } from './pace.ts'
+import { findLinkOfChat, findReply, type SendingLink } from './sending.store.ts'
+
+/** What waits for a chat: `lastId` is the last notice that the message covers. */
+export type Composed =
+  | { kind: 'reply'; id: number; chatId: number; text: string; link: SendingLink | undefined }
+  | {
+      kind: 'digest'
+      lastId: number
+      chatId: number
+      text: string
+      link: SendingLink
+      /** ISO 8601. */
+      queuedAt: string
+    }
+  /** Nothing that is to be said; notices up to `lastId` are heard by nobody. */
+  | { kind: 'nothing'; link: SendingLink | undefined; lastId: number }
+
+export interface ComposeDeps {
+  clock: Clock
+  chats: Chats
+  showAmount: ShowAmount
+}
+
+export type Compose = (tx: TenantTx, hash: Buffer) => Promise<Composed>
+
+export function composer({ clock, chats, showAmount }: ComposeDeps): Compose {
+  return async (tx, hash) => {
+    const reply = await findReply(tx, hash, isoAt(clock))
+    const link = await findLinkOfChat(tx, hash)
+    if (reply) {
+      const { chatId, text } = chats.open<SealedReply>(REPLY_PLACE, hash, reply.sealed_reply)
+      return { kind: 'reply', id: reply.id, chatId, text, link }
+    }
+    if (!link) return { kind: 'nothing', link, lastId: 0 }
+    const late = isoAt(clock, -LATE_AFTER)
+    const waiting = await countWaiting(tx, link, { late, dropped: isoAt(clock, -DROPPED_AFTER) })
+    const lastId = Math.max(0, ...waiting.map(({ last_id }) => last_id))
+    const heard = waiting.filter(({ is_heard }) => is_heard)
+    if (heard.length === 0) return { kind: 'nothing', link, lastId }
+    const lines = heard.some(({ is_late }) => !is_late)
+      ? await firstWaiting(tx, link, heard, { lastId, late, limit: MAX_LINES })
+      : []
+    const told = await tellOf(tx, link, lines)
+    const text = digestOf({
+      lines: told.map((event) => lineOf(event, showAmount)),
+      actions: lines.map(({ action }) => action),
+      counts: countsOf(heard),
+    })
+    const { id: chatId } = await chats.openOf(tx, link)
+    const queuedAt = heard.map(({ first_queued_at }) => first_queued_at).sort()[0] as string
+    return { kind: 'digest', lastId, chatId, text, link, queuedAt }
+  }
+}
+
+function countsOf(heard: readonly Waiting[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { action, count } of heard) counts.set(action, (counts.get(action) ?? 0) + count)
+  return counts
+}
+
+/** Names are those of today: who was renamed meanwhile is told of by the new one. */
+async function tellOf(
+  tx: TenantTx,
+  link: SendingLink,
+  entries: readonly WaitingEntry[],
+): Promise<Told[]> {
+  const ids = entries.flatMap((entry) => [entry.user_id, whoseOf(entry)])
+  const people = await findPeople(tx, [...new Set(ids.filter((id) => id !== null))])
+  const nameOf = (id: number): string => {
+    const person = people.get(id)
+    if (person && person.tenant_id !== link.tenant_id) return 'the platform operator'
+    return (person && shownName(person.name)) ?? `user ${id}`
+  }
+  return entries.map((entry) => {
+    const whose = whoseOf(entry)
+    const { user_id } = entry
+    return {
+      action: entry.action,
+      at: entry.created_at,
+      isOwn: entry.is_own,
+      by: user_id === null || user_id === whose ? null : nameOf(user_id),
+      whose: whose === null ? null : nameOf(whose),
+      resourceType: entry.resource_type ?? '',
+      resourceId: entry.resource_id,
+      changes: entry.changes,
+    }
+  })
+}
+
+/** Whose account an event of users and sign-ins is about; of others nobody's. */
+function whoseOf({ action, ...entry }: WaitingEntry): number | null {
+  const isOfAccount = /^(user|auth)\./.test(action)
+  return isOfAccount ? subjectOf({ ...entry, resource_type: entry.resource_type ?? '' }) : null
+}

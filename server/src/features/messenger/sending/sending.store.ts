@@ -1,0 +1,150 @@
+/** The SQL of sending: which chats are due, and what has become of what was sent. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { Rank } from './budget.ts'
+import '../messenger.table.ts'
+
+/** A chat for which something waits. */
+export interface DueChat {
+  hash: Buffer
+  rank: Rank
+  gap: number
+  failures: number
+  sent_at: string | null
+  digest_at: string | null
+}
+
+/**
+ * The chats of a rank that are due, those first that wait longest.
+ * @param busy chats that are being sent to
+ */
+export async function findDue(
+  tx: TenantTx,
+  rank: Rank,
+  { now, limit, busy }: { now: string; limit: number; busy: readonly Buffer[] },
+): Promise<DueChat[]> {
+  const { rows } = await sql<Omit<DueChat, 'rank'>>`
+    select c.hash, c.gap, c.failures, c.sent_at, c.digest_at
+    from messenger_chats c left join messenger_links l on l.chat_hash = c.hash
+    where c.due_at <= ${now}::timestamptz and c.hash <> all(${[...busy]}::bytea[])
+      and (l.id is not null and c.failures = 0) = ${rank === 'known'}
+    order by c.due_at limit ${limit}`.execute(tx.db)
+  return rows.map((row) => ({ ...row, rank }))
+}
+
+/** When the next chat is due; null when nothing waits. */
+export async function findNextDue(tx: TenantTx): Promise<string | null> {
+  const row = await tx.db
+    .selectFrom('messenger_chats')
+    .select('due_at')
+    .where('due_at', 'is not', null)
+    .orderBy('due_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.due_at ?? null
+}
+
+export interface WaitingReply {
+  id: number
+  sealed_reply: Buffer
+}
+
+/** The oldest reply that waits for the chat, and is of any use yet. */
+export function findReply(
+  tx: TenantTx,
+  hash: Buffer,
+  now: string,
+): Promise<WaitingReply | undefined> {
+  return tx.db
+    .selectFrom('messenger_replies')
+    .select(['id', 'sealed_reply'])
+    .where('chat_hash', '=', hash)
+    .where('expires_at', '>', now)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+export interface SendingLink {
+  id: number
+  tenant_id: number
+  user_id: number
+  sealed_chat: Buffer
+  refusals: number
+  refused_since: string | null
+}
+
+export function findLinkOfChat(tx: TenantTx, hash: Buffer): Promise<SendingLink | undefined> {
+  return tx.db
+    .selectFrom('messenger_links')
+    .select(['id', 'tenant_id', 'user_id', 'sealed_chat', 'refusals', 'refused_since'])
+    .where('chat_hash', '=', hash)
+    .executeTakeFirst()
+}
+
+/** Locks the chat: what is queued for it from here on waits, and is looked for behind the lock. */
+export async function lockChat(tx: TenantTx, hash: Buffer): Promise<void> {
+  await tx.db
+    .selectFrom('messenger_chats')
+    .select('hash')
+    .where('hash', '=', hash)
+    .forUpdate()
+    .execute()
+}
+
+export async function deleteReply(tx: TenantTx, id: number): Promise<void> {
+  await tx.db.deleteFrom('messenger_replies').where('id', '=', id).execute()
+}
+
+export async function deleteReplies(tx: TenantTx, hash: Buffer): Promise<void> {
+  await tx.db.deleteFrom('messenger_replies').where('chat_hash', '=', hash).execute()
+}
+
+/** How a chat has done; what is left out stays as it is. */
+export interface ChatState {
+  free_at?: string
+  digest_at?: string
+  sent_at?: string
+  gap?: number
+  failures?: number
+}
+
+/**
+ * Notes how the chat has done, and when it is due again. It has to be locked by then, in a statement
+ * before: what is queued meanwhile could be missed otherwise, and would wait for the next event.
+ */
+export async function settleChat(
+  tx: TenantTx,
+  hash: Buffer,
+  state: ChatState,
+  now: string,
+): Promise<void> {
+  if (Object.keys(state).length > 0)
+    await tx.db.updateTable('messenger_chats').set(state).where('hash', '=', hash).execute()
+  await sql`
+    update messenger_chats c set due_at = case
+      when exists (select from messenger_replies r
+        where r.chat_hash = c.hash and r.expires_at > ${now}::timestamptz)
+        then greatest(${now}::timestamptz, c.free_at)
+      when exists (select from messenger_notices n
+          join messenger_links l on l.tenant_id = n.tenant_id and l.id = n.link_id
+          where l.chat_hash = c.hash)
+        then greatest(${now}::timestamptz, c.free_at, c.digest_at)
+      end
+    where c.hash = ${hash}`.execute(tx.db)
+}
+
+/** Notes that a chat was refused, or that it takes messages again. */
+export async function saveRefusals(
+  tx: TenantTx,
+  link: { id: number; tenant_id: number },
+  refusals: number,
+  since: string | null,
+): Promise<void> {
+  await tx.db
+    .updateTable('messenger_links')
+    .set({ refusals, refused_since: since })
+    .where('tenant_id', '=', link.tenant_id)
+    .where('id', '=', link.id)
+    .execute()
+}

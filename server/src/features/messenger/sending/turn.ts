@@ -1,0 +1,169 @@
+/** One chat's turn: sends what waits for it, and writes down how that went. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { SYSTEM } from '../../../platform/journal/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import { type BotApi, BotFault } from '../bot/api.ts'
+import { type Tenure, TenureOver } from '../bot/lease.ts'
+import type { UnlinkReason } from '../linking/letters.ts'
+import type { Unlink } from '../linking/unlink.ts'
+import { deleteWaiting } from '../notices/notices.store.ts'
+import type { Compose, Composed } from './compose.ts'
+import { judge, type Outcome } from './outcome.ts'
+import {
+  CHAT_GAP,
+  gapOf,
+  MAX_REFUSALS,
+  nextGap,
+  REFUSED_FOR,
+  REFUSED_PAUSE,
+  retryAfter,
+} from './pace.ts'
+import * as store from './sending.store.ts'
+
+const RECORD_AGAIN_MS = 500
+
+export interface TurnDeps {
+  db: Scopes
+  clock: Clock
+  log: Logger
+  api: BotApi
+  tenure: Tenure
+  compose: Compose
+  unlink: Unlink
+}
+
+/** Sends to the chat. Returns what became of it, or undefined where there was nothing to send. */
+export type Turn = (chat: store.DueChat) => Promise<Outcome | undefined>
+
+type Message = Exclude<Composed, { kind: 'nothing' }>
+
+export function turnTaker(deps: TurnDeps): Turn {
+  const { db, clock, log, api, tenure, compose, unlink } = deps
+
+  /** Writes down what has happened to a chat, unless another process is the bot by now. */
+  const record = (hash: Buffer, work: (tx: TenantTx) => Promise<store.ChatState>) =>
+    db.acrossTenants(async (tx) => {
+      await tenure.fence(tx)
+      await store.lockChat(tx, hash)
+      await store.settleChat(tx, hash, await work(tx), isoAt(clock))
+    })
+
+  /**
+   * As `record`, again and again until it is written or the tenure is over: what has arrived is not to
+   * go out a second time only because the database was away for a moment.
+   */
+  async function recordSurely(hash: Buffer, work: Parameters<typeof record>[1]): Promise<void> {
+    for (;;) {
+      try {
+        return await record(hash, work)
+      } catch (error) {
+        if (error instanceof TenureOver || tenure.over.aborted) throw error
+        log.warn({ err: error }, 'what became of a message could not be written down')
+        await delay(RECORD_AGAIN_MS, undefined, { signal: tenure.over })
+      }
+    }
+  }
+
+  async function send({ chatId, text }: Message): Promise<Outcome> {
+    try {
+      await api.sendMessage(chatId, text)
+      return { kind: 'sent' }
+    } catch (error) {
+      if (!(error instanceof BotFault)) throw error
+      return judge(error.refusal)
+    }
+  }
+
+  /** Forgets the message: it has arrived, or never will. */
+  const drop = (tx: TenantTx, message: Message) =>
+    message.kind === 'reply'
+      ? store.deleteReply(tx, message.id)
+      : deleteWaiting(tx, message.link, message.lastId)
+
+  async function sent(tx: TenantTx, chat: store.DueChat, message: Message) {
+    await drop(tx, message)
+    const { link } = message
+    if (link && link.refusals > 0) await store.saveRefusals(tx, link, 0, null)
+    const state = { sent_at: isoAt(clock), free_at: isoAt(clock, CHAT_GAP), failures: 0 }
+    if (message.kind === 'reply') return state
+    const pace = { gap: chat.gap, sentAt: timeOf(chat.sent_at), digestAt: timeOf(chat.digest_at) }
+    const gap = nextGap(pace, Date.parse(message.queuedAt), clock.now())
+    return { ...state, gap, digest_at: isoAt(clock, gapOf(gap)) }
+  }
+
+  /** Lets the chat rest; one that was refused often enough for long enough is unlinked. */
+  async function refused(tx: TenantTx, message: Message): Promise<store.ChatState> {
+    const { link } = message
+    if (!link) {
+      await drop(tx, message)
+      return {}
+    }
+    const refusals = link.refusals + 1
+    const since = link.refused_since ?? isoAt(clock)
+    if (refusals >= MAX_REFUSALS && clock.now() - Date.parse(since) >= REFUSED_FOR)
+      await unlink(tx, link, SYSTEM, 'unreachable')
+    else await store.saveRefusals(tx, link, refusals, since)
+    return { free_at: isoAt(clock, REFUSED_PAUSE) }
+  }
+
+  async function gone(
+    tx: TenantTx,
+    hash: Buffer,
+    message: Message,
+    reason: UnlinkReason,
+  ): Promise<store.ChatState> {
+    await store.deleteReplies(tx, hash)
+    if (message.link) await unlink(tx, message.link, SYSTEM, reason)
+    return {}
+  }
+
+  async function settle(
+    tx: TenantTx,
+    chat: store.DueChat,
+    message: Message,
+    outcome: Outcome,
+  ): Promise<store.ChatState> {
+    switch (outcome.kind) {
+      case 'sent':
+        return sent(tx, chat, message)
+      case 'limited':
+        return { free_at: isoAt(clock, outcome.retryMs) }
+      case 'failed':
+      case 'token refused':
+        return {
+          failures: chat.failures + 1,
+          free_at: isoAt(clock, retryAfter(chat.failures + 1)),
+        }
+      case 'gone':
+        return gone(tx, chat.hash, message, outcome.reason)
+      case 'refused':
+        return refused(tx, message)
+      case 'unsendable':
+        await drop(tx, message)
+        return { free_at: isoAt(clock, CHAT_GAP) }
+    }
+  }
+
+  return async (chat) => {
+    const message = await db.acrossTenants((tx) => compose(tx, chat.hash), 'read')
+    if (message.kind === 'nothing') {
+      const { link, lastId } = message
+      await record(chat.hash, async (tx) => {
+        if (link) await deleteWaiting(tx, link, lastId)
+        return {}
+      })
+      return undefined
+    }
+    // Composing takes a moment, in which the bot may have become another process.
+    if (!tenure.isSure()) return undefined
+    const outcome = await send(message)
+    if (outcome.kind !== 'sent')
+      log.warn({ outcome, link: message.link?.id }, 'a message was not taken by the messenger')
+    await recordSurely(chat.hash, (tx) => settle(tx, chat, message, outcome))
+    return outcome
+  }
+}
+
+const timeOf = (iso: string | null): number | null => (iso === null ? null : Date.parse(iso))

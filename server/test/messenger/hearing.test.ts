@@ -1,0 +1,205 @@
+/** Who hears of what: judged when an event is queued, and again when it is sent. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { append, SYSTEM } from '../../src/platform/journal/index.ts'
+import { makeClinic, type Person, signIn } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openScene, type Scene } from './scene.ts'
+
+let scene: Scene
+let chats = 7000
+const newChat = () => (chats += 1)
+beforeAll(async () => {
+  scene = await openScene()
+})
+
+const textsTo = (chat: number) => scene.bot.textsTo(chat).join('\n')
+const subscribe = (person: Person, events: string[]) =>
+  scene.call('POST', '/subscribe', person, { events })
+const login = ({ email, password }: Person) =>
+  signIn(scene.service, { email, password, subdomain: scene.clinic.subdomain })
+
+async function administer(method: string, path: string, body?: object): Promise<void> {
+  const answer = await scene.service.call(method, `/api/admin/users/${path}`, {
+    token: scene.root.token,
+    body,
+  })
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+}
+
+/** Waits until all that has happened so far was judged. */
+const judged = () =>
+  until('the journal is read', async () => {
+    const [row] = await scene.service.database.sql<{ is_read: boolean }>(
+      `select not exists (select from journal j, journal_consumers c
+         where c.consumer = 'messenger' and (j.xid, j.id) > (c.xid, c.id)) as is_read`,
+    )
+    return row?.is_read || undefined
+  })
+
+/** A clinic of its own, so that what happens elsewhere is nobody's business there. */
+async function freshClinic(): Promise<Scene['clinic']> {
+  return makeClinic(scene.service, scene.root, `clinic-${newChat()}`)
+}
+
+/** Makes a public event of the tenant without anybody's doing. */
+function happen(tenant_id: number, name: string): Promise<void> {
+  return scene.service.app.db.inTenant(tenant_id, (tx) =>
+    append(tx, SYSTEM, {
+      action: 'department.created',
+      tenant_id,
+      resource_type: 'department',
+      resource_id: 1,
+      changes: { before: null, after: { name } },
+    }),
+  )
+}
+
+test('before any choice a chat hears the security events of its own account, and of no other', async () => {
+  const { doctor, admin, nurse } = scene.clinic.people
+  const [own, others] = [newChat(), newChat()]
+  await scene.link(doctor, own)
+  await scene.link(admin, others)
+  await login(nurse)
+  await login(doctor)
+  await scene.heard(own, 'A sign-in to your account')
+  await login(admin)
+  await scene.heard(others, 'A sign-in to your account')
+  expect(textsTo(own) + textsTo(others)).not.toMatch(
+    /account of (nurse|doctor of north\b.*sign-in)/,
+  )
+  expect(textsTo(others)).not.toContain('doctor')
+  expect((await scene.call('GET', '/status', doctor)).body.events).toContain('user.blocked')
+})
+
+test('an administrator who asks for it hears all public events of the tenant, and of no other', async () => {
+  const [own, other] = [await freshClinic(), await freshClinic()]
+  const chat = newChat()
+  await scene.link(own.people.admin, chat)
+  await subscribe(own.people.admin, ['*'])
+  await happen(other.id, 'Elsewhere')
+  await administer('POST', `${own.people.nurse.id}/block`)
+  await happen(own.id, 'Surgery')
+  await scene.heard(chat, 'The department Surgery was created.')
+  await scene.heard(
+    chat,
+    /The account of nurse of clinic-\d+ was blocked and signed out by the platform operator\./,
+  )
+  expect(textsTo(chat)).not.toContain('Elsewhere')
+})
+
+test('who is blocked hears of that, and of nothing after it', async () => {
+  const { people } = await freshClinic()
+  const chat = newChat()
+  await scene.link(people.nurse, chat)
+  await subscribe(people.nurse, ['*'])
+  await administer('POST', `${people.nurse.id}/block`)
+  await scene.heard(chat, 'Your account was blocked')
+  await administer('PUT', String(people.nurse.id), { full_name: 'Other Name' })
+  await judged()
+  await administer('POST', `${people.nurse.id}/unblock`)
+  await scene.heard(chat, 'Your account was unblocked')
+  expect(textsTo(chat)).not.toContain('was changed')
+})
+
+test('who is no administrator any more hears only of the own account', async () => {
+  const { id, people } = await freshClinic()
+  const chat = newChat()
+  await scene.link(people.admin, chat)
+  await subscribe(people.admin, ['*'])
+  await administer('PUT', `${people.admin.id}/role`, { role: 'doctor' })
+  await happen(id, 'Surgery')
+  await administer('PUT', String(people.admin.id), { full_name: 'Other Name' })
+  await scene.heard(chat, 'Your account was changed')
+  expect(textsTo(chat)).not.toContain('Surgery')
+})
+
+test('a role that is lost before the message goes out is lost for it', async () => {
+  const { id, people } = await freshClinic()
+  const chat = newChat()
+  await scene.link(people.admin, chat)
+  await subscribe(people.admin, ['*'])
+  // Nothing is sent for a while: the events are queued and wait.
+  scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many Requests', retry_after: 60 })
+  await happen(id, 'Surgery')
+  const waiting = () =>
+    scene.service.database.sql(
+      `select from messenger_notices n join messenger_links l on l.id = n.link_id where l.user_id = $1`,
+      [people.admin.id],
+    )
+  await expect.poll(async () => (await waiting()).length, { timeout: 20_000 }).toBe(1)
+  await administer('PUT', `${people.admin.id}/role`, { role: 'doctor' })
+  scene.bot.chatAnswers(chat)
+  scene.service.clock.advance(61_000)
+  await scene.heard(chat, 'was given the role doctor')
+  expect(textsTo(chat)).not.toContain('Surgery')
+})
+
+describe('a subscription', () => {
+  test('of nothing is silence, and is kept without a chat', async () => {
+    const clinic = await freshClinic()
+    const { nurse } = clinic.people
+    const { status, body } = await subscribe(nurse, [])
+    expect([status, body.events, body.linked]).toEqual([200, [], false])
+    const chat = newChat()
+    await scene.link(nurse, chat)
+    await administer('PUT', String(nurse.id), { full_name: 'First Name' })
+    await subscribe(nurse, ['user.password_changed'])
+    await administer('PUT', `${nurse.id}/password`, { password: 'a-Fine-Secret-8' })
+    await scene.heard(chat, 'The password of your account was changed')
+    expect(textsTo(chat)).not.toContain('Your account was changed')
+  })
+
+  test('of all leaves refreshed tokens out, unless they are named', async () => {
+    const { people } = await freshClinic()
+    const { doctor } = people
+    const chat = newChat()
+    await scene.link(doctor, chat)
+    const refresh = async (refresh_token: string) =>
+      (await scene.service.call('POST', '/api/auth/refresh', { body: { refresh_token } })).body
+    await subscribe(doctor, ['*', 'auth.*'])
+    const first = await refresh(doctor.refresh)
+    await judged()
+    await subscribe(doctor, ['auth.token_refreshed'])
+    await refresh(first.refresh_token)
+    await scene.heard(chat, 'A session of your account was renewed')
+    const lines = textsTo(chat).match(/was renewed/g)
+    expect(lines).toHaveLength(1)
+  })
+
+  test('of what is unknown or not theirs is refused, and says what there is', async () => {
+    const { nurse, admin } = scene.clinic.people
+    const { status, body } = await subscribe(nurse, ['user.*', 'tenant.updated', 'nothing.*'])
+    expect(status).toBe(422)
+    expect(body.detail.map(({ loc }: any) => loc)).toEqual([
+      ['body', 'events', '1'],
+      ['body', 'events', '2'],
+    ])
+    expect(body.detail[0].msg).toContain('auth.login')
+    expect((await subscribe(admin, ['tenant.updated', 'payment.*'])).status).toBe(200)
+    expect((await subscribe(admin, ['webhook.test'])).status).toBe(422)
+    const many = Array.from({ length: 101 }, () => 'user.created')
+    expect((await subscribe(admin, many)).status).toBe(422)
+  })
+})
+
+test('of a payment the amount is told exactly, and nothing of a patient but the number', async () => {
+  const { id, people } = await freshClinic()
+  const chat = newChat()
+  await scene.link(people.admin, chat)
+  await subscribe(people.admin, ['*'])
+  const after = { status: 'succeeded', amount: 12_345, amount_refunded: 0, currency: 'KWD' }
+  const entry = { tenant_id: id, resource_id: 81, changes: { before: null, after } }
+  const record = 'patient.updated' as 'user.updated'
+  await scene.service.app.db.inTenant(id, async (tx) => {
+    await append(tx, SYSTEM, { ...entry, action: 'payment.succeeded', resource_type: 'payment' })
+    await append(tx, SYSTEM, {
+      ...entry,
+      action: record,
+      resource_type: 'patient',
+      changes: { after: { full_name: 'Paula Patient' } },
+    })
+  })
+  await scene.heard(chat, 'Payment 81 of 12.345 KWD was made.')
+  await scene.heard(chat, 'patient updated (patient 81).')
+  expect(textsTo(chat)).not.toContain('Paula')
+})

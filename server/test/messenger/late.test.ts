@@ -1,0 +1,60 @@
+/** Events that have waited for a day, or for a week. */
+import { expect, test } from 'vitest'
+import { append, SYSTEM } from '../../src/platform/journal/index.ts'
+import type { Person } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openScene, type Scene } from './scene.ts'
+
+let scene: Scene
+
+const happen = ({ tenant_id, id }: Person) =>
+  scene.service.app.db.inTenant(tenant_id, (tx) =>
+    append(tx, SYSTEM, {
+      action: 'user.password_changed',
+      tenant_id,
+      resource_type: 'user',
+      resource_id: id,
+    }),
+  )
+
+const rests = ({ id }: Person) =>
+  until('the chat rests', async () => {
+    const rows = await scene.service.database.sql(
+      `select from messenger_chats c join messenger_links l on l.chat_hash = c.hash
+       where l.user_id = $1 and c.due_at is not null and c.free_at > to_timestamp($2)`,
+      [id, scene.service.clock.now() / 1000 + 60],
+    )
+    return rows.length > 0 || undefined
+  })
+
+test('what is older than a day is only counted, and after seven days dropped', async () => {
+  scene = await openScene()
+  const { nurse } = scene.clinic.people
+  const chat = 9999
+  await scene.link(nurse, chat)
+  scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many', retry_after: 90_000 })
+  await happen(nurse)
+  await rests(nurse)
+  scene.bot.chatAnswers(chat)
+  scene.service.clock.advance(90_001_000)
+  // The journal goes by the real time, so by the service's clock it was yesterday.
+  expect(await scene.heard(chat, 'password')).toBe('1 event: 1 password changed')
+  scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many', retry_after: 600_000 })
+  await happen(nurse)
+  await rests(nurse)
+  scene.bot.chatAnswers(chat)
+  scene.service.clock.advance(600_001_000)
+  await until('nothing waits any more', async () => {
+    const rows = await scene.service.database.sql(
+      `select from messenger_notices n join messenger_links l on l.id = n.link_id where user_id = $1`,
+      [nurse.id],
+    )
+    return rows.length === 0 || undefined
+  })
+  expect(
+    scene.bot
+      .textsTo(chat)
+      .join()
+      .match(/password/g),
+  ).toHaveLength(1)
+})

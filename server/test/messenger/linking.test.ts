@@ -1,0 +1,226 @@
+/** A chat asks for a code, and the code links it with an account. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { forgive, mailsTo } from '../support/accounts.ts'
+import { BOT } from '../support/bot-server.ts'
+import { until } from '../support/embedded.ts'
+import { openScene, type Scene } from './scene.ts'
+
+let scene: Scene
+let chats = 5000
+const newChat = () => (chats += 1)
+beforeAll(async () => {
+  scene = await openScene()
+})
+beforeEach(() => forgive(scene.service))
+
+const entriesOf = (userId: number) =>
+  scene.service.database.sql<{ action: string; changes: any }>(
+    `select action, changes from journal where action like 'messenger.%' and resource_id = $1 order by id`,
+    [String(userId)],
+  )
+
+test('a chat that was given a code is linked with the account that it is entered in', async () => {
+  const { doctor } = scene.clinic.people
+  const chat = newChat()
+  const code = await scene.codeOf(chat)
+  const { status, body } = await scene.call('POST', '/link', doctor, { code: code.toLowerCase() })
+  expect(status).toBe(200)
+  expect(body).toMatchObject({
+    enabled: true,
+    linked: true,
+    username: 'nora_n',
+    bot_username: BOT.username,
+  })
+  expect(Date.parse(body.linked_at)).toBeLessThanOrEqual(Date.now())
+  // Both sides are told with what they were linked.
+  await scene.heard(chat, 'with the account of doctor of north at Clinic north')
+  const mail = await until('a mail says so', async () =>
+    (await mailsTo(scene.service, doctor.email)).find(({ subject }) =>
+      /was linked/.test(subject ?? ''),
+    ),
+  )
+  expect(mail.text).toContain('the chat of “Nora” (user name nora_n)')
+  expect(mail.text).toContain('they do not prove whose chat it is')
+  expect(await entriesOf(doctor.id)).toEqual([{ action: 'messenger.linked', changes: null }])
+})
+
+test('a code is good once, and for no longer than ten minutes', async () => {
+  const { nurse, receptionist } = scene.clinic.people
+  const used = await scene.codeOf(newChat())
+  expect((await scene.call('POST', '/link', nurse, { code: used })).status).toBe(200)
+  const old = await scene.codeOf(newChat())
+  const chat = newChat()
+  const replaced = await scene.codeOf(chat)
+  await scene.codeOf(chat)
+  scene.service.clock.advance(10 * 60_000 + 1)
+  const tokens = await scene.service.call('POST', '/api/auth/login', {
+    body: { email: receptionist.email, password: receptionist.password, subdomain: 'north' },
+  })
+  const person = { ...receptionist, token: tokens.body.access_token }
+  for (const code of [used, old, replaced, 'ABCD-2345']) {
+    const { status, body } = await scene.call('POST', '/link', person, { code })
+    expect([status, body.code]).toEqual([400, 'link_code_invalid'])
+    await forgive(scene.service)
+  }
+})
+
+test.each(['', 'ABCD-234', 'not-a-code!', 7, null])(
+  'what cannot be a code is refused as input: %j',
+  async (code) => {
+    const { status, body } = await scene.call('POST', '/link', scene.clinic.people.nurse, { code })
+    expect(status).toBe(422)
+    expect(body.detail[0].loc).toEqual(['body', 'code'])
+  },
+)
+
+test('of sixteen who enter one code at once one is linked', async () => {
+  const { doctor, nurse, receptionist, auditor } = scene.clinic.people
+  const code = await scene.codeOf(newChat())
+  const people = [doctor, nurse, receptionist, auditor]
+  const answers = await Promise.all(
+    Array.from({ length: 16 }, (_, index) =>
+      scene.call('POST', '/link', people[index % 4] as (typeof people)[0], { code }),
+    ),
+  )
+  const statuses = answers.map(({ status }) => status)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(1)
+  expect(statuses.filter((status) => status !== 200 && status !== 400 && status !== 429)).toEqual(
+    [],
+  )
+})
+
+test('a chat is one account’s, in all tenants', async () => {
+  const { admin, auditor } = scene.clinic.people
+  const chat = newChat()
+  await scene.link(admin, chat)
+  const code = await scene.codeOf(chat)
+  for (const person of [auditor, scene.root]) {
+    const { status, body } = await scene.call('POST', '/link', person, { code })
+    expect([status, body.code]).toEqual([409, 'chat_linked'])
+  }
+  // The own one may link it again: nothing changes.
+  expect((await scene.call('POST', '/link', admin, { code })).status).toBe(200)
+  expect(await entriesOf(admin.id)).toHaveLength(1)
+})
+
+test('a new chat takes the old one’s place, which is told', async () => {
+  const { auditor } = scene.clinic.people
+  const [before, after] = [newChat(), newChat()]
+  await scene.call('DELETE', '/link', auditor)
+  await scene.link(auditor, before)
+  await scene.link(auditor, after)
+  await scene.heard(before, 'in place of this one')
+  expect((await entriesOf(auditor.id)).slice(-2)).toEqual([
+    { action: 'messenger.unlinked', changes: { reason: 'replaced' } },
+    { action: 'messenger.linked', changes: null },
+  ])
+})
+
+describe('unlinking', () => {
+  test('by the account tells the chat, the mail and the journal; a second time does nothing', async () => {
+    const { receptionist } = scene.clinic.people
+    const tokens = await scene.service.call('POST', '/api/auth/login', {
+      body: { email: receptionist.email, password: receptionist.password, subdomain: 'north' },
+    })
+    const person = { ...receptionist, token: tokens.body.access_token }
+    const chat = newChat()
+    await scene.link(person, chat)
+    for (const _twice of [1, 2]) {
+      const { status, body } = await scene.call('DELETE', '/link', person)
+      expect([status, body.linked, body.username, body.linked_at]).toEqual([200, false, null, null])
+    }
+    await scene.heard(chat, 'no longer linked')
+    await until('a mail says so', async () =>
+      (await mailsTo(scene.service, person.email)).find(({ subject }) =>
+        /no longer/.test(subject ?? ''),
+      ),
+    )
+    expect((await entriesOf(person.id)).at(-1)).toEqual({
+      action: 'messenger.unlinked',
+      changes: { reason: 'api' },
+    })
+  })
+
+  test('within the chat makes its code worthless too', async () => {
+    const person = await signedIn('nurse')
+    const chat = newChat()
+    await scene.link(person, chat)
+    const code = await scene.codeOf(chat)
+    scene.bot.says(chat, '/stop@wardkeep_bot')
+    await scene.heard(chat, 'no longer linked')
+    expect((await scene.call('GET', '/status', person)).body.linked).toBe(false)
+    expect((await scene.call('POST', '/link', person, { code })).status).toBe(400)
+  })
+
+  test('comes with a bot that was blocked', async () => {
+    const person = await signedIn('nurse')
+    const chat = newChat()
+    await scene.link(person, chat)
+    scene.bot.update({
+      my_chat_member: {
+        chat: { id: chat, type: 'private' },
+        new_chat_member: { status: 'kicked' },
+      },
+    })
+    await until('the account has no chat', async () =>
+      (await scene.call('GET', '/status', person)).body.linked ? undefined : true,
+    )
+    expect((await entriesOf(person.id)).at(-1)?.changes).toEqual({ reason: 'blocked' })
+  })
+})
+
+test('five wrong codes are free, then there is a wait, also for the right one', async () => {
+  const person = await signedIn('doctor')
+  for (let guess = 0; guess < 5; guess += 1)
+    expect((await scene.call('POST', '/link', person, { code: 'ABCD-2345' })).status).toBe(400)
+  const code = await scene.codeOf(newChat())
+  const { status, headers } = await scene.call('POST', '/link', person, { code })
+  expect(status).toBe(429)
+  expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+})
+
+describe('the bot', () => {
+  test('answers commands and anything else that a person writes in private', async () => {
+    const chat = newChat()
+    scene.bot.says(chat, 'hello')
+    await scene.heard(chat, '/stop: unlink')
+    const other = newChat()
+    scene.bot.says(other, '/stop')
+    await scene.heard(other, 'linked with no account')
+    const payload = newChat()
+    scene.bot.says(payload, '/start ABCDEFGH')
+    await scene.heard(payload, 'Your code')
+  })
+
+  test('answers neither groups nor channels, bots or edits, nor what is no text', async () => {
+    const silent = [newChat(), newChat(), newChat(), newChat(), newChat()] as const
+    const from = { id: 1, is_bot: false, first_name: 'Nora' }
+    const text = '/start'
+    const chat = (id: number, type = 'private') => ({ id, type })
+    scene.bot.update({ message: { text, from, chat: chat(silent[0], 'group') } })
+    scene.bot.update({ channel_post: { text, chat: chat(silent[1], 'channel') } })
+    scene.bot.update({ message: { text, from: { ...from, is_bot: true }, chat: chat(silent[2]) } })
+    scene.bot.update({ edited_message: { text, from, chat: chat(silent[3]) } })
+    scene.bot.update({ message: { from, chat: chat(silent[4]), photo: [] } })
+    scene.bot.update({ message: null, my_chat_member: 7 })
+    const last = newChat()
+    await scene.codeOf(last)
+    expect(silent.flatMap((one) => scene.bot.textsTo(one))).toEqual([])
+    expect(scene.bot.polls.at(-1)?.allowed_updates).toEqual(['message', 'my_chat_member'])
+  })
+
+  test('sends plain text without previews', () => {
+    for (const { payload } of scene.bot.sent) {
+      expect(Object.keys(payload).sort()).toEqual(['chat_id', 'link_preview_options', 'text'])
+      expect(payload.link_preview_options).toEqual({ is_disabled: true })
+    }
+  })
+})
+
+async function signedIn(role: 'doctor' | 'nurse') {
+  const person = scene.clinic.people[role]
+  const { body } = await scene.service.call('POST', '/api/auth/login', {
+    body: { email: person.email, password: person.password, subdomain: 'north' },
+  })
+  return { ...person, token: body.access_token as string }
+}

@@ -1,0 +1,78 @@
+/** A clinic with a bot, and people who link their chats as people do: by a code that the chat was given. */
+import { expect } from 'vitest'
+import type { Config } from '../../src/config.ts'
+import { BOT_TOKEN, type BotServer, openBotServer } from '../support/bot-server.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+
+export interface Scene {
+  service: Service
+  bot: BotServer
+  root: Person
+  clinic: Clinic
+  /** Has the chat ask for a code. Returns it as it was shown. */
+  codeOf(chat: number, from?: Record<string, unknown>): Promise<string>
+  /** Links the person with the chat, and waits until the chat was told. */
+  link(person: Person, chat: number): Promise<void>
+  call(method: string, path: string, person: Person, body?: unknown): Promise<any>
+  /** Waits for a message to the chat that says `what`. Returns it. */
+  heard(chat: number, what: string | RegExp): Promise<string>
+}
+
+export const botConfig = (bot: BotServer): Partial<Config> => ({
+  MESSENGER_BOT_TOKEN: BOT_TOKEN,
+  MESSENGER_API_URL: bot.url,
+})
+
+export async function openScene(
+  options: { config?: Partial<Config>; database?: TestDatabase } = {},
+): Promise<Scene> {
+  const bot = await openBotServer()
+  const config = { ...botConfig(bot), ...options.config }
+  const service = await openService({ ...options, config })
+  const root = await superadmin(service)
+  const clinic = await makeClinic(service, root, 'north')
+  return sceneOn(service, bot, root, clinic)
+}
+
+export function sceneOn(service: Service, bot: BotServer, root: Person, clinic: Clinic): Scene {
+  const heard: Scene['heard'] = (chat, what) =>
+    until(
+      `chat ${chat} hears ${what}`,
+      () =>
+        bot
+          .textsTo(chat)
+          .find((text) => (typeof what === 'string' ? text.includes(what) : what.test(text))),
+      30_000,
+    )
+
+  async function codeOf(chat: number, from?: Record<string, unknown>): Promise<string> {
+    const before = bot.textsTo(chat).length
+    bot.says(chat, '/start', from)
+    return until(
+      `chat ${chat} is given a code`,
+      () => /code: (\S+)/.exec(bot.textsTo(chat).slice(before).join('\n'))?.[1],
+      30_000,
+    )
+  }
+
+  const call: Scene['call'] = (method, path, person, body) =>
+    service.call(method, `/api/messenger${path}`, { token: person.token, body })
+
+  return {
+    service,
+    bot,
+    root,
+    clinic,
+    codeOf,
+    heard,
+    call,
+    async link(person, chat) {
+      const answer = await call('POST', '/link', person, { code: await codeOf(chat) })
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+      await heard(chat, 'is now linked')
+    },
+  }
+}

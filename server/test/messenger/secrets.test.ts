@@ -1,0 +1,94 @@
+/** The token, codes, chats and texts are in nothing that somebody else reads. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { beforeAll, expect, test } from 'vitest'
+import { append, SYSTEM } from '../../src/platform/journal/index.ts'
+import { BOT_TOKEN } from '../support/bot-server.ts'
+import { until } from '../support/embedded.ts'
+import { openScene, type Scene } from './scene.ts'
+
+const CHAT = 987_654_321_012
+let scene: Scene
+beforeAll(async () => {
+  scene = await openScene()
+})
+
+/** All that the log, the journal, the mails, the waiting jobs and the tables of the messenger hold. */
+async function traces(): Promise<string> {
+  const { service } = scene
+  const rows = await service.database.sql(
+    `select to_jsonb(j) as row from journal j
+     union all select to_jsonb(j) from pgboss.job j
+     union all select to_jsonb(c) from messenger_chats c
+     union all select to_jsonb(c) from messenger_codes c
+     union all select to_jsonb(r) from messenger_replies r
+     union all select to_jsonb(l) from messenger_links l
+     union all select to_jsonb(n) from messenger_notices n
+     union all select to_jsonb(b) from messenger_bot b`,
+  )
+  const outbox = join(service.dataDir, 'outbox')
+  const mails = await Promise.all(
+    (await readdir(outbox)).map((name) => readFile(join(outbox, name), 'utf8')),
+  )
+  const log = inspect(service.logged, {
+    depth: 12,
+    showHidden: true,
+    maxArrayLength: null,
+    maxStringLength: null,
+  })
+  return [JSON.stringify(rows), mails.join('\n'), log].join('\n')
+}
+
+test('with the provider answering, refusing, resetting and out of reach', {
+  timeout: 120_000,
+}, async () => {
+  const { service, bot, clinic } = scene
+  const { doctor } = clinic.people
+  const { tenant_id, id } = doctor
+  const happen = () =>
+    service.app.db.inTenant(tenant_id, (tx) =>
+      append(tx, SYSTEM, {
+        action: 'user.password_changed',
+        tenant_id,
+        resource_type: 'user',
+        resource_id: id,
+      }),
+    )
+  const warned = (what: string) =>
+    until(
+      `the log says ${what}`,
+      () => inspect(service.logged, { depth: 8 }).includes(what) || undefined,
+    )
+  const code = await scene.codeOf(CHAT)
+  expect((await scene.call('POST', '/link', doctor, { code })).status).toBe(200)
+  const wrong = await scene.call('POST', '/link', doctor, { code })
+  for (const [answer, outcome] of [
+    ['reset', 'failed'],
+    [{ code: 429, description: `Too Many for ${CHAT}`, retry_after: 9 }, 'limited'],
+    [{ code: 403, description: `Forbidden: ${CHAT}` }, 'refused'],
+    [{ code: 400, description: `Bad Request: ${CHAT} "The password of"` }, 'unsendable'],
+  ] as const) {
+    bot.chatAnswers(CHAT, answer)
+    await happen()
+    await warned(`kind: '${outcome}'`)
+    service.clock.advance(3_700_000)
+  }
+  bot.chatAnswers(CHAT)
+  await happen()
+  const text = await scene.heard(CHAT, 'The password of your account')
+  bot.refuse(401)
+  await happen()
+  await warned('getUpdates was answered 401')
+  bot.refuse()
+  await bot.close()
+  await happen()
+  await warned('was not answered')
+  const said = (await traces()) + JSON.stringify(wrong.body)
+  // Of the bot its number is known, which is no secret.
+  const secret = BOT_TOKEN.split(':')[1] as string
+  for (const hidden of [BOT_TOKEN, secret, code, code.replace('-', ''), String(CHAT)])
+    expect(said.includes(hidden), hidden).toBe(false)
+  expect(said).not.toContain(text)
+  expect(said).not.toContain('The password of your account')
+})

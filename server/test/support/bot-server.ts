@@ -1,0 +1,226 @@
+/**
+ * A Bot API of our own, which enforces the provider's limits: 30 messages a second in all and one a second in
+ * a chat, one program that asks for updates, and chats that block, stall or are gone.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { atTheEnd } from './at-the-end.ts'
+
+export const BOT_TOKEN = '4711:bot-token_that-is-Secret'
+export const BOT = { id: 4711, is_bot: true, first_name: 'Wardkeep', username: 'wardkeep_bot' }
+
+/** What a chat answers to a message: with a refusal, or as broken lines and servers do. */
+export type ChatAnswer =
+  | { code: number; description: string; retry_after?: number }
+  | 'stall'
+  | 'reset'
+  | 'html'
+  /** Takes the message and breaks the line before it says so. */
+  | 'taken, then reset'
+
+export interface SentMessage {
+  chat: number
+  text: string
+  /** Milliseconds of `performance.now()`. */
+  at: number
+  payload: Record<string, unknown>
+}
+
+export interface BotServer {
+  /** Without a slash at its end. */
+  url: string
+  /** Every message that was taken, in their order. */
+  sent: SentMessage[]
+  /** How many messages were refused by the limits, and how many questions with 409. */
+  readonly broken: { rate: number; chat: number; conflicts: number }
+  /** The last webhook that was set; null where there is none. */
+  webhook(): { url: string; secret_token: string; allowed_updates: string[] } | null
+  /** Every question for updates, with its offset. */
+  polls: { offset: number | undefined; allowed_updates: unknown }[]
+  textsTo(chat: number): string[]
+  /** A person writes in their private chat. */
+  says(chat: number, text: string, from?: Record<string, unknown>): number
+  /** Any update. Returns its number. */
+  update(update: Record<string, unknown>): number
+  /** From now on the chat answers so; as usual without an answer. */
+  chatAnswers(chat: number, answer?: ChatAnswer): void
+  /** From now on all methods, or those named, are refused so; none without a code. */
+  refuse(code?: number, methods?: readonly string[]): void
+  /** Whether updates that were confirmed are given again. */
+  repeat(isRepeating: boolean): void
+  /** Whether the limits are enforced, as they are from the start. */
+  limit(isLimited: boolean): void
+  close(): Promise<void>
+}
+
+type Body = Record<string, any>
+
+const SECOND = 1000
+const MOST_A_SECOND = 30
+
+export async function openBotServer(options: { port?: number } = {}): Promise<BotServer> {
+  const sent: SentMessage[] = []
+  const polls: BotServer['polls'] = []
+  const broken = { rate: 0, chat: 0, conflicts: 0 }
+  const updates: Body[] = []
+  const answers = new Map<number, ChatAnswer>()
+  const lastOf = new Map<number, number>()
+  const recent: number[] = []
+  let refused: { code: number; methods: readonly string[] | undefined } | undefined
+  let webhook: Body | null = null
+  let isRepeating = false
+  let isLimited = true
+  let numbers = 1000
+  let poll: { end(code?: number): void } | undefined
+
+  const server = createServer((request, response) => {
+    take(request, response).catch(() => response.destroy())
+  })
+
+  const ok = (response: ServerResponse, result: unknown) =>
+    reply(response, 200, { ok: true, result })
+  const refuse = (response: ServerResponse, code: number, description: string, seconds?: number) =>
+    reply(response, code, {
+      ok: false,
+      error_code: code,
+      description,
+      ...(seconds === undefined ? {} : { parameters: { retry_after: seconds } }),
+    })
+
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as Body
+    const [, token, method = ''] = /^\/bot([^/]+)\/(\w+)$/.exec(request.url ?? '') ?? []
+    if (token !== BOT_TOKEN) return refuse(response, 401, 'Unauthorized')
+    if (refused && (!refused.methods || refused.methods.includes(method)))
+      return refuse(response, refused.code, `refused with ${refused.code}`)
+    if (method === 'getMe') return ok(response, BOT)
+    if (method === 'setWebhook' || method === 'deleteWebhook') {
+      webhook = method === 'setWebhook' ? body : null
+      return ok(response, true)
+    }
+    if (method === 'getUpdates') return giveUpdates(body, response)
+    if (method === 'sendMessage') return takeMessage(body, request, response)
+    return refuse(response, 404, 'Not Found: method not found')
+  }
+
+  function giveUpdates(body: Body, response: ServerResponse): unknown {
+    polls.push({ offset: body.offset, allowed_updates: body.allowed_updates })
+    if (webhook) {
+      broken.conflicts += 1
+      return refuse(response, 409, 'Conflict: can’t use getUpdates while webhook is active')
+    }
+    // A second question ends the first one.
+    if (poll) broken.conflicts += 1
+    poll?.end(409)
+    const waiting = () =>
+      updates.filter(({ update_id }) => isRepeating || update_id >= (body.offset ?? 0))
+    const own = {
+      end(code?: number) {
+        clearTimeout(timer)
+        if (poll === own) poll = undefined
+        if (code) refuse(response, code, 'Conflict: terminated by other getUpdates request')
+        else ok(response, waiting().slice(0, 100))
+      },
+    }
+    const timer = setTimeout(() => own.end(), (body.timeout ?? 0) * SECOND)
+    response.on('close', () => {
+      clearTimeout(timer)
+      if (poll === own) poll = undefined
+    })
+    if (isRepeating) body.offset = 0
+    poll = own
+    if (waiting().length > 0) own.end()
+    return undefined
+  }
+
+  function limitOf(chat: number, now: number): 'rate' | 'chat' | undefined {
+    while (recent.length > 0 && (recent[0] as number) <= now - SECOND) recent.shift()
+    if (recent.length >= MOST_A_SECOND) return 'rate'
+    return now - (lastOf.get(chat) ?? Number.NEGATIVE_INFINITY) < SECOND ? 'chat' : undefined
+  }
+
+  function takeMessage(body: Body, request: IncomingMessage, response: ServerResponse): unknown {
+    const chat = Number(body.chat_id)
+    const answer = answers.get(chat)
+    if (answer === 'stall') return undefined
+    if (answer === 'reset') return request.socket.resetAndDestroy()
+    if (answer === 'html')
+      return response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad</h1>')
+    const now = performance.now()
+    const limit = isLimited ? limitOf(chat, now) : undefined
+    if (limit) {
+      broken[limit] += 1
+      return refuse(response, 429, 'Too Many Requests: retry after 1', 1)
+    }
+    if (typeof answer === 'object')
+      return refuse(response, answer.code, answer.description, answer.retry_after)
+    recent.push(now)
+    lastOf.set(chat, now)
+    sent.push({ chat, text: String(body.text), at: now, payload: body })
+    if (answer === 'taken, then reset') return request.socket.resetAndDestroy()
+    return ok(response, { message_id: sent.length, date: 0, chat: { id: chat, type: 'private' } })
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  const close = async () => {
+    if (!server.listening) return
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  }
+  atTheEnd(close)
+
+  function update(fields: Body): number {
+    numbers += 1
+    updates.push({ update_id: numbers, ...fields })
+    poll?.end()
+    return numbers
+  }
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    sent,
+    broken,
+    polls,
+    webhook: () => webhook as ReturnType<BotServer['webhook']>,
+    textsTo: (chat) => sent.filter((one) => one.chat === chat).map(({ text }) => text),
+    update,
+    says: (chat, text, from = {}) =>
+      update({
+        message: {
+          message_id: numbers,
+          date: 0,
+          text,
+          chat: { id: chat, type: 'private' },
+          from: { id: chat, is_bot: false, first_name: 'Nora', username: 'nora_n', ...from },
+        },
+      }),
+    chatAnswers(chat, answer) {
+      if (answer) answers.set(chat, answer)
+      else answers.delete(chat)
+    },
+    refuse(code, methods) {
+      refused = code === undefined ? undefined : { code, methods }
+      if (refused && (!methods || methods.includes('getUpdates'))) poll?.end(code)
+    },
+    repeat(repeating) {
+      isRepeating = repeating
+      if (repeating) poll?.end()
+    },
+    limit(limited) {
+      isLimited = limited
+    },
+    close,
+  }
+}
+
+function reply(response: ServerResponse, code: number, body: object): void {
+  response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
