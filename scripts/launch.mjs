@@ -9,7 +9,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { LaunchFault } from './launch/fault.mjs'
+import { LaunchError } from './launch/launch-error.mjs'
 import { environmentFor, prepare } from './launch/prepare.mjs'
 
 const programs = {
@@ -26,7 +26,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 async function launch([verb, ...rest]) {
   const program = Object.hasOwn(programs, verb ?? '') ? programs[verb] : undefined
-  if (!program) throw new LaunchFault(`Say what to run: ${Object.keys(programs).join(', ')}.`)
+  if (!program) throw new LaunchError(`Say what to run: ${Object.keys(programs).join(', ')}.`)
   const node = await prepare(root)
   const child = spawn(node, [...program, ...rest], {
     cwd: root,
@@ -64,5 +64,5 @@ function end(message) {
 }
 
 launch(process.argv.slice(2)).catch((error) =>
-  end(error instanceof LaunchFault ? error.message : error),
+  end(error instanceof LaunchError ? error.message : error),
 )

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import path from 'node:path'
-import { LaunchFault } from './fault.mjs'
+import { LaunchError } from './launch-error.mjs'
 import { adviceFor } from './plan.mjs'
 
 /** npm's JavaScript: the one that called us, else beside this node, else the one in the PATH. */
@@ -19,7 +19,7 @@ export function npmCli() {
     const real = place && existsSync(place) ? realpathSync(place) : ''
     if (isCli(real)) return real
   }
-  throw new LaunchFault(
+  throw new LaunchError(
     'npm was not found: install it together with Node (nodejs.org), or run this as `npm start`.',
   )
 }
@@ -52,9 +52,9 @@ export async function runNpm({ npm, node, cwd, args, env, failure }) {
     child.once('close', (code, signal) => resolve(code ?? signal))
   })
   for (const signal of stops) process.off(signal, stop)
-  if (stopped) throw new LaunchFault('Stopped while setting up; run this again to go on.')
+  if (stopped) throw new LaunchError('Stopped while setting up; run this again to go on.')
   if (outcome !== 0) {
-    throw new LaunchFault(`${gistOf(output)}\n${failure} ${adviceFor(output)}`)
+    throw new LaunchError(`${gistOf(output)}\n${failure} ${adviceFor(output)}`)
   }
 }
 

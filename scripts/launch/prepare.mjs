@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { exclusively } from './exclusive.mjs'
-import { LaunchFault } from './fault.mjs'
+import { LaunchError } from './launch-error.mjs'
 import { npmCli, runNpm } from './npm.mjs'
 import { isInstalledAsLocked, lockOfNode, nodeToFetch, oldestNode, stampOf } from './plan.mjs'
 
@@ -16,7 +16,7 @@ export async function prepare(root) {
   const runtime = path.join(root, '.runtime')
   const fetch = nodeToFetch({ version: process.versions.node, platform, arch })
   if (fetch?.missing) {
-    throw new LaunchFault(
+    throw new LaunchError(
       `This needs Node ${oldestNode} or newer, this is ${process.version}, and there is none to fetch for ${fetch.missing}: install it from nodejs.org.`,
     )
   }
@@ -35,8 +35,8 @@ export async function prepare(root) {
       },
     })
   } catch (error) {
-    if (error instanceof LaunchFault) throw error
-    throw new LaunchFault(`Setting up failed in ${root}: ${error.message}`)
+    if (error instanceof LaunchError) throw error
+    throw new LaunchError(`Setting up failed in ${root}: ${error.message}`)
   }
   return node
 }
@@ -77,7 +77,7 @@ async function fetchNode({ npm, home, ...wanted }) {
     failure: `Fetching Node (${spec}) failed. You can also install Node ${oldestNode} yourself.`,
   })
   if (spawnSync(path.join(aside, wanted.binary), ['--version']).status !== 0) {
-    throw new LaunchFault(
+    throw new LaunchError(
       `The node of ${spec} does not run on this machine: install Node ${oldestNode} yourself.`,
     )
   }

@@ -1,8 +1,8 @@
 /** The commands beside start: each opens what it needs, does its work and stops. */
 import { type App, openApp } from './app.ts'
 import { readConfig } from './config.ts'
-import { StartupFault } from './lib/faults.ts'
 import { Problem } from './lib/problems.ts'
+import { StartupError } from './lib/startup-error.ts'
 import { openLog } from './platform/observe/log.ts'
 import { migrateOrExplain, openDatabase, rootKeyOf } from './start.ts'
 
@@ -40,10 +40,10 @@ export async function migrateOnly(): Promise<void> {
 }
 
 export async function restoreTenant(id: number): Promise<void> {
-  if (!Number.isSafeInteger(id)) throw new StartupFault('Give the id of the tenant, a number.')
+  if (!Number.isSafeInteger(id)) throw new StartupError('Give the id of the tenant, a number.')
   return withApp(async (app) => {
     const tenant = await app.features.tenants.service.restore(id).catch((error: unknown) => {
-      throw error instanceof Problem ? new StartupFault(`${error.message}.`) : error
+      throw error instanceof Problem ? new StartupError(`${error.message}.`) : error
     })
     return `Tenant ${tenant.id} (${tenant.subdomain}) is back.`
   })

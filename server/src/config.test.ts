@@ -1,7 +1,7 @@
 /** The configuration: its defaults, each variable's faults, and all of them at once. */
 import { describe, expect, test } from 'vitest'
 import { readConfig, VARIABLES } from './config.ts'
-import { StartupFault } from './lib/faults.ts'
+import { StartupError } from './lib/startup-error.ts'
 import { parseNetworks } from './platform/net/index.ts'
 
 const KEY = Buffer.alloc(32, 9)
@@ -11,7 +11,7 @@ function faultsOf(env: NodeJS.ProcessEnv): readonly string[] {
   try {
     readConfig(env)
   } catch (error) {
-    if (error instanceof StartupFault) return error.lines
+    if (error instanceof StartupError) return error.lines
     throw error
   }
   return []

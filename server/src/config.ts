@@ -3,7 +3,7 @@
  * default stands in one table; `docs/configuration.md` is tested against it.
  */
 import { isIP } from 'node:net'
-import { StartupFault } from './lib/faults.ts'
+import { StartupError } from './lib/startup-error.ts'
 import { parseKey } from './platform/crypto/index.ts'
 import { parseSender } from './platform/mail/addresses.ts'
 import { parseSmtpUrl } from './platform/mail/smtp.ts'
@@ -324,7 +324,7 @@ export type Config = { readonly [K in keyof Variables]: ReturnType<Variables[K][
 
 /**
  * Reads and checks the whole configuration.
- * @throws StartupFault with one line for each variable that is wrong
+ * @throws StartupError with one line for each variable that is wrong
  */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const values: Record<string, unknown> = {}
@@ -337,7 +337,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       faults.push(`${name}: ${(error as Error).message}.`)
     }
   }
-  if (faults.length > 0) throw new StartupFault(...faults)
+  if (faults.length > 0) throw new StartupError(...faults)
   return values as Config
 }
 

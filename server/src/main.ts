@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The `wardkeep` command. */
 import { enableCompileCache } from 'node:module'
-import { StartupFault } from './lib/faults.ts'
+import { StartupError } from './lib/startup-error.ts'
 
 enableCompileCache()
 // Sockets are closed by the stop; a peer that went away must not end the process.
@@ -37,7 +37,7 @@ try {
 }
 
 function fail(error: unknown): void {
-  if (error instanceof StartupFault) process.stderr.write(`${error.lines.join('\n')}\n`)
+  if (error instanceof StartupError) process.stderr.write(`${error.lines.join('\n')}\n`)
   else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
   process.exit(1)
 }

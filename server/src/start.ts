@@ -1,7 +1,7 @@
 /** The start command: database, migrations, service, and a stop that loses nothing. */
 import { resolve } from 'node:path'
 import { type Config, readConfig } from './config.ts'
-import { StartupFault } from './lib/faults.ts'
+import { StartupError } from './lib/startup-error.ts'
 import { within } from './lib/within.ts'
 import { ownKey, readKeyFile, refuseLooseModes } from './platform/crypto/index.ts'
 import type { DatabaseAddress } from './platform/db/index.ts'
@@ -35,7 +35,7 @@ export async function rootKeyOf(config: Config, log: Logger): Promise<Uint8Array
 /** Starts the service and keeps it up until a signal stops it. */
 export async function start(role: string): Promise<void> {
   if (role !== 'api' && role !== 'worker' && role !== 'all')
-    throw new StartupFault('--role: must be api, worker or all.')
+    throw new StartupError('--role: must be api, worker or all.')
   const config = readConfig()
   const log = openLog(config.LOG_LEVEL)
   const { DATA_DIR, ENCRYPTION_KEY_FILE } = config
@@ -70,7 +70,7 @@ export async function start(role: string): Promise<void> {
     process.stdout.write(`${announce(listening)}\n`)
     log.info({ address: listening }, 'listening')
   } catch (error) {
-    throw listenFault(error, config)
+    throw listenError(error, config)
   }
 }
 
@@ -84,16 +84,16 @@ export async function migrateOrExplain(
     return await migrate(address, log)
   } catch (error) {
     // A fault of our own code keeps its stack; what the driver or the server says is a sentence.
-    const isOurs = error instanceof StartupFault || error instanceof TypeError
+    const isOurs = error instanceof StartupError || error instanceof TypeError
     if (!config.DATABASE_URL || isOurs) throw error
     const { code } = error as NodeJS.ErrnoException
-    throw new StartupFault(
+    throw new StartupError(
       `DATABASE_URL: the database refuses (${(error as Error).message || code}); check that it runs and that the user may create tables and roles.`,
     )
   }
 }
 
-function listenFault(error: unknown, config: Config): unknown {
+function listenError(error: unknown, config: Config): unknown {
   const { code, port, address } = error as NodeJS.ErrnoException & {
     port?: number
     address?: string
@@ -103,11 +103,11 @@ function listenFault(error: unknown, config: Config): unknown {
       ? ['METRICS_PORT', 'METRICS_HOST']
       : ['PORT', 'HOST']
   if (code === 'EADDRINUSE')
-    return new StartupFault(
+    return new StartupError(
       `${PORT}: ${port} is taken on ${address}; choose another or stop what listens there.`,
     )
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
-    return new StartupFault(`${HOST}, ${PORT}: cannot listen on ${address}:${port ?? 0} (${code}).`)
+    return new StartupError(`${HOST}, ${PORT}: cannot listen on ${address}:${port ?? 0} (${code}).`)
   return error
 }
 

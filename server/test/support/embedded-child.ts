@@ -6,7 +6,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { StartupFault } from '../../src/lib/faults.ts'
+import { StartupError } from '../../src/lib/startup-error.ts'
 import { startEmbedded } from '../../src/platform/db/embedded/index.ts'
 
 const [dataDir = '', mode] = process.argv.slice(2)
@@ -29,7 +29,7 @@ try {
   process.stdin.on('end', () => void server.stop()).resume()
   if (mode === 'write') await write(server.connection)
 } catch (error) {
-  if (!(error instanceof StartupFault)) throw error
+  if (!(error instanceof StartupError)) throw error
   say('fault', error.lines)
   process.exitCode = 3
 }

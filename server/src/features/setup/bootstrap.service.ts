@@ -2,8 +2,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { isoAt, systemClock } from '../../lib/clock.ts'
-import { StartupFault } from '../../lib/faults.ts'
 import { InvalidInput } from '../../lib/problems.ts'
+import { StartupError } from '../../lib/startup-error.ts'
 import { type Passwords, refuseWeakPassword } from '../../platform/crypto/index.ts'
 import { lockUntilEnd, type Scopes } from '../../platform/db/index.ts'
 import { append, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
@@ -62,7 +62,7 @@ function refuseWeakBootstrap(password: string, email: string): void {
     refuseWeakPassword(password, email, [])
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
-    throw new StartupFault(
+    throw new StartupError(
       `BOOTSTRAP_ADMIN_PASSWORD: ${error.faults[0]?.msg.replace('Value error, ', '')}.`,
     )
   }

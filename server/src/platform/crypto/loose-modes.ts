@@ -1,6 +1,6 @@
 /** Sees to it that what holds secrets is not open to every account of the machine. */
 import { stat } from 'node:fs/promises'
-import { StartupFault } from '../../lib/faults.ts'
+import { StartupError } from '../../lib/startup-error.ts'
 import type { Logger } from '../observe/log.ts'
 
 /** Reading and writing by others; passing through a folder is no harm. */
@@ -9,7 +9,7 @@ const OTHERS = 0o006
 /**
  * What is not there yet will be made with the right mode. A group may read: that is how containers
  * hand secrets over.
- * @param isStrict throws a StartupFault where a warning would do otherwise
+ * @param isStrict throws a StartupError where a warning would do otherwise
  */
 export async function refuseLooseModes(
   paths: Record<string, string | undefined>,
@@ -26,6 +26,6 @@ export async function refuseLooseModes(
         `${variable}: every account of this machine may read or write ${path}; run "chmod o-rw ${path}".`,
       )
   }
-  if (isStrict && faults.length > 0) throw new StartupFault(...faults)
+  if (isStrict && faults.length > 0) throw new StartupError(...faults)
   for (const fault of faults) log.warn({}, fault)
 }

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { StartupFault } from '../../lib/faults.ts'
+import { StartupError } from '../../lib/startup-error.ts'
 import type { Logger } from '../observe/log.ts'
 import { ownKey, parseKey, readKeyFile } from './root-key.ts'
 
@@ -61,9 +61,9 @@ describe('a key file', () => {
     const file = join(folder, 'key')
     if (text !== undefined) await writeFile(file, text)
     const fault = await readKeyFile(file).catch((error: unknown) => error)
-    expect(fault).toBeInstanceOf(StartupFault)
-    expect((fault as StartupFault).message).toContain(file)
-    if (text) expect((fault as StartupFault).message).not.toContain(text)
+    expect(fault).toBeInstanceOf(StartupError)
+    expect((fault as StartupError).message).toContain(file)
+    if (text) expect((fault as StartupError).message).not.toContain(text)
   })
 })
 
@@ -94,7 +94,7 @@ describe("the data folder's own key", () => {
 
   test('is not made anew over one that is damaged', async () => {
     await writeFile(join(folder, 'root.key'), 'half a k')
-    await expect(ownKey(folder, log)).rejects.toBeInstanceOf(StartupFault)
+    await expect(ownKey(folder, log)).rejects.toBeInstanceOf(StartupError)
     expect(await readFile(join(folder, 'root.key'), 'utf8')).toBe('half a k')
   })
 })

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { StartupFault } from '../../lib/faults.ts'
+import { StartupError } from '../../lib/startup-error.ts'
 import type { Logger } from '../observe/log.ts'
 
 const KEY_BYTES = 32
@@ -19,23 +19,23 @@ export function parseKey(text: string): Buffer | undefined {
 
 /** What stops the start where something sealed does not open. */
 export const otherRootKey = () =>
-  new StartupFault(
+  new StartupError(
     'ENCRYPTION_KEY: the database was sealed with another root key; give the service that one.',
   )
 
-/** Reads the key in `file`. @throws StartupFault when there is none or it is not a key */
+/** Reads the key in `file`. @throws StartupError when there is none or it is not a key */
 export async function readKeyFile(file: string): Promise<Buffer> {
   let text: string
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    throw new StartupFault(
+    throw new StartupError(
       `ENCRYPTION_KEY_FILE: ${file} cannot be read (${(error as Error).message}).`,
     )
   }
   const key = parseKey(text)
   if (!key)
-    throw new StartupFault(`ENCRYPTION_KEY_FILE: ${file} does not hold 32 bytes in base64 or hex.`)
+    throw new StartupError(`ENCRYPTION_KEY_FILE: ${file} does not hold 32 bytes in base64 or hex.`)
   return key
 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase, migratedDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
-import { StartupFault } from '../../lib/faults.ts'
+import { StartupError } from '../../lib/startup-error.ts'
 import { migrate, readMigrations } from './migrate.ts'
 
 const step = (version: number, sql: string) => ({
@@ -66,7 +66,7 @@ describe('migrations', () => {
 describe('a database', () => {
   const refusal = async (database: Awaited<ReturnType<typeof emptyDatabase>>) => {
     const error = await migrate(database.address, silentLog).catch((thrown: unknown) => thrown)
-    if (!(error instanceof StartupFault)) throw new Error('not refused', { cause: error })
+    if (!(error instanceof StartupError)) throw new Error('not refused', { cause: error })
     return error.lines
   }
 

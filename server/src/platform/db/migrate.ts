@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type pg from 'pg'
-import { StartupFault } from '../../lib/faults.ts'
+import { StartupError } from '../../lib/startup-error.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, ownerClient } from './connection.ts'
 import { LOCKS } from './locks.ts'
@@ -34,7 +34,7 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
  * Applies what is missing, each migration in a transaction of its own, under an advisory lock so
  * that nodes that start together take turns; and before it mends what a move to another cluster has
  * done to the journal. Returns the schema's version.
- * @throws StartupFault when the schema is newer than this release, or was changed behind it
+ * @throws StartupError when the schema is newer than this release, or was changed behind it
  */
 export async function migrate(
   address: DatabaseAddress,
@@ -63,7 +63,7 @@ async function requireServer(client: pg.Client): Promise<void> {
     `select current_setting('server_version_num') as version`,
   )
   if (Number(rows[0]?.version) < OLDEST_SERVER)
-    throw new StartupFault('DATABASE_URL: PostgreSQL 15 or newer is needed; upgrade the server.')
+    throw new StartupError('DATABASE_URL: PostgreSQL 15 or newer is needed; upgrade the server.')
 }
 
 type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>
@@ -88,12 +88,12 @@ function refuseForeignSchema(applied: Applied[], wanted: Migration[]): void {
   const newest = applied.at(-1)
   const known = wanted.at(-1)?.version ?? 0
   if (newest && newest.version > known)
-    throw new StartupFault(
+    throw new StartupError(
       `The database has schema ${newest.version}, this release knows ${known}: start the newer release of Wardkeep.`,
     )
   for (const [index, done] of applied.entries())
     if (wanted[index]?.checksum !== done.checksum)
-      throw new StartupFault(
+      throw new StartupError(
         `Migration ${done.name} was applied with other content than this release has: use the release that made the database.`,
       )
 }

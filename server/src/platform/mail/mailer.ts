@@ -15,7 +15,7 @@ import type { Logger } from '../observe/log.ts'
 import { isMailable, parseSender } from './addresses.ts'
 import { compose } from './compose.ts'
 import type { MailContent } from './text.ts'
-import { MailRefused, type MailTransport } from './transport.ts'
+import { type MailTransport, PermanentMailError } from './transport.ts'
 
 export interface MailMessage extends MailContent {
   to: string
@@ -62,7 +62,7 @@ export function openMailer(options: MailerOptions): Mailer {
       const text = sealer.open(Buffer.from(sealed, 'base64'), placeOf(id)).toString('utf8')
       const { time, ...mail } = JSON.parse(text) as MailMessage & { time: number }
       try {
-        if (!isMailable(mail.to)) throw new MailRefused('its address cannot be written to')
+        if (!isMailable(mail.to)) throw new PermanentMailError('its address cannot be written to')
         const message = await compose({ ...mail, id, time, from })
         const { file } = await transport.deliver({
           id,
@@ -76,7 +76,7 @@ export function openMailer(options: MailerOptions): Mailer {
         else log.info({ id, attempt }, 'a mail was sent')
       } catch (error) {
         // Trying again would be refused again, and harms the sender's name with the server.
-        if (!(error instanceof MailRefused)) throw error
+        if (!(error instanceof PermanentMailError)) throw error
         log.error({ job: SEND.name, id, attempt }, `a mail was not sent: ${error.message}`)
       }
     },

@@ -1,5 +1,5 @@
 /** Hands mails to an SMTP server, over TLS unless it is on this machine or told otherwise. */
-import { type Envelope, MailFault, MailRefused, type MailTransport } from './transport.ts'
+import { type Envelope, MailError, type MailTransport, PermanentMailError } from './transport.ts'
 
 /** RFC 5321, 4.5.3.2.6: who gives up on the last answer sooner sends mails twice. */
 const PATIENCE_MS = 10 * 60_000
@@ -92,5 +92,5 @@ function faultOf({ code = 'ESMTP', command, responseCode, message }: SmtpError):
     : OF_THE_CONNECTION.has(code)
       ? `the SMTP server is out of reach (${message})`
       : `SMTP failed (${code}${command ? ` at ${command}` : ''})`
-  return isForGood ? new MailRefused(said) : new MailFault(said, code)
+  return isForGood ? new PermanentMailError(said) : new MailError(said, code)
 }

@@ -17,22 +17,22 @@ export interface MailTransport {
   readonly reachesPeople: boolean
   /**
    * Hands a message over for good. Returns the file, if that is where it went.
-   * @throws MailRefused when it will never be taken, anything else when it may be later
+   * @throws PermanentMailError when it will never be taken, anything else when it may be later
    */
   deliver(envelope: Envelope): Promise<{ file?: string }>
 }
 
 /**
- * The message will never be taken. Like `MailFault` it says nothing of what the other side said:
+ * The message will never be taken. Like `MailError` it says nothing of what the other side said:
  * servers quote the address, and a message must not end up in a log.
  */
-export class MailRefused extends Error {
-  override readonly name = 'MailRefused'
+export class PermanentMailError extends Error {
+  override readonly name = 'PermanentMailError'
 }
 
 /** The message could not be handed over now. */
-export class MailFault extends Error {
-  override readonly name = 'MailFault'
+export class MailError extends Error {
+  override readonly name = 'MailError'
   readonly code: string
 
   constructor(message: string, code: string) {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Client } from 'undici'
 import { readBody } from './answer.ts'
 import type { ExchangeContext } from './context.ts'
-import { answerFault, DialFault, type ResponseProgress } from './faults.ts'
+import { answerError, DialError, type ResponseProgress } from './dial-error.ts'
 import { unmapped } from './networks.ts'
 
 /** Bytes that the header of an answer may have. */
@@ -37,7 +37,7 @@ export interface Connection {
   readonly address: string
   /** Whether it may take another request. */
   isOpen(): boolean
-  /** One request. Whatever goes wrong ends the connection. @throws DialFault, also the one that the exchange was stopped with */
+  /** One request. Whatever goes wrong ends the connection. @throws DialError, also the one that the exchange was stopped with */
   send(request: ConnectionRequest, context: ExchangeContext): Promise<Answer>
   /** Ends it and what runs over it; resolves when the connection is gone. */
   end(): Promise<void>
@@ -147,11 +147,11 @@ function exchange(
           void connection.end()
         },
         onResponseEnd: finish,
-        onResponseError: (_controller, error) => fail(answerFault(error, progress)),
+        onResponseError: (_controller, error) => fail(answerError(error, progress)),
       },
     )
   })
 }
 
 const tooLong = (bytes: number) =>
-  new DialFault('answer_invalid', `the answer is longer than ${bytes / 1024} KiB`)
+  new DialError('answer_invalid', `the answer is longer than ${bytes / 1024} KiB`)

@@ -1,9 +1,9 @@
 /** One exchange under way: what may end it early, and what it waits for meanwhile. */
-import { DialFault } from './faults.ts'
+import { DialError } from './dial-error.ts'
 
 export interface ExchangeContext {
   /** Why it has ended early: the deadline, the caller or the close of all. */
-  readonly fault: DialFault | undefined
+  readonly fault: DialError | undefined
   /** Aborted with that fault. Made when asked for: on a kept connection nobody does. */
   readonly signal: AbortSignal
   /** Told of that fault as well: by who has the exchange at the moment, and for less than a signal. */
@@ -16,7 +16,7 @@ export interface ExchangeContext {
 
 export interface StartedExchange extends ExchangeContext {
   /** Ends it early. */
-  stop(fault: DialFault): void
+  stop(fault: DialError): void
   /** It is done: no deadline any more. */
   finish(): void
 }
@@ -41,16 +41,16 @@ export function startExchange(
   caller: AbortSignal | undefined,
 ): StartedExchange {
   let controller: AbortController | undefined
-  let fault: DialFault | undefined
-  const stop = (why: DialFault) => {
+  let fault: DialError | undefined
+  const stop = (why: DialError) => {
     if (fault) return
     fault = why
     controller?.abort(why)
     context.onAbort?.()
   }
   const expire = () =>
-    stop(new DialFault('timed_out', `${context.missing} within ${deadlineMs / 1000} seconds`))
-  const callOff = () => stop(new DialFault('aborted', 'it was called off'))
+    stop(new DialError('timed_out', `${context.missing} within ${deadlineMs / 1000} seconds`))
+  const callOff = () => stop(new DialError('aborted', 'it was called off'))
   const timer = setTimeout(expire, deadlineMs)
   const context: StartedExchange = {
     get fault() {

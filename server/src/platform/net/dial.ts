@@ -7,7 +7,7 @@ import { isIP, type LookupFunction, type Socket, connect as startTcp } from 'nod
 import { createSecureContext, getCACertificates, connect as startTls } from 'node:tls'
 import { checkAddress, forbiddenKindOf, type TargetPolicy } from './addresses.ts'
 import { type ExchangeContext, unlessAborted } from './context.ts'
-import { connectFault, DialFault, tlsFault } from './faults.ts'
+import { connectError, DialError, tlsError } from './dial-error.ts'
 import { unmapped } from './networks.ts'
 import type { Resolver } from './resolver.ts'
 import { literalAddresses } from './targets.ts'
@@ -27,7 +27,7 @@ export interface DialOptions {
 
 /**
  * Connects to the host of a URL that was judged, with TLS where the URL is https.
- * @throws DialFault, also the one that the exchange was stopped with
+ * @throws DialError, also the one that the exchange was stopped with
  */
 export type Dial = (url: URL, context: ExchangeContext) => Promise<Socket>
 
@@ -40,7 +40,7 @@ export function dialler({ policy, resolver, ca }: DialOptions): Dial {
     const objection = addresses.map((each) => forbiddenKindOf(each, policy)).find(Boolean)
     // Without the address: where names lead to inside is not to be learned from outside.
     if (objection)
-      throw new DialFault(
+      throw new DialError(
         'address_forbidden',
         `the name leads to ${objection}, which is not allowed`,
       )
@@ -60,10 +60,10 @@ async function resolve(
 ): Promise<string[]> {
   context.missing = 'no answer from DNS'
   const answer = resolver(hostname, context.signal).catch((error: Error) => {
-    throw new DialFault('name_not_resolved', error.message)
+    throw new DialError('name_not_resolved', error.message)
   })
   const found = await unlessAborted(answer, context.signal)
-  if (found.length === 0) throw new DialFault('name_not_resolved', 'the name has no address')
+  if (found.length === 0) throw new DialError('name_not_resolved', 'the name has no address')
   const isIPv6 = (address: string) => address.includes(':')
   // IPv4 first: where a host has no IPv6 that works, nothing waits for it.
   const first = found.filter((address) => !isIPv6(address)).slice(0, MAX_ADDRESSES)
@@ -117,7 +117,7 @@ function connected(socket: Socket, isTls: boolean, policy: TargetPolicy, context
       const address = unmapped(socket.remoteAddress ?? '')
       // It was judged before; this is for the day when someone gives the socket another way to it.
       if (checkAddress(address, policy) !== undefined)
-        return fail(new DialFault('address_forbidden', 'the connection leads somewhere else'))
+        return fail(new DialError('address_forbidden', 'the connection leads somewhere else'))
       isReached = true
       context.address = address
       context.missing = isTls ? 'no TLS handshake' : 'no answer'
@@ -127,6 +127,6 @@ function connected(socket: Socket, isTls: boolean, policy: TargetPolicy, context
       resolve(socket)
     })
     // Stays: between here and the next owner of the socket an error must not be unheard of.
-    socket.on('error', (error) => fail(isReached && isTls ? tlsFault(error) : connectFault(error)))
+    socket.on('error', (error) => fail(isReached && isTls ? tlsError(error) : connectError(error)))
   })
 }

@@ -2,7 +2,7 @@
 import type { Answer, Connection, ConnectionRequest } from './connection.ts'
 import { type ExchangeContext, type StartedExchange, startExchange } from './context.ts'
 import type { Dial } from './dial.ts'
-import { type DialFailure, DialFault } from './faults.ts'
+import { DialError, type DialFailure } from './dial-error.ts'
 import { openConnectionPool } from './pool.ts'
 
 /** How a request went; `address` (without the port) is the one that was talked to. */
@@ -26,7 +26,7 @@ export interface ExchangeRequest extends Omit<ConnectionRequest, 'url'> {
 export interface Exchanges {
   /**
    * One request, never following a redirect; whatever goes wrong is an answer of kind `failed`.
-   * @param target says where it goes, or throws the DialFault that it fails with
+   * @param target says where it goes, or throws the DialError that it fails with
    */
   exchange(request: ExchangeRequest, target: () => URL): Promise<Exchange>
   /** Ends idle connections and whatever still runs. */
@@ -57,7 +57,7 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
       if (kept) return await over(kept, request, context)
     } catch (error) {
       // The server closed it just as we wrote (RFC 9112, 9.3.1). On a new connection it may not happen again.
-      if (!(error instanceof DialFault && error.noResponseBytes)) throw error
+      if (!(error instanceof DialError && error.noResponseBytes)) throw error
     }
     return over(await pool.open(request.url, context), request, context)
   }
@@ -69,7 +69,7 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
       const durationMs = () => Math.round(performance.now() - startedAt)
       running.add(context)
       try {
-        if (isClosed) throw new DialFault('aborted', 'the service stops')
+        if (isClosed) throw new DialError('aborted', 'the service stops')
         const answer = await send({ ...request, url: target() }, context)
         return {
           kind: 'answered',
@@ -78,7 +78,7 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
           durationMs: durationMs(),
         }
       } catch (error) {
-        const { failure, message: detail } = asFault(error)
+        const { failure, message: detail } = asDialError(error)
         return {
           kind: 'failed',
           failure,
@@ -93,14 +93,14 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
     },
     async close() {
       isClosed = true
-      for (const context of running) context.stop(new DialFault('aborted', 'the service stops'))
+      for (const context of running) context.stop(new DialError('aborted', 'the service stops'))
       await pool.close()
     },
   }
 }
 
-function asFault(error: unknown): DialFault {
-  if (error instanceof DialFault) return error
+function asDialError(error: unknown): DialError {
+  if (error instanceof DialError) return error
   const name = error instanceof Error ? error.name : typeof error
-  return new DialFault('connection_failed', `the request cannot be sent (${name})`)
+  return new DialError('connection_failed', `the request cannot be sent (${name})`)
 }

@@ -2,8 +2,8 @@
 import { LRUCache } from 'lru-cache'
 import type { TargetPolicy } from './addresses.ts'
 import { dialler } from './dial.ts'
+import { DialError } from './dial-error.ts'
 import { type Exchange, openExchanges } from './exchanges.ts'
-import { DialFault } from './faults.ts'
 import { dnsResolver, type Resolver } from './resolver.ts'
 import { checkUrl } from './targets.ts'
 
@@ -57,4 +57,4 @@ export function openOutbound(options: OutboundOptions): Outbound {
 }
 
 const refused = (refusal: string) =>
-  new DialFault('address_forbidden', refusal.replace(/^must /, 'the URL must '))
+  new DialError('address_forbidden', refusal.replace(/^must /, 'the URL must '))

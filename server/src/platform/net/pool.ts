@@ -10,7 +10,7 @@ const MAX_IDLE = 512
 export interface ConnectionPool {
   /** An idle connection to the origin, if there is one: the latest used, so that the others may expire. */
   take(origin: string): Connection | undefined
-  /** @throws DialFault */
+  /** @throws DialError */
   open(url: URL, context: ExchangeContext): Promise<Connection>
   /** Keeps a connection for the next request, unless it has ended. */
   keep(connection: Connection): void

@@ -5,7 +5,7 @@
  */
 import { promises as dns } from 'node:dns'
 import { unlessAborted } from './context.ts'
-import { DialFault } from './faults.ts'
+import { DialError } from './dial-error.ts'
 
 /**
  * Returns the IPv4 and IPv6 addresses of a name. The signal tells that nobody waits any more.
@@ -77,7 +77,7 @@ export function systemResolver(lookup: Lookup = dns.lookup): Resolver {
       return (await lookup(hostname, { all: true })).map(({ address }) => address)
     } catch (error) {
       const { code = 'unknown' } = error as NodeJS.ErrnoException
-      throw new DialFault('name_not_resolved', WORDS[code] ?? `it cannot be looked up (${code})`)
+      throw new DialError('name_not_resolved', WORDS[code] ?? `it cannot be looked up (${code})`)
     } finally {
       asked.delete(hostname)
     }
@@ -103,5 +103,5 @@ async function bothFamilies(resolver: dns.Resolver, hostname: string): Promise<s
   )
   // That there is no address of the other family explains nothing.
   const code = codes.find((each) => each !== 'ENODATA') ?? 'ENODATA'
-  throw new DialFault('name_not_resolved', WORDS[code] ?? `DNS could not answer (${code})`)
+  throw new DialError('name_not_resolved', WORDS[code] ?? `DNS could not answer (${code})`)
 }

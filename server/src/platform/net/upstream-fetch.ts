@@ -10,16 +10,16 @@ export interface FetchInit {
 }
 
 /** An exchange that failed. Its message is for people, and holds nothing of the URL but its host. */
-export class UpstreamFault extends Error {
+export class UpstreamError extends Error {
   constructor(message: string) {
     super(message)
-    this.name = 'UpstreamFault'
+    this.name = 'UpstreamError'
   }
 }
 
 /**
  * As `fetch`, but a redirect is answered and not followed, one deadline holds for all, and only text is
- * sent. What fails rejects with an UpstreamFault.
+ * sent. What fails rejects with an UpstreamError.
  * @param deadlineMs for everything, from the question to DNS to the answer's last byte
  */
 export function upstreamFetch(
@@ -27,9 +27,9 @@ export function upstreamFetch(
   deadlineMs: number,
 ): (url: string, init?: FetchInit) => Promise<Response> {
   return async (url, { method = 'GET', headers = {}, body, signal } = {}) => {
-    if (method !== 'GET' && method !== 'POST') throw new UpstreamFault('only GET and POST are sent')
+    if (method !== 'GET' && method !== 'POST') throw new UpstreamError('only GET and POST are sent')
     if (body !== undefined && body !== null && typeof body !== 'string')
-      throw new UpstreamFault('only text is sent')
+      throw new UpstreamError('only text is sent')
     const exchange = await upstream.send({
       method,
       url,
@@ -38,7 +38,7 @@ export function upstreamFetch(
       ...(body ? { body } : {}),
       ...(signal ? { signal } : {}),
     })
-    if (exchange.kind === 'failed') throw new UpstreamFault(exchange.detail)
+    if (exchange.kind === 'failed') throw new UpstreamError(exchange.detail)
     const isBodiless = [204, 205, 304].includes(exchange.status)
     return new Response(isBodiless ? null : exchange.body, {
       status: exchange.status,

@@ -5,8 +5,8 @@
  */
 import type { TargetPolicy } from './addresses.ts'
 import { dialler } from './dial.ts'
+import { DialError } from './dial-error.ts'
 import { type Exchange, type ExchangeRequest, openExchanges } from './exchanges.ts'
-import { DialFault } from './faults.ts'
 import { parseNetworks } from './networks.ts'
 import { type Resolver, systemResolver } from './resolver.ts'
 import { checkUrl } from './targets.ts'
@@ -67,7 +67,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
     // Parsed first: `..` and a backslash lead out of it only then.
     const url = URL.parse(text)
     if (!url?.href.startsWith(`${base}/`) || url.username !== '' || url.password !== '')
-      throw new DialFault('address_forbidden', 'the request would leave the URL that is configured')
+      throw new DialError('address_forbidden', 'the request would leave the URL that is configured')
     return url
   }
 

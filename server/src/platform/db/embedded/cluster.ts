@@ -1,12 +1,12 @@
 /** Sees to it that the folder holds a whole database cluster of the right major version. */
 import { chmod, chown, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 import type { Binaries } from './binaries.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { DataFolder } from './folder.ts'
 import type { EmbeddedLog } from './log.ts'
-import { faultIn, lastComplaint } from './reasons.ts'
+import { lastComplaint, startupErrorIn } from './reasons.ts'
 import { supervise } from './supervise.ts'
 
 /** The superuser that owns the database. */
@@ -31,7 +31,7 @@ export async function prepareCluster(context: ClusterContext): Promise<void> {
   )
   if (version === undefined) return makeCluster(context)
   if (Number(version) === binaries.major) return
-  throw new StartupFault(
+  throw new StartupError(
     `The database in ${folder.pgdata} is of PostgreSQL ${version}, and this release of Wardkeep runs PostgreSQL ${binaries.major}.`,
     'To upgrade, start the earlier release of Wardkeep on this folder, take a backup with it, and restore that backup with this release into a new DATA_DIR.',
   )
@@ -53,7 +53,7 @@ async function clearDrafts(folder: DataFolder): Promise<void> {
 async function makeCluster({ folder, binaries, endpoint, log }: ClusterContext): Promise<void> {
   const found = await readdir(folder.pgdata).catch(() => [])
   if (found.length > 0) {
-    throw new StartupFault(
+    throw new StartupError(
       `${folder.pgdata} exists, but is not a PostgreSQL database: move it out of the way, or set DATA_DIR to another folder.`,
     )
   }
@@ -104,8 +104,8 @@ async function run(command: [string, ...string[]], folder: DataFolder): Promise<
   const { code, how } = await ended
   if (code === 0) return
   throw (
-    faultIn(output, folder.path) ??
-    new StartupFault(`PostgreSQL's initdb failed with ${how}: ${lastComplaint(output)}`)
+    startupErrorIn(output, folder.path) ??
+    new StartupError(`PostgreSQL's initdb failed with ${how}: ${lastComplaint(output)}`)
   )
 }
 

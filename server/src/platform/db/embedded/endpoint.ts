@@ -4,7 +4,7 @@ import { chmod, chown, lstat, mkdir, mkdtemp, readFile, rm, writeFile } from 'no
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 import type { DataFolder } from './folder.ts'
 
 /** Where to listen, and what a client needs to get in. */
@@ -74,7 +74,7 @@ async function shortFolder(record: string, folder: DataFolder): Promise<string> 
   const path = await mkdtemp(join(base, 'wardkeep-'))
   if (Buffer.byteLength(join(path, SOCKET)) > LONGEST) {
     await rm(path, { recursive: true })
-    throw new StartupFault(
+    throw new StartupError(
       `The paths of the data folder ${folder.path} and of ${base} are both too long for a Unix socket: set DATA_DIR or TMPDIR to a shorter one.`,
     )
   }

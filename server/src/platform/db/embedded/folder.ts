@@ -1,7 +1,7 @@
 /** Prepares the data folder: makes it, and lets the server's account pass through it without reading it. */
 import { access, chmod, constants, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 import { type Account, permitted, serverAccount } from './account.ts'
 
 /** The data folder, ready for the server. */
@@ -25,7 +25,7 @@ export async function openFolder(dataDir: string): Promise<string> {
   }
   const path = await realpath(wanted)
   if (!(await stat(path)).isDirectory())
-    throw new StartupFault(`The data folder ${path} is not a folder: set DATA_DIR to one.`)
+    throw new StartupError(`The data folder ${path} is not a folder: set DATA_DIR to one.`)
   await access(path, constants.W_OK | constants.X_OK)
   return path
 }
@@ -42,12 +42,12 @@ export async function prepareFolder(path: string): Promise<DataFolder> {
   return { path, pgdata, serverLog: join(path, 'postgres.log'), account }
 }
 
-function unreachable(path: string, account: Account): StartupFault {
+function unreachable(path: string, account: Account): StartupError {
   let wall = path
   for (let each = dirname(path); each !== dirname(each); each = dirname(each)) {
     if (!permitted(account, 'x', [each])) wall = each
   }
-  return new StartupFault(
+  return new StartupError(
     `The data folder ${path} is inside ${wall}, which the account "${account.name}" (the one that runs PostgreSQL, as it refuses root) may not enter: set DATA_DIR to a folder outside of it, such as /var/lib/wardkeep.`,
   )
 }

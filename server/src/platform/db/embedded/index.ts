@@ -7,7 +7,7 @@ import { openFolder, prepareFolder } from './folder.ts'
 import type { EmbeddedLog } from './log.ts'
 import { takeFolder } from './owner.ts'
 import { DATABASE } from './ready.ts'
-import { asFault } from './reasons.ts'
+import { asStartupError } from './reasons.ts'
 import { runServer } from './server.ts'
 
 export type { EmbeddedLog } from './log.ts'
@@ -26,7 +26,7 @@ export interface EmbeddedServer {
   stop(): Promise<void>
 }
 
-/** Starts the server on the data folder; what the operator has to repair is thrown as a StartupFault. */
+/** Starts the server on the data folder; what the operator has to repair is thrown as a StartupError. */
 export async function startEmbedded(options: {
   dataDir: string
   log: EmbeddedLog
@@ -35,7 +35,7 @@ export async function startEmbedded(options: {
   try {
     return await start(options)
   } catch (error) {
-    throw asFault(error, resolve(options.dataDir))
+    throw asStartupError(error, resolve(options.dataDir))
   }
 }
 

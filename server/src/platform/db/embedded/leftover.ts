@@ -4,7 +4,7 @@ import { constants, open, readFile, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 import type { Binaries } from './binaries.ts'
 import type { DataFolder } from './folder.ts'
 import type { EmbeddedLog } from './log.ts'
@@ -75,7 +75,7 @@ async function end(
   while (await isServerOf(pid, folder.pgdata)) {
     const waited = Date.now() - start
     if (waited > PATIENCE) {
-      throw new StartupFault(
+      throw new StartupError(
         `A PostgreSQL server (process ${pid}) is left over on ${folder.pgdata} and does not stop: end it, then start again.`,
       )
     }
@@ -92,7 +92,7 @@ function send(pid: number, name: 'SIGINT' | 'SIGQUIT', folder: DataFolder): void
     process.kill(pid, name)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return
-    throw new StartupFault(
+    throw new StartupError(
       `A PostgreSQL server of another account (process ${pid}) runs on ${folder.pgdata}: end it, or start Wardkeep as that account.`,
     )
   }

@@ -7,7 +7,7 @@ import { access, chmod, constants, readFile, rm, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 
 /** The right to the folder. */
 export interface Ownership {
@@ -27,7 +27,7 @@ export async function takeFolder(folder: string): Promise<Ownership> {
   const lockPath = join(folder, 'owner.lock')
   const holderPath = join(folder, 'owner.json')
   const lock = await tryLock(lockPath)
-  if (!lock) throw new StartupFault(await refusal(folder, holderPath))
+  if (!lock) throw new StartupError(await refusal(folder, holderPath))
   try {
     await chmod(lockPath, 0o600)
     const holder: Holder = {

@@ -1,5 +1,5 @@
 /** Turns errors of the file system and the output of PostgreSQL's programs into sentences for the operator. */
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 
 const REASONS: readonly (readonly [RegExp, (folder: string) => string])[] = [
   [
@@ -32,17 +32,17 @@ const REASONS: readonly (readonly [RegExp, (folder: string) => string])[] = [
   ],
 ]
 
-/** The fault behind a program's output, when it is one the operator can name and repair. */
-export function faultIn(text: string, folder: string): StartupFault | undefined {
+/** The error behind a program's output, when it is one the operator can name and repair. */
+export function startupErrorIn(text: string, folder: string): StartupError | undefined {
   const reason = REASONS.find(([pattern]) => pattern.test(text))
-  return reason && new StartupFault(reason[1](folder))
+  return reason && new StartupError(reason[1](folder))
 }
 
-/** An error of the file system as a fault; everything else as it is. */
-export function asFault(error: unknown, folder: string): unknown {
-  if (error instanceof StartupFault || !(error instanceof Error)) return error
+/** An error of the file system as a StartupError; everything else as it is. */
+export function asStartupError(error: unknown, folder: string): unknown {
+  if (error instanceof StartupError || !(error instanceof Error)) return error
   const { code } = error as NodeJS.ErrnoException
-  return (code !== undefined && faultIn(code, folder)) || error
+  return (code !== undefined && startupErrorIn(code, folder)) || error
 }
 
 /** PostgreSQL's own words for why it stopped: the last line that says so. */

@@ -12,7 +12,7 @@ import {
   started,
   until,
 } from '../../../../test/support/embedded.ts'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 
 /** The lines of the fault that a start on the folder ends with. */
 async function refusal(dataDir: string): Promise<readonly string[]> {
@@ -20,7 +20,7 @@ async function refusal(dataDir: string): Promise<readonly string[]> {
     () => undefined,
     (thrown: unknown) => thrown,
   )
-  if (!(error instanceof StartupFault)) throw new Error('no StartupFault', { cause: error })
+  if (!(error instanceof StartupError)) throw new Error('no StartupError', { cause: error })
   await nobodyLeft(dataDir)
   return error.lines
 }

@@ -2,14 +2,14 @@
 import { execFile } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { StartupFault } from '../../../lib/faults.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
 import type { Binaries } from './binaries.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { DataFolder } from './folder.ts'
 import { settleLeftover } from './leftover.ts'
 import { type EmbeddedLog, readServerLog, rotateServerLog, sizeOf } from './log.ts'
 import { isReady } from './ready.ts'
-import { asFault, faultIn, lastComplaint } from './reasons.ts'
+import { asStartupError, lastComplaint, startupErrorIn } from './reasons.ts'
 import { SETTINGS } from './settings.ts'
 import { type Ending, type Supervised, supervise } from './supervise.ts'
 
@@ -65,7 +65,7 @@ async function tend(
     log.error({ how }, 'PostgreSQL has died; starting it again')
     deaths = Date.now() - since > SETTLED_AFTER ? 0 : deaths + 1
     running = await launchUntil(context, signal, deaths, ({ error }) => {
-      const reason = asFault(error, folder.path)
+      const reason = asStartupError(error, folder.path)
       log.error(
         { reason: reason instanceof Error ? reason.message : String(reason) },
         'PostgreSQL did not start again; trying once more',
@@ -118,7 +118,7 @@ async function launch(context: ServerContext, signal: AbortSignal): Promise<Supe
   const output = await readServerLog(folder.serverLog, since)
   const reason = `PostgreSQL did not start (${ending.how}): ${lastComplaint(output)}. Its log is ${folder.serverLog}.`
   return {
-    error: faultIn(output, folder.path) ?? new StartupFault(reason),
+    error: startupErrorIn(output, folder.path) ?? new StartupError(reason),
     busy: output.includes('pre-existing shared memory block'),
   }
 }

@@ -1,2 +1,2 @@
 /** A reason for not launching, as a sentence that says what to do; printed without a stack. */
-export class LaunchFault extends Error {}
+export class LaunchError extends Error {}

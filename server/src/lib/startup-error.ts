@@ -3,12 +3,12 @@
  * Its lines are written for the operator: each says what is wrong and what to do, and is
  * printed as it is, without a stack.
  */
-export class StartupFault extends Error {
+export class StartupError extends Error {
   readonly lines: readonly string[]
 
   constructor(...lines: string[]) {
     super(lines.join('\n'))
-    this.name = 'StartupFault'
+    this.name = 'StartupError'
     this.lines = lines
   }
 }

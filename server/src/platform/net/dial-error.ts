@@ -15,14 +15,14 @@ export const DIAL_FAILURES = [
 export type DialFailure = (typeof DIAL_FAILURES)[number]
 
 /** Ends an exchange. Its message is for people, and holds nothing of the URL but its host. */
-export class DialFault extends Error {
+export class DialError extends Error {
   readonly failure: DialFailure
   /** Whether the connection broke before a single byte of an answer. */
   readonly noResponseBytes: boolean
 
   constructor(failure: DialFailure, message: string, noResponseBytes = false) {
     super(message)
-    this.name = 'DialFault'
+    this.name = 'DialError'
     this.failure = failure
     this.noResponseBytes = noResponseBytes
   }
@@ -38,11 +38,11 @@ const UNREACHABLE: Record<string, string> = {
 }
 
 /** Of an error before the connection stood. Several addresses fail together, each with an error. */
-export function connectFault(error: Error): DialFault {
+export function connectError(error: Error): DialError {
   const last = error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
   const code = codeOf(last)
-  if (code === 'ECONNREFUSED') return new DialFault('connection_refused', 'connection refused')
-  return new DialFault('connection_failed', UNREACHABLE[code] ?? `no connection (${code})`)
+  if (code === 'ECONNREFUSED') return new DialError('connection_refused', 'connection refused')
+  return new DialError('connection_failed', UNREACHABLE[code] ?? `no connection (${code})`)
 }
 
 const UNKNOWN_AUTHORITY = 'the certificate comes from an unknown authority'
@@ -67,27 +67,27 @@ const TLS: Record<string, string> = {
 }
 
 /** Of an error during the TLS handshake, or an alert that ended the connection later. */
-export function tlsFault(error: Error): DialFault {
+export function tlsError(error: Error): DialError {
   const code = codeOf(error)
-  return new DialFault('tls_failed', TLS[code] ?? `the TLS handshake failed (${code})`)
+  return new DialError('tls_failed', TLS[code] ?? `the TLS handshake failed (${code})`)
 }
 
 /** How far an answer got: not a byte of it, some, or its status and header. */
 export type ResponseProgress = 'nothing' | 'something' | 'header'
 
 /** Of an error while a request was sent or its answer read. */
-export function answerFault(error: Error, progress: ResponseProgress): DialFault {
+export function answerError(error: Error, progress: ResponseProgress): DialError {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_OVERFLOW')
-    return new DialFault('answer_invalid', 'the header of the answer is too large')
+    return new DialError('answer_invalid', 'the header of the answer is too large')
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED')
-    return new DialFault('connection_failed', `the request cannot be sent: ${error.message}`)
-  if (code.startsWith('ERR_SSL_')) return tlsFault(error)
+    return new DialError('connection_failed', `the request cannot be sent: ${error.message}`)
+  if (code.startsWith('ERR_SSL_')) return tlsError(error)
   if (isNoHttp(error, progress))
-    return new DialFault('answer_invalid', 'the answer is not HTTP/1.1')
+    return new DialError('answer_invalid', 'the answer is not HTTP/1.1')
   return progress === 'nothing'
-    ? new DialFault('connection_lost', 'the connection ended without an answer', true)
-    : new DialFault('connection_lost', 'the connection ended before the answer was complete')
+    ? new DialError('connection_lost', 'the connection ended without an answer', true)
+    : new DialError('connection_lost', 'the connection ended before the answer was complete')
 }
 
 function isNoHttp(error: Error, progress: ResponseProgress): boolean {
