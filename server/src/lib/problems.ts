@@ -112,31 +112,31 @@ export function orNotFound<T>(row: T | undefined, what: string): T {
 }
 
 /** One fault of the input, in the vocabulary of Pydantic v2 (decisions §1). */
-export interface Fault {
+export interface ValidationIssue {
   /** `body`, `query`, `path` or `header`, then the names and positions that lead to the value. */
   loc: string[]
   msg: string
   type: string
 }
 
-/** More faults than this help nobody, and would make the answer larger than the question. */
-const MAX_FAULTS = 50
+/** More issues than this help nobody, and would make the answer larger than the question. */
+const MAX_ISSUES = 50
 
-/** The input is refused as a whole: 422 with every fault found; the fiftieth says how many more there are. */
+/** The input is refused as a whole: 422 with every issue found; the fiftieth says how many more there are. */
 export class InvalidInput extends Error {
-  readonly faults: readonly Fault[]
+  readonly issues: readonly ValidationIssue[]
 
-  constructor(faults: readonly Fault[]) {
+  constructor(issues: readonly ValidationIssue[]) {
     super('invalid input')
     this.name = 'InvalidInput'
-    this.faults = faults.length > MAX_FAULTS ? shortened(faults) : faults
+    this.issues = issues.length > MAX_ISSUES ? shortened(issues) : issues
   }
 }
 
-function shortened(faults: readonly Fault[]): Fault[] {
-  const told = faults.slice(0, MAX_FAULTS - 1)
-  const more = faults.length - told.length
-  const loc = faults[told.length]?.loc.slice(0, 1) ?? []
+function shortened(issues: readonly ValidationIssue[]): ValidationIssue[] {
+  const told = issues.slice(0, MAX_ISSUES - 1)
+  const more = issues.length - told.length
+  const loc = issues[told.length]?.loc.slice(0, 1) ?? []
   return [...told, { loc, msg: `Value error, and ${more} more faults`, type: 'value_error' }]
 }
 

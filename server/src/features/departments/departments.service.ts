@@ -85,14 +85,14 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
   const HEAD = ['body', 'head_doctor_id']
 
   /** What is wrong with the head of a department; undefined when nothing is. */
-  async function headFault(tx: TenantTx, tenantId: number, id?: number | null) {
+  async function headIssue(tx: TenantTx, tenantId: number, id?: number | null) {
     if (!id || (await mayHead(tx, tenantId, id))) return undefined
     return 'this is no active doctor of the tenant'
   }
 
   async function requireHead(tx: TenantTx, tenantId: number, id?: number | null): Promise<void> {
-    const fault = await headFault(tx, tenantId, id)
-    if (fault) throw invalidValue(HEAD, fault)
+    const issue = await headIssue(tx, tenantId, id)
+    if (issue) throw invalidValue(HEAD, issue)
   }
 
   return {
@@ -105,7 +105,7 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
             : (await store.findDepartment(tx, dept_id))?.tenant_id
         // Of a tenant that is not there, or not the caller's, nothing is said.
         if (tenantId && (await findTenant(tx, tenantId)))
-          refuse(HEAD, await headFault(tx, tenantId, head_doctor_id))
+          refuse(HEAD, await headIssue(tx, tenantId, head_doctor_id))
       }),
 
     async list(caller, query, from) {

@@ -63,7 +63,7 @@ function refuseWeakBootstrap(password: string, email: string): void {
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
     throw new StartupError(
-      `BOOTSTRAP_ADMIN_PASSWORD: ${error.faults[0]?.msg.replace('Value error, ', '')}.`,
+      `BOOTSTRAP_ADMIN_PASSWORD: ${error.issues[0]?.msg.replace('Value error, ', '')}.`,
     )
   }
 }

@@ -3,7 +3,7 @@
 export { actingOn, type OnUser } from './acting.ts'
 export { type CheckPassword, passwordCheck } from './own-password.ts'
 export { Profile, UserPath } from './users.schema.ts'
-export { departmentFault, requireDepartment } from './users.service.ts'
+export { departmentIssue, requireDepartment } from './users.service.ts'
 export {
   insertUser,
   isActiveDoctor,

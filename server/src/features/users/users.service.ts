@@ -102,7 +102,7 @@ export function usersService(deps: UsersDeps): Users {
           const tenantId = user_id === undefined ? (tenant_id ?? caller.tenant_id) : user?.tenant_id
           // Of a tenant that is not there, or not the caller's, nothing is said.
           if (tenantId && (await findTenant(tx, tenantId)))
-            refuse(['body', 'department_id'], await departmentFault(tx, tenantId, department_id))
+            refuse(['body', 'department_id'], await departmentIssue(tx, tenantId, department_id))
         },
         'read',
       ),
@@ -259,7 +259,7 @@ export async function requireDepartment(
 const NO_DEPARTMENT = 'the tenant has no such department'
 
 /** What is wrong with the department that a user is to be in; undefined when nothing is. */
-export async function departmentFault(
+export async function departmentIssue(
   tx: TenantTx,
   tenantId: number,
   id?: number | null,

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { InvalidInput } from '../../lib/problems.ts'
 import { refuseWeakPassword } from './password-rules.ts'
 
-const faults = (password: string, email = 'nora.nurse@clinic.test') => {
+const issues = (password: string, email = 'nora.nurse@clinic.test') => {
   try {
     refuseWeakPassword(password, email, ['body', 'password'])
     return []
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
-    return error.faults
+    return error.issues
   }
 }
 
@@ -23,7 +23,7 @@ describe('a password is refused', () => {
     '12345678',
     'ｐａｓｓｗｏｒｄ',
   ])('when it is as common as "%s"', (password) => {
-    expect(faults(password)).toEqual([
+    expect(issues(password)).toEqual([
       {
         loc: ['body', 'password'],
         type: 'value_error',
@@ -35,7 +35,7 @@ describe('a password is refused', () => {
   test.each(['nora.nurse', 'xxNORA.NURSExx', 'my-nora.nurse-99'])(
     'when it holds the name in the address, as "%s"',
     (password) => {
-      expect(faults(password)).toEqual([
+      expect(issues(password)).toEqual([
         expect.objectContaining({ type: 'value_error', msg: expect.stringContaining('e-mail') }),
       ])
     },
@@ -46,17 +46,17 @@ describe('a password is taken', () => {
   test.each(['correct-Horse-9', 'nora-Forest', 'nurse.nora', 'clinic.test', 'x'.repeat(128)])(
     'when it is none of these, as "%s"',
     (password) => {
-      expect(faults(password)).toEqual([])
+      expect(issues(password)).toEqual([])
     },
   )
 
   test('when the name in the address is so short that chance puts it there', () => {
-    expect(faults('abacus-Forest', 'ab@clinic.test')).toEqual([])
-    expect(faults('abacus-Forest', 'aba@clinic.test')).toHaveLength(1)
+    expect(issues('abacus-Forest', 'ab@clinic.test')).toEqual([])
+    expect(issues('abacus-Forest', 'aba@clinic.test')).toHaveLength(1)
   })
 
   test('when there is no address to compare it with', () => {
-    expect(faults('correct-Horse-9', '')).toEqual([])
-    expect(faults('correct-Horse-9', '@')).toEqual([])
+    expect(issues('correct-Horse-9', '')).toEqual([])
+    expect(issues('correct-Horse-9', '@')).toEqual([])
   })
 })

@@ -40,7 +40,7 @@ export function sendError(
   conflicts?: Conflicts,
 ): FastifyReply {
   const answer = toAnswer(error, request, conflicts)
-  if (answer instanceof InvalidInput) return reply.code(422).send({ detail: answer.faults })
+  if (answer instanceof InvalidInput) return reply.code(422).send({ detail: answer.issues })
   if (answer.status >= 500)
     log.error({ err: answer.cause ?? answer, req_id: request.id, code: answer.code }, 'failed')
   if (answer.status === 401)

@@ -1,13 +1,13 @@
 /**
- * The one door for input: every fault of a request at once, whichever rule finds it, and before what
+ * The one door for input: every issue of a request at once, whichever rule finds it, and before what
  * is wrong with the record.
  */
 import type { FastifyRequest } from 'fastify'
-import { type Fault, InvalidInput, Problem, type Refuse } from '../../lib/problems.ts'
+import { InvalidInput, Problem, type Refuse, type ValidationIssue } from '../../lib/problems.ts'
 import type { Caller } from '../access/index.ts'
 import type { AnyOperation } from './operation.ts'
 import { takesBytes } from './raw-body.ts'
-import type { Part } from './validation/faults.ts'
+import type { Part } from './validation/issues.ts'
 import { type Check, type Checked, compileCheck } from './validation/validator.ts'
 
 /** The input as the handler gets it. */
@@ -20,7 +20,7 @@ export interface Input {
 
 /**
  * Hands the input of a request to `work` when nothing is wrong with it.
- * @throws InvalidInput with every fault, also in place of a refusal by `work`
+ * @throws InvalidInput with every issue, also in place of a refusal by `work`
  */
 export type ReadInput = <T>(
   request: FastifyRequest,
@@ -37,26 +37,26 @@ export function inputReader(op: AnyOperation): ReadInput {
   }
   return (request, caller, work) => {
     const body = op.bodyOptional ? (request.body ?? {}) : request.body
-    const { faults, ...parts } = checkParts(checks, request, body)
-    const given = () => givenOf(parts, faults, caller, request.headers.host ?? '')
-    const refined = op.refine?.(given(), refuseInto(faults))
+    const { issues, ...parts } = checkParts(checks, request, body)
+    const given = () => givenOf(parts, issues, caller, request.headers.host ?? '')
+    const refined = op.refine?.(given(), refuseInto(issues))
     if (!op.checkReferences) {
-      if (faults.length > 0) throw new InvalidInput(faults)
+      if (issues.length > 0) throw new InvalidInput(issues)
       return work({ ...parts, refined })
     }
     const check = async (refusal: unknown): Promise<never> => {
-      await op.checkReferences?.(given(), refuseInto(faults))
-      throw faults.length > 0 ? new InvalidInput(faults) : refusal
+      await op.checkReferences?.(given(), refuseInto(issues))
+      throw issues.length > 0 ? new InvalidInput(issues) : refusal
     }
-    if (faults.length > 0) return check(new InvalidInput(faults))
+    if (issues.length > 0) return check(new InvalidInput(issues))
     return unlessWrong(() => work({ ...parts, refined }), check)
   }
 }
 
 const refuseInto =
-  (faults: Fault[]): Refuse =>
+  (issues: ValidationIssue[]): Refuse =>
   (loc, why) => {
-    if (why) faults.push({ loc: [...loc], msg: `Value error, ${why}`, type: 'value_error' })
+    if (why) issues.push({ loc: [...loc], msg: `Value error, ${why}`, type: 'value_error' })
   }
 
 /** Runs `work`; a refusal of it goes through `check` before it is answered. */
@@ -73,7 +73,7 @@ async function unlessWrong<T>(
   }
 }
 
-/** Each part as it is kept, and the faults of all by their schemas. */
+/** Each part as it is kept, and the issues of all by their schemas. */
 function checkParts(
   checks: Record<'path' | 'query' | 'body', Check | undefined>,
   request: FastifyRequest,
@@ -88,36 +88,36 @@ function checkParts(
     path: path.value,
     query: query.value,
     body: checked.value,
-    faults: [
-      ...path.faults,
-      ...query.faults,
+    issues: [
+      ...path.issues,
+      ...query.issues,
       ...(isUnreadable ? [BADLY_ENCODED] : []),
-      ...checked.faults,
+      ...checked.issues,
     ],
   }
 }
 
 /** A body that the operation judges for itself. */
-const asBytes: Check = (body = Buffer.alloc(0)) => ({ value: body, faults: [] })
+const asBytes: Check = (body = Buffer.alloc(0)) => ({ value: body, issues: [] })
 
 /** A part that the operation does not take. */
-const UNDECLARED: Checked = { value: undefined, faults: [] }
+const UNDECLARED: Checked = { value: undefined, issues: [] }
 
 const MISSING: Checked = {
   value: undefined,
-  faults: [{ loc: ['body'], msg: 'Field required', type: 'missing' }],
+  issues: [{ loc: ['body'], msg: 'Field required', type: 'missing' }],
 }
 
 type AnyGiven = Parameters<NonNullable<AnyOperation['refine']>>[0]
 
-/** What the rules see of the parts: the fields without a fault. */
+/** What the rules see of the parts: the fields without an issue. */
 function givenOf(
   parts: Omit<Input, 'refined'>,
-  faults: readonly Fault[],
+  issues: readonly ValidationIssue[],
   caller: Caller | null,
   host: string,
 ): AnyGiven {
-  const faulty = new Set(faults.map(({ loc }) => loc.slice(0, 2).join('.')))
+  const faulty = new Set(issues.map(({ loc }) => loc.slice(0, 2).join('.')))
   const sound = (part: Part, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return {}
     if (faulty.size === 0) return value

@@ -31,14 +31,14 @@ export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
 
 /**
  * What rules beyond the schemas see: the fields that the schemas found right, trimmed and with their
- * defaults. A field with a fault is not there, as nothing more is to be said of it.
+ * defaults. A field with an issue is not there, as nothing more is to be said of it.
  */
 export interface Given<C, P, Q, B> {
   caller: C
   path: Partial<Infer<P>>
   query: Partial<Infer<Q>>
   body: Partial<Infer<B>>
-  /** The fields with a fault, such as `body.tenant_id`: not there is not the same as left out. */
+  /** The fields with an issue, such as `body.tenant_id`: not there is not the same as left out. */
   faulty: ReadonlySet<string>
   host: string
 }
@@ -67,13 +67,13 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   /** Whether the body may be left out altogether. */
   bodyOptional?: boolean
   /**
-   * The rules that no schema can say, such as those across fields. Their faults are told together with
+   * The rules that no schema can say, such as those across fields. Their issues are told together with
    * those of the schemas. What it returns is for the handler, so that a value is parsed once.
    */
   refine?: (given: Given<C, P, Q, B>, refuse: Refuse) => K
   /**
    * The rules that need the database, such as for the id of a department. They are asked only where the
-   * request is refused in any case, with 403, 404, 409 or 422: so that every fault is told at once and
+   * request is refused in any case, with 403, 404, 409 or 422: so that every issue is told at once and
    * before what is wrong with the record, and a good request pays no round trip. What is true in the end
    * is decided by the transaction of the command, which checks for itself.
    */

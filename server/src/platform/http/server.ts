@@ -46,7 +46,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
       )
     },
   })
-  // Our own checks find the faults of all parts at once; the schemas here only shape answers.
+  // Our own checks find the issues of all parts at once; the schemas here only shape answers.
   app.setValidatorCompiler(() => () => true)
   app.decorateRequest('caller', null)
   watchArrivals(app, options)

@@ -8,7 +8,7 @@ import { append, changesBetween, journalEntry } from '../../../platform/journal/
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import { type AskedTenant, findAskedTenant, type KnownTenant } from '../../tenants/index.ts'
 import {
-  departmentFault,
+  departmentIssue,
   insertUser,
   isEmailTaken,
   type Profile,
@@ -101,12 +101,12 @@ export function registrationService(deps: RegistrationDeps): Registrations {
       const tenant = await findTenant(deps.askTenant(subdomain, host))
       // Of a tenant that takes no registrations nothing is said.
       if (!tenant?.is_active || modeOf(tenant) === 'closed') return
-      const fault = await db.inTenant(
+      const issue = await db.inTenant(
         tenant.id,
-        (tx) => departmentFault(tx, tenant.id, department_id),
+        (tx) => departmentIssue(tx, tenant.id, department_id),
         'read',
       )
-      refuse(['body', 'department_id'], fault)
+      refuse(['body', 'department_id'], issue)
     },
 
     async register(registration, host, origin) {

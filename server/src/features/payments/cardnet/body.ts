@@ -1,7 +1,7 @@
 /** The bodies of cardnet's notices: what of them is needed to store one, and what one says. */
 import { isUtf8 } from 'node:buffer'
 import { SECOND } from '../../../lib/clock.ts'
-import { type Fault, InvalidInput } from '../../../lib/problems.ts'
+import { InvalidInput, type ValidationIssue } from '../../../lib/problems.ts'
 import { isStorable } from '../../../lib/text.ts'
 import { currencyOf, wholeUnits } from '../money.ts'
 import type { Notice, PaymentFacts, Reading, Reason, SaidStatus } from '../payment-facts.ts'
@@ -20,32 +20,32 @@ const STATUSES: Readonly<Record<string, SaidStatus>> = {
 }
 const OPEN: readonly SaidStatus[] = ['pending', 'authorized', 'failed']
 
-/** Reads no more than has to be right for a notice to be stored. @throws InvalidInput with every fault */
+/** Reads no more than has to be right for a notice to be stored. @throws InvalidInput with every issue */
 export function noticeIn(body: Buffer): Notice {
   const event = parsed(body)
-  const faults = [...faultsOf(event, 'id'), ...faultsOf(event, 'type')]
-  if (faults.length > 0) throw new InvalidInput(faults)
+  const issues = [...issuesOf(event, 'id'), ...issuesOf(event, 'type')]
+  if (issues.length > 0) throw new InvalidInput(issues)
   const { id, type } = event as { id: string; type: string }
   return { provider: 'cardnet', event_key: id, type, provider_payment_id: paymentIdIn(event) }
 }
 
 function parsed(body: Buffer): JsonObject {
-  if (body.length === 0) throw fault([], 'Field required', 'missing')
-  if (!isUtf8(body)) throw fault([], 'JSON decode error: the body is not UTF-8', 'json_invalid')
+  if (body.length === 0) throw issue([], 'Field required', 'missing')
+  if (!isUtf8(body)) throw issue([], 'JSON decode error: the body is not UTF-8', 'json_invalid')
   let value: unknown
   try {
     value = JSON.parse(body.toString())
   } catch {
-    throw fault([], 'JSON decode error: the body is not valid JSON', 'json_invalid')
+    throw issue([], 'JSON decode error: the body is not valid JSON', 'json_invalid')
   }
-  if (!isObject(value)) throw fault([], 'Input should be a valid dictionary', 'dict_type')
+  if (!isObject(value)) throw issue([], 'Input should be a valid dictionary', 'dict_type')
   return value
 }
 
-const fault = (path: string[], msg: string, type: string) =>
+const issue = (path: string[], msg: string, type: string) =>
   new InvalidInput([{ loc: ['body', ...path], msg, type }])
 
-function faultsOf(event: JsonObject, name: 'id' | 'type'): Fault[] {
+function issuesOf(event: JsonObject, name: 'id' | 'type'): ValidationIssue[] {
   const value = Object.hasOwn(event, name) ? event[name] : undefined
   const wrong = (msg: string, type: string) => [{ loc: ['body', name], msg, type }]
   if (value === undefined) return wrong('Field required', 'missing')

@@ -34,13 +34,13 @@ describe('fields that nobody declared', () => {
   test('are not looked at, however many they are', () => {
     const many = Object.fromEntries(words(95_000).map((name) => [name, 0]))
     const { value, seen } = watch({ ...many, a: 'x', b: 1 })
-    expect(check(value)).toEqual({ value: { a: 'x', b: 1 }, faults: [] })
+    expect(check(value)).toEqual({ value: { a: 'x', b: 1 }, issues: [] })
     expect(seen).toEqual({ values: 2, other: 2 })
   })
 
   test('are not looked into, however much they hold', () => {
     const list = watch(Array.from({ length: 350_000 }, () => ({})))
-    expect(check({ a: 'x', b: 1, x: list.value }).faults).toEqual([])
+    expect(check({ a: 'x', b: 1, x: list.value }).issues).toEqual([])
     expect(list.seen).toEqual({ values: 0, other: 0 })
   })
 })
@@ -51,15 +51,15 @@ describe('a list', () => {
     'body',
   )
   const typesOf = (events: unknown) =>
-    check({ events }).faults.map(({ loc, type }) => `${loc.join('.')}: ${type}`)
+    check({ events }).issues.map(({ loc, type }) => `${loc.join('.')}: ${type}`)
 
-  test('that is too long costs one fault, and no look at its items', () => {
+  test('that is too long costs one issue, and no look at its items', () => {
     const { value, seen } = watch(Array.from({ length: 500_000 }, () => 0))
     expect(typesOf(value)).toEqual(['body.events: too_long'])
     expect(seen.values + seen.other).toBeLessThan(10)
   })
 
-  test('that is not too long has the faults of its items', () => {
+  test('that is not too long has the issues of its items', () => {
     expect(typesOf(['w1', 7, 'none'])).toEqual([
       'body.events.1: string_type',
       'body.events.1: enum',
@@ -69,13 +69,13 @@ describe('a list', () => {
     expect(typesOf('w1')).toEqual(['body.events: list_type'])
   })
 
-  test('of known words costs one fault, whatever it holds', () => {
+  test('of known words costs one issue, whatever it holds', () => {
     const roles = compileCheck(
       Type.Object({ it: Type.Unsafe({ type: 'array', eachOf: words(6) }) }),
       'body',
     )
     const { value, seen } = watch(Array.from({ length: 100_000 }, () => 1))
-    expect(roles({ it: value }).faults).toMatchObject([{ loc: ['body', 'it'] }])
+    expect(roles({ it: value }).issues).toMatchObject([{ loc: ['body', 'it'] }])
     expect(seen.values).toBeLessThan(10)
   })
 })

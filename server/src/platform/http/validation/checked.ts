@@ -7,7 +7,7 @@ const UNKNOWN = ['anyOf', 'oneOf', 'allOf', '$ref', 'patternProperties', 'prefix
 
 /**
  * Adds to the schema of an input, all the way down, that text can be stored and that a list which is too
- * long costs one fault, its items not being looked at.
+ * long costs one issue, its items not being looked at.
  * @throws Error at boot for a schema whose cost would have no bound
  */
 export function checkedSchema(schema: Json): Json {

@@ -24,7 +24,7 @@ export function isDateOrTime(text: string): boolean {
   return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
 }
 
-/** Makes a validator that finds every fault, fills in defaults and trims. */
+/** Makes a validator that finds every issue, fills in defaults and trims. */
 export function makeAjv(): Ajv {
   const ajv = new Ajv({
     allErrors: true,
@@ -55,7 +55,7 @@ export function makeAjv(): Ajv {
     keyword: 'eachOf',
     type: 'array',
     error: { message: 'a list of the known words is taken, each once' },
-    // One fault for the whole list: one for each item would let a long list make a longer answer.
+    // One issue for the whole list: one for each item would let a long list make a longer answer.
     validate: (words: string[], value: unknown[]) =>
       value.length <= words.length &&
       new Set(value).size === value.length &&

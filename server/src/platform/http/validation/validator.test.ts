@@ -1,17 +1,17 @@
-/** The faults of an input: all of them at once, in the words of Pydantic v2. */
+/** The issues of an input: all of them at once, in the words of Pydantic v2. */
 import Type, { type TSchema } from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { EmailAddress, FreeForm, Id, Name, Nullable, OneOf } from '../../../lib/shapes.ts'
-import type { Part } from './faults.ts'
+import type { Part } from './issues.ts'
 import { isDateOrTime } from './keywords.ts'
 import { compileCheck } from './validator.ts'
 
-/** The one fault of a field of that schema, as `[type, msg]`. */
-function faultOf(schema: TSchema, value: unknown, part: Part = 'body') {
-  const { faults } = compileCheck(Type.Object({ it: schema }), part)({ it: value })
-  expect(faults).toHaveLength(1)
-  expect(faults[0]?.loc).toEqual([part, 'it'])
-  return [faults[0]?.type, faults[0]?.msg]
+/** The one issue of a field of that schema, as `[type, msg]`. */
+function issueOf(schema: TSchema, value: unknown, part: Part = 'body') {
+  const { issues } = compileCheck(Type.Object({ it: schema }), part)({ it: value })
+  expect(issues).toHaveLength(1)
+  expect(issues[0]?.loc).toEqual([part, 'it'])
+  return [issues[0]?.type, issues[0]?.msg]
 }
 
 const tooDeep = (levels: number) => {
@@ -84,7 +84,7 @@ describe('the words for', () => {
     ['too large a settings object', FreeForm, { a: 'x'.repeat(65_536) }, 'value_error', /64 KiB/],
     ['too deep a settings object', FreeForm, tooDeep(33), 'value_error', /32 levels/],
   ])('%s', (_, schema, value, type, msg) => {
-    const [saidType, saidMsg] = faultOf(schema, value)
+    const [saidType, saidMsg] = issueOf(schema, value)
     expect(saidType).toBe(type)
     if (typeof msg === 'string') expect(saidMsg).toBe(msg)
     else expect(saidMsg).toMatch(msg)
@@ -98,8 +98,8 @@ describe('the words for', () => {
     [Id, '0', 'greater_than_equal'],
     [Id, '9007199254740992', 'less_than_equal'],
   ])('%# text of a query that is not of its type', (schema, text, type) => {
-    expect(faultOf(schema, text, 'query')[0]).toBe(type)
-    expect(faultOf(schema, text, 'path')[0]).toBe(type)
+    expect(issueOf(schema, text, 'query')[0]).toBe(type)
+    expect(issueOf(schema, text, 'path')[0]).toBe(type)
   })
 })
 
@@ -115,16 +115,16 @@ describe('a check', () => {
     'body',
   )
 
-  test('finds every fault at once, each at its place, positions as text', () => {
-    const { faults } = check({ role: 'king', ids: [1, 'x', 0], deep: { 'a/b~c': 'no' } })
-    expect(faults.map(({ loc, type }) => [loc.join('.'), type]).sort()).toEqual([
+  test('finds every issue at once, each at its place, positions as text', () => {
+    const { issues } = check({ role: 'king', ids: [1, 'x', 0], deep: { 'a/b~c': 'no' } })
+    expect(issues.map(({ loc, type }) => [loc.join('.'), type]).sort()).toEqual([
       ['body.deep.a/b~c', 'bool_type'],
       ['body.ids.1', 'int_type'],
       ['body.ids.2', 'greater_than_equal'],
       ['body.name', 'missing'],
       ['body.role', 'enum'],
     ])
-    for (const { loc } of faults) for (const step of loc) expect(step).toBeTypeOf('string')
+    for (const { loc } of issues) for (const step of loc) expect(step).toBeTypeOf('string')
   })
 
   test('fills in defaults, trims, and leaves out what nobody declared', () => {
@@ -137,14 +137,14 @@ describe('a check', () => {
     }
     expect(check(value)).toEqual({
       value: { name: 'Ada', role: 'nurse', ids: [], deep: { 'a/b~c': true }, page: 1 },
-      faults: [],
+      issues: [],
     })
   })
 
   test.each([[[]], ['text'], [1], [null], [true]])(
     'of a body that is %j asks for an object',
     (value) => {
-      expect(check(value).faults).toEqual([
+      expect(check(value).issues).toEqual([
         { loc: ['body'], type: 'dict_type', msg: 'Input should be a valid dictionary' },
       ])
     },
@@ -152,21 +152,21 @@ describe('a check', () => {
 
   test('counts characters, not the halves of one', () => {
     const most = compileCheck(Type.Object({ it: Type.String({ maxLength: 2 }) }), 'body')
-    expect(most({ it: '👩🏥' }).faults).toEqual([])
-    expect(most({ it: '👩🏥x' }).faults).toHaveLength(1)
+    expect(most({ it: '👩🏥' }).issues).toEqual([])
+    expect(most({ it: '👩🏥x' }).issues).toHaveLength(1)
   })
 
   test('of a free-form object takes what is within its bounds', () => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
-    expect(free({ it: {} }).faults).toEqual([])
-    expect(free({ it: tooDeep(32) }).faults).toEqual([])
-    expect(free({ it: { any: ['thing', 1, null, { __x: true }] } }).faults).toEqual([])
+    expect(free({ it: {} }).issues).toEqual([])
+    expect(free({ it: tooDeep(32) }).issues).toEqual([])
+    expect(free({ it: { any: ['thing', 1, null, { __x: true }] } }).issues).toEqual([])
   })
 
   test('of a free-form object names every text that cannot be stored, by its place', () => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
-    const { faults } = free({ it: { a: ['ok', '\0'], '\ud800': 1 } })
-    expect(faults).toEqual(
+    const { issues } = free({ it: { a: ['ok', '\0'], '\ud800': 1 } })
+    expect(issues).toEqual(
       [
         ['body', 'it', 'a', '1'],
         ['body', 'it', '[key]'],
@@ -180,7 +180,7 @@ describe('a check', () => {
 
   test('of text that cannot be stored says nothing more', () => {
     const name = compileCheck(Type.Object({ it: Name }), 'body')
-    expect(name({ it: '\0'.repeat(201) }).faults).toMatchObject([{ type: 'value_error' }])
+    expect(name({ it: '\0'.repeat(201) }).issues).toMatchObject([{ type: 'value_error' }])
   })
 })
 

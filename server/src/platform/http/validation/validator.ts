@@ -1,18 +1,18 @@
-/** Checks the parts of a request against their schemas and finds every fault at once. */
+/** Checks the parts of a request against their schemas and finds every issue at once. */
 import type { ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
-import type { Fault } from '../../../lib/problems.ts'
+import type { ValidationIssue } from '../../../lib/problems.ts'
 import { checkedSchema } from './checked.ts'
 import { coerceText } from './coerce.ts'
-import { type Part, toFaults } from './faults.ts'
+import { type Part, toIssues } from './issues.ts'
 import { makeAjv } from './keywords.ts'
 
 const ajv = makeAjv()
 
-/** A part as it is kept, with its defaults, and its faults, none when it is right. */
+/** A part as it is kept, with its defaults, and its issues, none when it is right. */
 export interface Checked {
   value: unknown
-  faults: Fault[]
+  issues: ValidationIssue[]
 }
 
 export type Check = (given: unknown) => Checked
@@ -25,7 +25,7 @@ export function compileCheck(schema: TSchema, part: Part): Check {
   return (given) => {
     const value = pick(given, names)
     if (part !== 'body') coerceText(value as Record<string, unknown>, properties)
-    return { value, faults: validate(value) ? [] : toFaults(validate.errors ?? [], part) }
+    return { value, issues: validate(value) ? [] : toIssues(validate.errors ?? [], part) }
   }
 }
 

@@ -1,15 +1,15 @@
 /** Says the validator's errors in the vocabulary of Pydantic v2 (decisions §1). */
 import type { ErrorObject } from 'ajv'
-import type { Fault } from '../../../lib/problems.ts'
+import type { ValidationIssue } from '../../../lib/problems.ts'
 
 /** Where an input part stands in `loc`. */
 export type Part = 'body' | 'query' | 'path' | 'header'
 
-type Said = Pick<Fault, 'type' | 'msg'>
+type Said = Pick<ValidationIssue, 'type' | 'msg'>
 
 const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`
 
-const TYPE_FAULTS: Record<string, Said> = {
+const TYPE_ISSUES: Record<string, Said> = {
   string: { type: 'string_type', msg: 'Input should be a valid string' },
   integer: { type: 'int_type', msg: 'Input should be a valid integer' },
   number: { type: 'int_type', msg: 'Input should be a valid number' },
@@ -18,7 +18,7 @@ const TYPE_FAULTS: Record<string, Said> = {
   object: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
 }
 
-const PARSING_FAULTS: Record<string, Said> = {
+const PARSING_ISSUES: Record<string, Said> = {
   integer: {
     type: 'int_parsing',
     msg: 'Input should be a valid integer, unable to parse string as an integer',
@@ -29,7 +29,7 @@ const PARSING_FAULTS: Record<string, Said> = {
   },
 }
 
-const FORMAT_FAULTS: Record<string, Said> = {
+const FORMAT_ISSUES: Record<string, Said> = {
   email: { type: 'value_error', msg: 'value is not a valid email address' },
   'date-time': { type: 'datetime_parsing', msg: 'Input should be a valid datetime' },
   'date-or-time': {
@@ -42,8 +42,8 @@ const FORMAT_FAULTS: Record<string, Said> = {
 function sayType(wanted: string | string[], part: Part): Said {
   const first =
     (Array.isArray(wanted) ? wanted.find((type) => type !== 'null') : wanted) ?? 'object'
-  const fromText = part === 'body' ? undefined : PARSING_FAULTS[first]
-  return fromText ?? TYPE_FAULTS[first] ?? { type: 'value_error', msg: 'Input is not valid' }
+  const fromText = part === 'body' ? undefined : PARSING_ISSUES[first]
+  return fromText ?? TYPE_ISSUES[first] ?? { type: 'value_error', msg: 'Input is not valid' }
 }
 
 function sayEnum(values: unknown[]): Said {
@@ -105,17 +105,17 @@ function say(error: ErrorObject, part: Part): Said {
         msg: 'Value error, text must not hold NUL characters or lone surrogates',
       }
     case 'format':
-      return FORMAT_FAULTS[params.format] ?? { type: 'value_error', msg: 'Input is not valid' }
+      return FORMAT_ISSUES[params.format] ?? { type: 'value_error', msg: 'Input is not valid' }
     default:
       return { type: 'value_error', msg: `Value error, ${error.message ?? 'not valid'}` }
   }
 }
 
 /**
- * The faults of one part of a request, one for each error of the validator. Of text that cannot be
+ * The issues of one part of a request, one for each error of the validator. Of text that cannot be
  * stored nothing more is said.
  */
-export function toFaults(errors: readonly ErrorObject[], part: Part): Fault[] {
+export function toIssues(errors: readonly ErrorObject[], part: Part): ValidationIssue[] {
   const unstorable = new Set(
     errors.filter(isUnstorable).map((error) => locOf(error, part).join('/')),
   )

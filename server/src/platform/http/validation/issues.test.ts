@@ -1,7 +1,7 @@
 /** The validator's errors, said in the vocabulary of the contract. */
 import type { ErrorObject } from 'ajv'
 import { expect, test } from 'vitest'
-import { toFaults } from './faults.ts'
+import { toIssues } from './issues.ts'
 
 const error = (keyword: string, params: object, instancePath = ''): ErrorObject => ({
   keyword,
@@ -12,19 +12,19 @@ const error = (keyword: string, params: object, instancePath = ''): ErrorObject 
 })
 
 test('a missing field is named at the end of its place', () => {
-  expect(toFaults([error('required', { missingProperty: 'b' }, '/a/0')], 'body')).toEqual([
+  expect(toIssues([error('required', { missingProperty: 'b' }, '/a/0')], 'body')).toEqual([
     { loc: ['body', 'a', '0', 'b'], type: 'missing', msg: 'Field required' },
   ])
 })
 
 test('names with slashes and tildes come out as they were sent', () => {
-  const [fault] = toFaults([error('type', { type: 'string' }, '/a~1b/c~0d/~01')], 'query')
-  expect(fault?.loc).toEqual(['query', 'a/b', 'c~d', '~1'])
+  const [issue] = toIssues([error('type', { type: 'string' }, '/a~1b/c~0d/~01')], 'query')
+  expect(issue?.loc).toEqual(['query', 'a/b', 'c~d', '~1'])
 })
 
 test('a type of text is a matter of parsing outside of the body', () => {
   const type = (part: 'body' | 'query' | 'path' | 'header', wanted: string | string[]) =>
-    toFaults([error('type', { type: wanted }, '/x')], part)[0]?.type
+    toIssues([error('type', { type: wanted }, '/x')], part)[0]?.type
   expect(type('body', 'integer')).toBe('int_type')
   for (const part of ['query', 'path', 'header'] as const) {
     expect(type(part, 'integer')).toBe('int_parsing')
@@ -35,8 +35,8 @@ test('a type of text is a matter of parsing outside of the body', () => {
 })
 
 test('a list that is too short or too long is told how many items it should have', () => {
-  const faults = [error('minItems', { limit: 1 }, '/x'), error('maxItems', { limit: 100 }, '/x')]
-  expect(toFaults(faults, 'body')).toEqual([
+  const issues = [error('minItems', { limit: 1 }, '/x'), error('maxItems', { limit: 100 }, '/x')]
+  expect(toIssues(issues, 'body')).toEqual([
     {
       loc: ['body', 'x'],
       type: 'too_short',
@@ -57,13 +57,13 @@ test('what the vocabulary has no word for is a value error', () => {
     ['format', { format: 'unheard-of' }],
     ['type', { type: 'unheard-of' }],
   ] as const)
-    expect(toFaults([error(keyword, params)], 'body')).toMatchObject([
+    expect(toIssues([error(keyword, params)], 'body')).toMatchObject([
       { loc: ['body'], type: 'value_error' },
     ])
 })
 
-test('every error is a fault of its own, and no error is none', () => {
+test('every error is an issue of its own, and no error is none', () => {
   const errors = ['a', 'b', 'a'].map((name) => error('required', { missingProperty: name }))
-  expect(toFaults(errors, 'body')).toHaveLength(3)
-  expect(toFaults([], 'body')).toEqual([])
+  expect(toIssues(errors, 'body')).toHaveLength(3)
+  expect(toIssues([], 'body')).toEqual([])
 })
