@@ -145,6 +145,20 @@ describe('a lease', () => {
     expect(await claim('three')).toEqual([])
   })
 
+  test('is not renewed once it was let go of: it can be claimed at once', async () => {
+    const tenant = await scene.tenant()
+    await due(tenant)
+    const [queue] = await claim()
+    const state = { ...(queue as ClaimedQueue), id: queue?.webhook_id ?? 0 }
+    await scene.db.acrossTenants((tx) => releaseQueues(tx, [state]))
+    // A heartbeat that began before it was let go of.
+    expect(await scene.db.acrossTenants((tx) => renewLeases(tx, [state]))).toEqual([
+      { id: state.id, isRenewed: false, isLost: false },
+    ])
+    await scene.database.sql('update webhook_queues set due_at = $1', [iso()])
+    expect(await claim('two')).toHaveLength(1)
+  })
+
   test('ends when the webhook starts afresh, and its circuit is not written back', async () => {
     const [webhook] = await due(await scene.tenant())
     if (!webhook) throw new Error('one was made')

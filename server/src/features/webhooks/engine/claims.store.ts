@@ -100,7 +100,8 @@ export async function unscheduleInactive(tx: TenantTx, now: string): Promise<voi
 
 /**
  * Renews leases. Returns of each queue whether that was done, and whether it is another's by now. One
- * that is locked is neither: it must not hold up all the others.
+ * that is locked is neither: it must not hold up all the others. Nor is one that has been let go of
+ * meanwhile: with a lease of nobody it could not be claimed for as long as that lasts.
  */
 export async function renewLeases(
   tx: TenantTx,
@@ -112,6 +113,7 @@ export async function renewLeases(
         ${queues.map(({ epoch }) => epoch)}::bigint[]) as mine(webhook_id, epoch)
     ), locked as materialized (
       select q.webhook_id from webhook_queues q join mine using (webhook_id, epoch)
+      where q.leased_by is not null
       order by q.webhook_id for no key update of q skip locked
     ), renewed as (
       update webhook_queues q set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
