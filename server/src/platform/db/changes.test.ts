@@ -233,6 +233,22 @@ describe('an announcement of work', () => {
     await channel.until('journal')
   })
 
+  test('whose sending breaks off is sent by the next listener', async () => {
+    const database = await migratedDatabase()
+    onTestFinished(() => database.close())
+    const channel = await overheard(database)
+    const proxy = await proxyTo(database)
+    const changes = watchChanges({ url: proxy.url }, silentLog)
+    onTestFinished(() => changes.stop())
+    await until('it listens', () => changes.trusted() || undefined)
+    proxy.stall()
+    changes.notify('journal')
+    await until('the loss is noticed', () => !changes.trusted() || undefined)
+    proxy.cut()
+    await proxy.open()
+    await channel.until('journal')
+  })
+
   test('that cannot be sent stops nothing', async () => {
     const address = { host: '127.0.0.1', port: 1, user: 'nobody', database: 'nothing' }
     const changes = watchChanges(address, silentLog)

@@ -1,7 +1,7 @@
 /**
  * Notifies every node of what has happened: at once this one, by LISTEN/NOTIFY the others. What a
  * commit invalidates goes with the commit, and a cache must not be trusted while `trusted()` is false.
- * That there is work goes after it, and may be lost: whoever does the work looks by itself as well.
+ * That there is work goes after it, and ends with its process: whoever does the work looks by itself too.
  */
 import type pg from 'pg'
 import { poller } from '../../lib/poller.ts'
@@ -98,7 +98,13 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
       'select pg_notify($1, topic) from unnest($2::text[]) as topics (topic)',
       [CHANNEL, topics],
     )
-    await withDeadline(sent, TRUST_MS)
+    try {
+      await withDeadline(sent, TRUST_MS)
+    } catch (error) {
+      // Nobody knows whether they were heard; told twice they do no harm.
+      for (const topic of topics) unsent.add(topic)
+      throw error
+    }
     return false
   }
 
@@ -115,6 +121,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
       // Notifications that were queued before the answer have arrived with it.
       await withDeadline(client.query('select 1'), TRUST_MS)
       aliveAt = asked
+      if (unsent.size > 0) sender.wake()
     } else await connect()
     return false
   }
