@@ -64,7 +64,12 @@ export interface RawServer {
 
 export type OnRequest = (socket: Socket, request: { index: number; ofConnection: number }) => void
 
-/** Speaks bytes, so that it can answer as no HTTP server would. A request ends with its body `{}`. */
+const WHOLE = /^GET .*\r\n\r\n$|\r\n\r\n\{\}$/s
+
+/**
+ * Speaks bytes, so that it can answer as no HTTP server would. A request ends with its body `{}`, a
+ * GET without one.
+ */
 export async function openRaw(
   onRequest: OnRequest,
   host = '127.0.0.1',
@@ -84,7 +89,7 @@ export async function openRaw(
     socket.on('data', (chunk) => {
       bytes += chunk.length
       unread += chunk.toString('latin1')
-      if (!unread.endsWith('\r\n\r\n{}')) return
+      if (!WHOLE.test(unread)) return
       unread = ''
       onRequest(socket, { index: requests++, ofConnection: ofConnection++ })
     })

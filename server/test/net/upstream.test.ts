@@ -8,9 +8,10 @@ import {
   upstreamFetch,
 } from '../../src/platform/net/index.ts'
 import { systemResolver } from '../../src/platform/net/resolver.ts'
+import { UpstreamError } from '../../src/platform/net/upstream-fetch.ts'
 import { openReceiver, type Reply } from '../support/receiver.ts'
 import { refusedPort } from '../support/refused-port.ts'
-import { eventually } from './scene.ts'
+import { eventually, ok, openRaw } from './scene.ts'
 
 const SECRET = 'c2hvcDpzZWNyZXQ'
 const MIB = 1024 * 1024
@@ -73,6 +74,48 @@ describe('a request', () => {
         { kind: 'failed', failure: 'address_forbidden' },
       ])
     expect([...receiver.received, ...elsewhere.received]).toEqual([])
+  })
+})
+
+describe('a connection that its server closes as the second request comes over it', () => {
+  /** Answers one request a connection, and then closes without a word. */
+  async function openClosing() {
+    const server = await openRaw((socket, { ofConnection }) =>
+      ofConnection === 0 ? socket.write(ok()) : socket.destroy(),
+    )
+    const upstream = openUpstream({ url: server.url })
+    onTestFinished(() => upstream.close())
+    const request = { url: `${server.url}/x`, headers: {}, deadlineMs: 10_000 }
+    const get = () => upstream.send({ method: 'GET', ...request })
+    const post = () => upstream.send({ method: 'POST', ...request, body: '{}' })
+    return { server, get, post }
+  }
+
+  test('is replaced for a GET, which it has seen twice', async () => {
+    const { server, get } = await openClosing()
+    for (let round = 0; round < 2; round += 1)
+      expect(await get()).toMatchObject({ kind: 'answered', status: 200 })
+    expect([server.connections(), server.requests()]).toEqual([2, 3])
+  })
+
+  test('is nothing to a POST, which has its own and is sent once', async () => {
+    const { server, get, post } = await openClosing()
+    await get()
+    for (let round = 0; round < 2; round += 1)
+      expect(await post()).toMatchObject({ kind: 'answered', status: 200 })
+    expect([server.connections(), server.requests()]).toEqual([3, 3])
+    await eventually('what the POSTs used is closed', () => server.open() === 1)
+  })
+
+  test('is the failure of a POST where it was new, and nothing is sent again', async () => {
+    const server = await openRaw((socket) => socket.destroy())
+    const upstream = openUpstream({ url: server.url })
+    onTestFinished(() => upstream.close())
+    const request = { url: `${server.url}/x`, headers: {}, body: '{}', deadlineMs: 10_000 }
+    expect(await upstream.send({ method: 'POST', ...request })).toMatchObject({
+      failure: 'connection_lost',
+    })
+    expect(server.requests()).toBe(1)
   })
 })
 
@@ -254,6 +297,14 @@ describe('as fetch, for a chat library', () => {
     expect(failed).toBeInstanceOf(HttpError)
     const told = [failed.message, failed.stack, failed.error?.message, failed.error?.stack]
     expect(told.join()).not.toContain('token-of-the-bot')
+  })
+
+  test.each([600, 999])('an answer with the status %i is none', async (status) => {
+    const server = await openRaw((socket) => socket.write(ok().replace('200', String(status))))
+    const upstream = openUpstream({ url: server.url })
+    onTestFinished(() => upstream.close())
+    const asked = upstreamFetch(upstream, 10_000)(`${server.url}/x`, { method: 'POST', body: '{}' })
+    await expect(asked).rejects.toThrow(new UpstreamError('the answer is not HTTP'))
   })
 
   test('it stops when the library calls it off', async () => {

@@ -21,6 +21,11 @@ export interface ExchangeRequest extends Omit<ConnectionRequest, 'url'> {
   /** For everything, from the question to DNS to the answer's last byte. */
   deadlineMs: number
   signal?: AbortSignal | undefined
+  /**
+   * Whether it may reach the server twice (RFC 9110, 9.2.2). Only such a request goes over a kept
+   * connection, which its server may close as the request is written.
+   */
+  isRepeatable: boolean
 }
 
 export interface Exchanges {
@@ -39,27 +44,40 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
   const running = new Set<StartedExchange>()
   let isClosed = false
 
-  async function over(
+  function over(connection: Connection, request: ConnectionRequest, context: ExchangeContext) {
+    // RFC 9110, 12.5.3: without the header any coding of the answer would do.
+    const headers = { 'accept-encoding': 'identity', ...request.headers }
+    return connection.send({ ...request, headers }, context)
+  }
+
+  async function keeping(
     connection: Connection,
     request: ConnectionRequest,
     context: ExchangeContext,
-  ) {
-    // RFC 9110, 12.5.3: without the header any coding of the answer would do.
-    const headers = { 'accept-encoding': 'identity', ...request.headers }
-    const answer = await connection.send({ ...request, headers }, context)
+  ): Promise<Answer> {
+    const answer = await over(connection, request, context)
     pool.keep(connection)
     return answer
+  }
+
+  async function sendOnce(request: ConnectionRequest, context: ExchangeContext): Promise<Answer> {
+    const connection = await pool.open(request.url, context)
+    try {
+      return await over(connection, request, context)
+    } finally {
+      void connection.end()
+    }
   }
 
   async function send(request: ConnectionRequest, context: ExchangeContext): Promise<Answer> {
     const kept = pool.take(request.url.origin)
     try {
-      if (kept) return await over(kept, request, context)
+      if (kept) return await keeping(kept, request, context)
     } catch (error) {
       // The server closed it just as we wrote (RFC 9112, 9.3.1). On a new connection it may not happen again.
       if (!(error instanceof DialError && error.noResponseBytes)) throw error
     }
-    return over(await pool.open(request.url, context), request, context)
+    return keeping(await pool.open(request.url, context), request, context)
   }
 
   return {
@@ -70,7 +88,8 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
       running.add(context)
       try {
         if (isClosed) throw new DialError('aborted', 'the service stops')
-        const answer = await send({ ...request, url: target() }, context)
+        const sending = request.isRepeatable ? send : sendOnce
+        const answer = await sending({ ...request, url: target() }, context)
         return {
           kind: 'answered',
           ...answer,

@@ -22,7 +22,10 @@ export interface Post {
 }
 
 export interface Outbound {
-  /** One POST, never following a redirect; whatever goes wrong is an answer of kind `failed`: it never throws. */
+  /**
+   * One POST, never following a redirect; whatever goes wrong is an answer of kind `failed`: it never
+   * throws. It may reach the target twice, where that closes a kept connection without an answer.
+   */
   post(request: Post): Promise<Exchange>
   /** Ends idle connections and whatever still runs. */
   close(): Promise<void>
@@ -51,7 +54,11 @@ export function openOutbound(options: OutboundOptions): Outbound {
   }
 
   return {
-    post: (request) => exchanges.exchange({ ...request, method: 'POST' }, () => judge(request.url)),
+    // A message that comes twice has the same id each time.
+    post: (request) =>
+      exchanges.exchange({ ...request, method: 'POST', isRepeatable: true }, () =>
+        judge(request.url),
+      ),
     close: exchanges.close,
   }
 }

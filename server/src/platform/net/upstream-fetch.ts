@@ -39,6 +39,8 @@ export function upstreamFetch(
       ...(signal ? { signal } : {}),
     })
     if (exchange.kind === 'failed') throw new UpstreamError(exchange.detail)
+    // RFC 9110, 15: a status code outside 100 to 599 is invalid; Response takes none.
+    if (exchange.status > 599) throw new UpstreamError('the answer is not HTTP')
     const isBodiless = [204, 205, 304].includes(exchange.status)
     return new Response(isBodiless ? null : exchange.body, {
       status: exchange.status,

@@ -29,7 +29,8 @@ export interface UpstreamRequest
 export interface Upstream {
   /**
    * One request, never following a redirect, for an answer of up to 1 MiB; whatever goes wrong is an
-   * answer of kind `failed`: it never throws.
+   * answer of kind `failed`: it never throws. A POST is sent once at the most, over a connection of
+   * its own; a GET goes again where a kept connection ends without an answer.
    */
   send(request: UpstreamRequest): Promise<Exchange>
   /** Ends idle connections and whatever still runs. */
@@ -73,8 +74,15 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 
   return {
     send: ({ url, body = null, ...request }) =>
-      exchanges.exchange({ ...request, body, keepBytes: MAX_ANSWER, wantsWhole: true }, () =>
-        below(url),
+      exchanges.exchange(
+        {
+          ...request,
+          body,
+          keepBytes: MAX_ANSWER,
+          wantsWhole: true,
+          isRepeatable: request.method === 'GET',
+        },
+        () => below(url),
       ),
     close: exchanges.close,
   }
