@@ -715,7 +715,7 @@ CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree 
 CREATE UNIQUE INDEX payment_notifications__event ON payment_notifications USING btree (provider, event_key) WHERE holds_key;
 CREATE INDEX payment_notifications__of_payment ON payment_notifications USING btree (tenant_id, payment_id, id) WHERE payment_id IS NOT NULL;
 CREATE INDEX payment_notifications__of_tenant ON payment_notifications USING btree (tenant_id, id);
-CREATE INDEX payment_notifications__open ON payment_notifications USING btree (provider, state, id) WHERE state = ANY (ARRAY['received'::text, 'unverified'::text, 'failed'::text]);
+CREATE INDEX payment_notifications__open ON payment_notifications USING btree (provider, state, id) WHERE state = ANY (ARRAY['unverified'::text, 'failed'::text]);
 CREATE INDEX payment_notifications__received ON payment_notifications USING btree (received_at, id);
 ALTER TABLE payment_notifications ENABLE ROW LEVEL SECURITY;
 ALTER TABLE payment_notifications FORCE ROW LEVEL SECURITY;
@@ -761,9 +761,7 @@ CREATE TABLE payments (
   CONSTRAINT payments_status_check CHECK (status = ANY (ARRAY['pending'::text, 'authorized'::text, 'failed'::text, 'canceled'::text, 'succeeded'::text, 'partially_refunded'::text, 'refunded'::text])),
   CONSTRAINT payments_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-CREATE INDEX payments__by_time ON payments USING btree (created_at, id);
 CREATE INDEX payments__created ON payments USING btree (tenant_id, created_at, id);
-CREATE INDEX payments__in_currency ON payments USING btree (tenant_id, currency, id);
 CREATE INDEX payments__with_status ON payments USING btree (tenant_id, status, id);
 ALTER TABLE payments ENABLE ROW LEVEL SECURITY;
 ALTER TABLE payments FORCE ROW LEVEL SECURITY;

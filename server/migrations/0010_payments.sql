@@ -21,9 +21,7 @@ create table payments (
   constraint payments__amounts check (amount_refunded between 0 and amount)
 );
 create index payments__created on payments (tenant_id, created_at, id);
-create index payments__by_time on payments (created_at, id);
 create index payments__with_status on payments (tenant_id, status, id);
-create index payments__in_currency on payments (tenant_id, currency, id);
 call isolate('payments');
 grant select, insert, update, delete on payments to wardkeep_app, wardkeep_platform;
 
@@ -70,7 +68,7 @@ create index payment_notifications__due_at on payment_notifications (provider, d
   where state = 'received';
 -- What somebody has to look at: few among many.
 create index payment_notifications__open on payment_notifications (provider, state, id)
-  where state in ('received', 'unverified', 'failed');
+  where state in ('unverified', 'failed');
 create index payment_notifications__received on payment_notifications (received_at, id);
 create index payment_notifications__of_tenant on payment_notifications (tenant_id, id);
 create index payment_notifications__of_payment on payment_notifications (tenant_id, payment_id, id)

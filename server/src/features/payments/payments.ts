@@ -5,6 +5,7 @@ import type { Feature } from '../../platform/feature.ts'
 import { applier } from './applying/apply.ts'
 import { cardnet } from './cardnet/cardnet.ts'
 import { openArrivals } from './inbox/arrivals.ts'
+import { startDrain } from './inbox/drain.ts'
 import { openSeals } from './inbox/sealed.ts'
 import { startWorker } from './inbox/worker.ts'
 import { openPaygate } from './paygate/paygate.ts'
@@ -54,7 +55,8 @@ export function openPayments(core: Core): Feature {
       const deps = { db: own, clock, changes, log, seals, onSettled: watch.settled }
       const apply = applier(deps)
       const workers = PROVIDERS.flatMap((provider) => {
-        const { read, atOnce } = providers[provider]
+        const { read, readHere, atOnce } = providers[provider]
+        if (readHere) return startDrain({ ...deps, apply }, provider, readHere)
         return read ? startWorker({ ...deps, apply }, { provider, read, atOnce }) : []
       })
       const everyMs = config.PAYGATE_RECONCILE_MINUTES * MINUTE

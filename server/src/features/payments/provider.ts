@@ -1,8 +1,9 @@
 /** What a payment provider has to be able to do. */
 import type { Network } from '../../platform/net/index.ts'
 import type { Arriving } from './inbox/arrivals.ts'
+import type { Sent } from './inbox/sealed.ts'
 import type { Reader } from './inbox/worker.ts'
-import type { Provider } from './payment-facts.ts'
+import type { Provider, Reading } from './payment-facts.ts'
 import type { Prove } from './records/records.service.ts'
 
 export interface PaymentProvider {
@@ -14,8 +15,10 @@ export interface PaymentProvider {
   judge(body: Buffer, signatures: readonly string[]): Arriving
   /** Whether what was stored may be worked on, asked by whoever has it tried again. */
   prove: Prove
-  /** Finds out what a stored notice says; null while the provider is not configured. */
+  /** Finds out what a stored notice says, where that takes somebody else; null while it is not configured. */
   read: Reader | null
+  /** Reads a stored notice that says all by itself. */
+  readHere?: (sent: Sent) => Reading
   /** Where its notices may come from; undefined for anywhere. */
   networks?: readonly Network[] | undefined
   /** Notices that may be read at once on a node. */

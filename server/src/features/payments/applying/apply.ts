@@ -32,37 +32,43 @@ export interface ApplyDeps {
 /** Answers what has become of the notifications whose lease still held. */
 export type Apply = (reads: readonly Read[]) => Promise<Settled[]>
 
-export function applier({ db, clock, seals }: ApplyDeps): Apply {
-  return (reads) =>
-    db.acrossTenants(async (tx) => {
-      const held = await stillHeld(tx, reads)
-      const facts = held.flatMap(({ reading }) => (reading.is === 'payment' ? reading.facts : []))
-      const tenants = held.flatMap(({ reading }) => tenantOf(reading) ?? [])
-      const [known, living] = await Promise.all([
-        lockPayments(
-          tx,
-          distinct(facts, (fact) => `${fact.provider} ${fact.provider_payment_id}`),
-        ),
-        livingTenants(tx, [...new Set(tenants)]),
-      ])
-      const ledger = openLedger(known)
-      const verdicts = held.map((read) => {
-        const { tries = 0, armed_at } = read.of?.claimed ?? {}
-        const age = armed_at === undefined ? 0 : clock.now() - Date.parse(armed_at)
-        return { read, verdict: judged(read.reading, { tries, age }, living, ledger) }
-      })
-      await writeLedger(tx, ledger, isoAt(clock))
-      const outcomes: Outcome[] = []
-      const settled: Settled[] = []
-      for (const { read, verdict } of verdicts) {
-        if (!read.of) continue
-        const outcome = await outcomeOf(tx, seals, clock, read.of, verdict)
-        outcomes.push(outcome)
-        settled.push({ provider: read.of.claimed.provider, state: outcome.state })
-      }
-      if (outcomes.length > 0) settle(tx, outcomes)
-      return settled
+export function applier(deps: ApplyDeps): Apply {
+  const applyIn = applierIn(deps)
+  return (reads) => deps.db.acrossTenants(async (tx) => applyIn(tx, await stillHeld(tx, reads)))
+}
+
+/** As `applier`, for notifications that the transaction has locked. */
+export type ApplyIn = (tx: TenantTx, held: readonly Read[]) => Promise<Settled[]>
+
+export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
+  return async (tx, held) => {
+    const facts = held.flatMap(({ reading }) => (reading.is === 'payment' ? reading.facts : []))
+    const tenants = held.flatMap(({ reading }) => tenantOf(reading) ?? [])
+    const [known, living] = await Promise.all([
+      lockPayments(
+        tx,
+        distinct(facts, (fact) => `${fact.provider} ${fact.provider_payment_id}`),
+      ),
+      livingTenants(tx, [...new Set(tenants)]),
+    ])
+    const ledger = openLedger(known)
+    const verdicts = held.map((read) => {
+      const { tries = 0, armed_at } = read.of?.claimed ?? {}
+      const age = armed_at === undefined ? 0 : clock.now() - Date.parse(armed_at)
+      return { read, verdict: judged(read.reading, { tries, age }, living, ledger) }
     })
+    await writeLedger(tx, ledger, isoAt(clock))
+    const outcomes: Outcome[] = []
+    const settled: Settled[] = []
+    for (const { read, verdict } of verdicts) {
+      if (!read.of) continue
+      const outcome = await outcomeOf(tx, seals, clock, read.of, verdict)
+      outcomes.push(outcome)
+      settled.push({ provider: read.of.claimed.provider, state: outcome.state })
+    }
+    if (outcomes.length > 0) settle(tx, outcomes)
+    return settled
+  }
 }
 
 async function stillHeld(tx: TenantTx, reads: readonly Read[]): Promise<Read[]> {
@@ -113,8 +119,8 @@ async function outcomeOf(
   { claimed, sent }: NonNullable<Read['of']>,
   verdict: Verdict,
 ): Promise<Outcome> {
-  const { id, seal_id, tries } = claimed
-  const common = { id, tries: tries + 1, sealed: null, payment_id: null }
+  const { id, seal_id, tries, attempts } = claimed
+  const common = { id, attempts, tries: tries + 1, sealed: null, payment_id: null }
   const now = isoAt(clock)
   // Another node has just added the payment: what it has become is seen at the next try, at once.
   if (verdict.page && verdict.page.id === null)

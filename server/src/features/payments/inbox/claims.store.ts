@@ -43,6 +43,25 @@ export async function claim(
   return rows.sort((a, b) => a.id - b.id)
 }
 
+/**
+ * Locks up to `limit` that are due, for the transaction to settle: nobody else claims them meanwhile, and
+ * where it fails they are as they were.
+ */
+export async function lockDue(
+  tx: TenantTx,
+  provider: Provider,
+  now: string,
+  limit: number,
+): Promise<Claimed[]> {
+  const { rows } = await sql<Claimed>`
+    select id, tenant_id, provider, attempts + 1 as attempts, tries, armed_at, seal_id, sealed_body,
+      sealed_signature
+    from payment_notifications
+    where provider = ${provider} and state = 'received' and due_at <= ${now}::timestamptz
+    order by due_at limit ${limit} for no key update skip locked`.execute(tx.db)
+  return rows.sort((a, b) => a.id - b.id)
+}
+
 /** When the next of the provider's is due; null for none. */
 export async function nextDue(tx: TenantTx, provider: Provider): Promise<string | null> {
   const { rows } = await sql<{ due_at: string | null }>`
@@ -72,6 +91,7 @@ export interface Outcome {
   sealed: SealedFields | null
   payment_id: number | null
   provider_payment_id: string | null
+  attempts: number
   tries: number
   /** Of the ones that are to be tried again. */
   due_at: string | null
@@ -87,16 +107,16 @@ export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
   tx.send(
     sql`update payment_notifications n
       set state = o.state, reason = o.reason, tenant_id = o.tenant_id, payment_id = o.payment_id,
-        provider_payment_id = coalesce(o.provider_payment_id, n.provider_payment_id), tries = o.tries,
-        due_at = o.due_at, verified_at = coalesce(n.verified_at, o.verified_at),
+        provider_payment_id = coalesce(o.provider_payment_id, n.provider_payment_id), attempts = o.attempts,
+        tries = o.tries,         due_at = o.due_at, verified_at = coalesce(n.verified_at, o.verified_at),
         processed_at = o.processed_at, sealed_body = coalesce(s.body, n.sealed_body),
         sealed_signature = case when s.id is null then n.sealed_signature else s.signature end
       from unnest(${column('id')}::bigint[], ${column('state')}::text[], ${column('reason')}::text[],
         ${column('tenant_id')}::bigint[], ${column('payment_id')}::bigint[],
-        ${column('provider_payment_id')}::text[], ${column('tries')}::integer[],
+        ${column('provider_payment_id')}::text[], ${column('attempts')}::integer[], ${column('tries')}::integer[],
         ${column('due_at')}::timestamptz[], ${column('verified_at')}::timestamptz[],
         ${column('processed_at')}::timestamptz[])
-        as o(id, state, reason, tenant_id, payment_id, provider_payment_id, tries, due_at, verified_at,
+        as o(id, state, reason, tenant_id, payment_id, provider_payment_id, attempts, tries, due_at, verified_at,
           processed_at)
       left join unnest(${sealed.map(({ id }) => id)}::bigint[],
         ${sealed.map((o) => o.sealed?.sealed_body)}::bytea[],

@@ -13,9 +13,9 @@ import type { Seals, Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 
 /** Longer than any reading takes. */
-const LEASE_MS = MINUTE
-const POLL_MS = SECOND
-const MAX_TOGETHER = 200
+export const LEASE_MS = MINUTE
+export const POLL_MS = SECOND
+export const MAX_TOGETHER = 200
 
 /** Finds out what a notification says. What it throws is tried again when the lease is over. */
 export type Reader = (sent: Sent, signal: AbortSignal) => Promise<Reading> | Reading
@@ -39,6 +39,17 @@ export interface WorkerOptions {
 
 export interface Worker {
   stop(patienceMs: number): Promise<void>
+}
+
+/** Milliseconds until then (ISO 8601), or until the inbox is looked at in any case. */
+export const msUntil = (due: string, clock: Clock) =>
+  Math.min(Math.max(Date.parse(due) - clock.now(), 1), POLL_MS)
+
+/** That the database is away is said once. */
+export const lookFailed = (log: Logger) => (error: unknown, previous: unknown) => {
+  const isAway = (one: unknown) => problemOf(one)?.code === 'database_away'
+  if (!previous || !isAway(error) || !isAway(previous))
+    log.warn({ err: error }, 'looking for notifications failed')
 }
 
 export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: WorkerOptions): Worker {
@@ -80,16 +91,12 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
     }
     if (opened.length === room) return true
     if (next === null) return false
-    return Math.min(Math.max(Date.parse(next) - clock.now(), 1), POLL_MS)
+    return msUntil(next, clock)
   }
 
   const looks = poller(look, {
     pollMs: POLL_MS,
-    onError: (error, previous) => {
-      const isAway = (one: unknown) => problemOf(one)?.code === 'database_away'
-      if (!previous || !isAway(error) || !isAway(previous))
-        log.warn({ err: error }, 'looking for notifications failed')
-    },
+    onError: lookFailed(log),
   })
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === null || topic === INBOX_TOPIC) looks.wake()

@@ -19,7 +19,10 @@ export interface OpenCount {
 export async function countOpen(tx: TenantTx): Promise<OpenCount[]> {
   const { rows } = await sql<OpenCount>`
     select provider, state, count(*) as count, min(armed_at) as since from payment_notifications
-    where state in ('received', 'unverified', 'failed') group by provider, state`.execute(tx.db)
+    where state in ('unverified', 'failed') group by provider, state
+    union all
+    select provider, state, count(*), min(armed_at) from payment_notifications
+    where state = 'received' group by provider, state`.execute(tx.db)
   return rows
 }
 

@@ -1,0 +1,85 @@
+/**
+ * Works off notifications that say all by themselves: locked, read and applied by one transaction, so
+ * that whatever ends it leaves them to the next node at once.
+ */
+import { isoAt } from '../../../lib/clock.ts'
+import { poller } from '../../../lib/poller.ts'
+import { problemOf, type TenantTx } from '../../../platform/db/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import { applierIn, type Read } from '../applying/apply.ts'
+import type { Provider, Reading } from '../payment-facts.ts'
+import { type Claimed, claim, lockDue, nextDue } from './claims.store.ts'
+import type { Sent } from './sealed.ts'
+import { INBOX_TOPIC } from './topics.ts'
+import {
+  LEASE_MS,
+  lookFailed,
+  MAX_TOGETHER,
+  msUntil,
+  POLL_MS,
+  type Worker,
+  type WorkerDeps,
+} from './worker.ts'
+
+export function startDrain(
+  deps: WorkerDeps,
+  provider: Provider,
+  read: (sent: Sent) => Reading,
+): Worker {
+  const { db, clock, changes, log, seals } = deps
+  const applyIn = applierIn(deps)
+
+  async function readAll(tx: TenantTx, claimed: readonly Claimed[]): Promise<Read[]> {
+    const reads: Read[] = []
+    for (const one of claimed) {
+      const sent = await seals.open(tx, one, one)
+      reads.push({ reading: read(sent), of: { claimed: one, sent } })
+    }
+    return reads
+  }
+
+  async function together(): Promise<boolean | number> {
+    const { settled, next } = await db.acrossTenants(async (tx) => {
+      const due = await lockDue(tx, provider, isoAt(clock), MAX_TOGETHER)
+      if (due.length === 0) return { settled: [], next: await nextDue(tx, provider) }
+      return { settled: await applyIn(tx, await readAll(tx, due)), next: null }
+    })
+    deps.onSettled(settled)
+    if (next !== null) return msUntil(next, clock)
+    return settled.length > 0
+  }
+
+  /** Each by itself, leased: what fails waits for the end of its lease, and keeps no other from it. */
+  async function oneByOne(): Promise<boolean> {
+    const lease = { now: isoAt(clock), until: isoAt(clock, LEASE_MS) }
+    const claimed = await db.acrossTenants((tx) => claim(tx, provider, lease, MAX_TOGETHER))
+    for (const one of claimed) {
+      const applied = async () =>
+        deps.apply(await db.acrossTenants((tx) => readAll(tx, [one]), 'read'))
+      deps.onSettled((await canFail(applied(), `working on notification ${one.id}`, log)) ?? [])
+    }
+    return claimed.length > 0
+  }
+
+  const looks = poller(
+    async () => {
+      try {
+        return await together()
+      } catch (error) {
+        if (problemOf(error)) throw error
+        return oneByOne()
+      }
+    },
+    { pollMs: POLL_MS, onError: lookFailed(log) },
+  )
+  const unsubscribe = changes.subscribe((topic) => {
+    if (topic === null || topic === INBOX_TOPIC) looks.wake()
+  })
+
+  return {
+    async stop() {
+      unsubscribe()
+      await looks.stop()
+    },
+  }
+}
