@@ -5,6 +5,7 @@ import { tableOf } from './measure/table.ts'
 import { entries } from './scenarios/entries.ts'
 import { flakyReceiver } from './scenarios/flaky-receiver.ts'
 import { flood } from './scenarios/flood.ts'
+import { payments } from './scenarios/payments.ts'
 import { peers } from './scenarios/peers.ts'
 import { profile } from './scenarios/profile.ts'
 import { refreshes } from './scenarios/refreshes.ts'
@@ -28,6 +29,7 @@ const SCENARIOS: Record<string, Scenario> = {
   refreshes,
   entries,
   webhooks,
+  payments,
   'flaky-receiver': flakyReceiver,
   flood,
   'stalled-provider': stalledProvider,

@@ -1,0 +1,132 @@
+/**
+ * Payment notices: how many a second are accepted, each distinct, signed and answered behind its commit,
+ * against one insert and commit each of the same bytes; how many repeats; and how many are applied.
+ */
+import { createHmac, randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { duel } from '../measure/duel.ts'
+import { drive } from '../measure/load.ts'
+import { perSecond } from '../measure/table.ts'
+import { openPeer } from '../peers/peer.ts'
+import { ownerOf, startService } from '../service.ts'
+import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
+
+const SECRET = 'bench: a secret of cardnet'
+const NOTICE_BYTES = 1024
+const APPLIED = 20_000
+
+/** A notice of its own event and payment, as long as real ones, signed now. */
+function notice(tenant: number, event: string = randomUUID()): { body: string; signature: string } {
+  const object = { id: event, amount: 1000, currency: 'EUR', metadata: { tenant_id: tenant } }
+  const said = { id: event, type: 'payment.succeeded', created: 1, data: { object }, note: '' }
+  const note = 'x'.repeat(NOTICE_BYTES - JSON.stringify(said).length)
+  const body = JSON.stringify({ ...said, note })
+  const t = Math.floor(Date.now() / 1000)
+  const v1 = createHmac('sha256', SECRET).update(`${t}.${body}`).digest('hex')
+  return { body, signature: `t=${t},v1=${v1}` }
+}
+
+export const payments: Scenario = async (stage, pace, say) => {
+  const folder = stage.emptyFolder()
+  const service = await startService(folder, { CARDNET_WEBHOOK_SECRET: SECRET })
+  const database = ownerOf(folder)
+  const owner = new pg.Client(database)
+  const peer = openPeer(new URL('../peers/pg-inserts.ts', import.meta.url))
+  try {
+    await owner.connect()
+    const [{ id: tenant }] = (await owner.query('select id from tenants where is_platform')).rows
+    const count = async (where: string) =>
+      (await owner.query(`select count(*)::int as n from payment_notifications where ${where}`))
+        .rows[0].n as number
+    const settled = async () => {
+      while ((await count("state = 'received'")) > 0) await delay(50)
+    }
+    const send = (make: () => ReturnType<typeof notice>, seconds: number) =>
+      drive({
+        url: service.url,
+        connections: CONNECTIONS,
+        seconds,
+        request: {
+          method: 'POST',
+          path: '/webhooks/cardnet',
+          setupRequest: (request) => {
+            const { body, signature } = make()
+            return { ...request, body, headers: { 'cardnet-signature': signature } }
+          },
+        },
+      })
+    const insert = (seconds: number) =>
+      peer.ask<number>({
+        database,
+        poolSize: POOL_SIZE,
+        bytes: NOTICE_BYTES,
+        atOnce: CONNECTIONS,
+        seconds,
+      })
+
+    const accepted = await duel((seconds) => send(() => notice(tenant), seconds), insert, pace)
+    await settled()
+    say(`payments: ${perSecond(accepted.ours)} accepted, now the repeats`)
+    const again = notice(tenant, 'evt_again')
+    const repeats = await send(() => again, pace.seconds)
+    await settled()
+    say('payments: now from the first notice to the last payment')
+    const applied = await applyMany({ count, send: () => notice(tenant), url: service.url })
+    const failed = await count("state not in ('applied', 'superseded')")
+    if (failed > 0) throw new Error(`${failed} notices were not applied`)
+    return [
+      {
+        name: 'payment notices accepted, against one insert and commit each',
+        ours: perSecond(accepted.ours),
+        limit: perSecond(accepted.peer),
+        ratio: accepted.ratio,
+        aim: { atLeast: 0.4 },
+      },
+      {
+        name: 'repeats of a payment notice, against distinct ones',
+        ours: perSecond(repeats),
+        limit: perSecond(accepted.ours),
+        ratio: repeats / accepted.ours,
+        aim: { atLeast: 1 },
+      },
+      {
+        name: 'payment notices applied, against one insert and commit each',
+        ours: perSecond(applied),
+        limit: perSecond(accepted.peer),
+        ratio: applied / accepted.peer,
+        aim: { atLeast: 0.2 },
+      },
+    ]
+  } finally {
+    peer.stop()
+    await owner.end()
+    await service.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+interface Many {
+  count(where: string): Promise<number>
+  send(): ReturnType<typeof notice>
+  url: string
+}
+
+/** How many a second are applied, from the first that is sent to the last entry of the journal. */
+async function applyMany({ count, send, url }: Many): Promise<number> {
+  const start = performance.now()
+  let left = APPLIED
+  const lane = async () => {
+    for (; left > 0; ) {
+      left -= 1
+      const { body, signature } = send()
+      const headers = { 'cardnet-signature': signature }
+      const { status } = await fetch(`${url}/webhooks/cardnet`, { method: 'POST', headers, body })
+      if (status !== 200) throw new Error(`a notice was answered ${status}`)
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, lane))
+  while ((await count("state = 'received'")) > 0) await delay(20)
+  return (APPLIED / (performance.now() - start)) * 1000
+}
