@@ -18,7 +18,7 @@ import {
   addDocs,
   addOperations,
   addPages,
-  type Gate,
+  type Guards,
   openapiOperation,
   openLimits,
   openServer,
@@ -111,7 +111,7 @@ async function serve(
   { config, log, metrics, refusals }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
-  authenticate: Gate['authenticate'],
+  authenticate: Guards['authenticate'],
 ) {
   const limits = openLimits({
     requests: config.RATE_LIMIT_PER_MINUTE,

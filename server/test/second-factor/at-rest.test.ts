@@ -95,7 +95,7 @@ test("a secret that is put in another user's place signs nobody in", async () =>
     thief.id,
   ])
   const take = service.app.db.inTenant(clinic.id, (tx) =>
-    service.app.features.auth.secondFactor.take(tx, thief.id, '123456'),
+    service.app.features.auth.secondFactor.verifyCode(tx, thief.id, '123456'),
   )
   await expect(take).rejects.toThrow()
 })

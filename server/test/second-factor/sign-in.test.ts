@@ -165,7 +165,7 @@ test('of sixteen transactions at once one takes the code, and one a recovery cod
   const { secondFactor } = features.auth
   for (const secret of [code(), factor.recovery[0] ?? '']) {
     const taken = await atOnce(() =>
-      db.inTenant(clinic.id, (tx) => secondFactor.take(tx, person.id, secret)),
+      db.inTenant(clinic.id, (tx) => secondFactor.verifyCode(tx, person.id, secret)),
     )
     expect(taken.filter((one) => one)).toEqual([true])
   }

@@ -32,7 +32,7 @@ declare module 'fastify' {
 }
 
 /** What the composition root hands to the routes. */
-export interface Gate {
+export interface Guards {
   /** The identity behind a bearer token. @throws Problem 401 */
   authenticate(token: string): Promise<Identity> | Identity
   /** Told of every 403 to a signed-in caller, before it is answered. */
@@ -47,25 +47,25 @@ export interface Gate {
 export function addOperations(
   app: FastifyInstance,
   operations: readonly AnyOperation[],
-  gate: Gate,
+  guards: Guards,
 ): void {
   const lists = fewAtOnce('lists')
   const longWrites = fewAtOnce('changes of free-form objects')
   for (const op of operations) {
     const few = op.list ? lists : takesLongBodies(op) ? longWrites : undefined
-    addOperation(app, op, gate, few)
+    addOperation(app, op, guards, few)
   }
   app.setErrorHandler(async (error, request, reply) => {
     const { caller } = request
     const { operation } = request.routeOptions.config
     const isRefusal = caller && operation && error instanceof Problem && error.status === 403
     try {
-      if (isRefusal) await gate.refused(caller, operation, error)
+      if (isRefusal) await guards.refused(caller, operation, error)
     } catch (failure) {
       // A refusal that cannot be journaled is not answered as if it were.
-      return sendError(failure, request, reply, gate.log)
+      return sendError(failure, request, reply, guards.log)
     }
-    return sendError(error, request, reply, gate.log, gate.conflicts)
+    return sendError(error, request, reply, guards.log, guards.conflicts)
   })
 }
 
@@ -80,7 +80,12 @@ export function requireOperations(app: FastifyInstance): void {
 }
 
 /** @param few lets a caller have few of its requests under way at once */
-function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate, few?: FewAtOnce): void {
+function addOperation(
+  app: FastifyInstance,
+  op: AnyOperation,
+  guards: Guards,
+  few?: FewAtOnce,
+): void {
   const statuses = new Set(statusesOf(op))
   app.route({
     method: op.method,
@@ -89,15 +94,15 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate, few?: 
     bodyLimit: bodyLimitOf(op),
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
-    onRequest: (request, reply, done) => whenDone(enter(op, gate, request, reply), done),
+    onRequest: (request, reply, done) => whenDone(guard(op, guards, request, reply), done),
     // Once more when the body is here: whoever sent it slowly may have been blocked meanwhile.
     ...(op.method === 'GET'
       ? {}
-      : { preHandler: (request, _reply, done) => whenDone(admit(op, gate, request), done) }),
+      : { preHandler: (request, _reply, done) => whenDone(authorize(op, guards, request), done) }),
     handler: handlerOf(op, few),
     onSend: (request, reply, payload, done) => {
       if (statuses.has(reply.statusCode)) return done(null, payload)
-      gate.log.error(
+      guards.log.error(
         { status: reply.statusCode, operation: op.id, req_id: request.id },
         'undeclared status',
       )
@@ -112,17 +117,17 @@ function addOperation(app: FastifyInstance, op: AnyOperation, gate: Gate, few?: 
  * something must be waited for is there a promise, as a turn of the event loop costs as much as the whole
  * check.
  */
-function enter(
+function guard(
   op: AnyOperation,
-  gate: Gate,
+  guards: Guards,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> | undefined {
   refuseStrangers(op, request)
-  const admitted = admit(op, gate, request)
-  if (op.method === 'GET') return admitted
-  const count = () => countWrite(gate, request, reply)
-  return admitted === undefined ? count() : admitted.then(count)
+  const authorized = authorize(op, guards, request)
+  if (op.method === 'GET') return authorized
+  const count = () => countWrite(guards, request, reply)
+  return authorized === undefined ? count() : authorized.then(count)
 }
 
 /** @throws Problem 403 for an address that the operation may not be called from */
@@ -132,7 +137,7 @@ function refuseStrangers({ onlyFrom }: AnyOperation, request: FastifyRequest): v
 }
 
 function countWrite(
-  { limits: { userWrites, tenantWrites } }: Gate,
+  { limits: { userWrites, tenantWrites } }: Guards,
   { caller }: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> | undefined {
@@ -143,9 +148,13 @@ function countWrite(
   return counted === undefined ? ofTenant() : counted.then(ofTenant)
 }
 
-function admit(op: AnyOperation, gate: Gate, request: FastifyRequest): Promise<void> | undefined {
+function authorize(
+  op: AnyOperation,
+  guards: Guards,
+  request: FastifyRequest,
+): Promise<void> | undefined {
   if (!op.access.roles) return undefined
-  const proven = gate.authenticate(bearerToken(request))
+  const proven = guards.authenticate(bearerToken(request))
   const accept = (identity: Identity) => {
     request.caller = callerOf(identity, request)
     const { restriction } = identity

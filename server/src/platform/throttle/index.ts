@@ -46,7 +46,7 @@ export interface Throttle {
    * Does work of which each 409 counts, as it tells that something exists; one at a time, as guesses.
    * @throws Problem 429
    */
-  unlessTaken<T>(count: Count, work: () => Promise<T>): Promise<T>
+  countConflicts<T>(count: Count, work: () => Promise<T>): Promise<T>
 }
 
 export function openThrottle(db: Scopes, clock: Clock): Throttle {
@@ -105,7 +105,7 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
         await refuseWaiting([count])
         await fail([count])
       }),
-    unlessTaken: (count, work) =>
+    countConflicts: (count, work) =>
       inTurn(keyOf(count).toString('hex'), async () => {
         await refuseWaiting([count])
         try {

@@ -52,8 +52,8 @@ export interface SecondFactor {
   disable(caller: Caller, password: string): Promise<void>
   /** Takes another's factor away, as they have lost it, and ends their sessions. */
   removeFor(caller: Admin, userId: number): Promise<void>
-  /** Takes a code or a recovery code of a user who signs in; each is good once. */
-  take(tx: TenantTx, userId: number, code: string): Promise<boolean>
+  /** Uses up a code or a recovery code of a user who signs in. Returns whether it was good, as each is once. */
+  verifyCode(tx: TenantTx, userId: number, code: string): Promise<boolean>
 }
 
 export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
@@ -164,7 +164,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
         await remove(tx, caller, user)
       }),
 
-    async take(tx, userId, code) {
+    async verifyCode(tx, userId, code) {
       const factor = await store.lockFactor(tx, userId)
       if (!factor?.confirmed_at) return false
       if (await takeCode(tx, userId, factor, code)) return true

@@ -108,7 +108,7 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /** Why an account whose password is right may not sign in; undefined when it may. */
-  function hindrance(account: accounts.Account): ProblemCode | undefined {
+  function denialReason(account: accounts.Account): ProblemCode | undefined {
     if (!account.is_active) return 'account_blocked'
     if (!account.tenant_is_active) return 'tenant_inactive'
     if (deps.needsVerifiedEmail && !account.email_verified) return 'email_unverified'
@@ -116,7 +116,7 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /** Starts the session within one transaction with all that it depends on. */
-  async function enter(
+  async function startSession(
     tx: TenantTx,
     found: accounts.Account,
     freshHash: string | null,
@@ -126,7 +126,10 @@ export function signInService(deps: SignInDeps): SignIn {
     if (!admitted) return undefined
     const account = { ...found, ...admitted }
     const code = credentials.totp_code
-    if (account.totp_enabled && !(code && (await deps.secondFactor.take(tx, account.id, code))))
+    if (
+      account.totp_enabled &&
+      !(code && (await deps.secondFactor.verifyCode(tx, account.id, code)))
+    )
       throw new Problem('invalid_credentials')
     const restriction = restrictionOf(account, account.settings.require_totp)
     return sessions.start(tx, { ...account, restriction }, origin)
@@ -157,13 +160,13 @@ export function signInService(deps: SignInDeps): SignIn {
     const { credentials, asked, guess } = trying
     const account = await match(trying)
     if (!account) return refuse('invalid_credentials', trying, guess.places[0])
-    const hindered = hindrance(account)
-    if (hindered) return refuse(hindered, trying, account)
+    const denied = denialReason(account)
+    if (denied) return refuse(denied, trying, account)
     if (account.totp_enabled && !credentials.totp_code)
       return refuse('totp_required', trying, account)
     const freshHash = await rehash(account, trying)
     const started = await db
-      .inTenant(account.tenant_id, (tx) => enter(tx, account, freshHash, trying))
+      .inTenant(account.tenant_id, (tx) => startSession(tx, account, freshHash, trying))
       .catch(wrongCode)
     // A wrong code; or blocked, or given another password, while this one was being checked.
     if (!started) return refuse('invalid_credentials', trying, account)
