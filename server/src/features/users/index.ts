@@ -10,6 +10,8 @@ export {
   isEmailTaken,
   listAdmins,
   markVerified,
+  recordSignIn,
   setPassword,
+  setTotpEnabledAt,
 } from './users.store.ts'
 export { openUsers } from './users.ts'

@@ -114,6 +114,48 @@ export async function markVerified(tx: TenantTx, id: number, now: string): Promi
     .execute()
 }
 
+/** Notes since when the user has a second factor; null when they have none. */
+export async function setTotpEnabledAt(
+  tx: TenantTx,
+  user: { id: number; tenant_id: number },
+  at: string | null,
+): Promise<void> {
+  await tx.db
+    .updateTable('users')
+    .set({ totp_enabled_at: at })
+    .where('id', '=', user.id)
+    .where('tenant_id', '=', user.tenant_id)
+    .execute()
+}
+
+/** What of a user may have changed since they were found. */
+type SignedIn = Pick<User, 'role' | 'full_name' | 'totp_enabled' | 'must_change_password'>
+
+/**
+ * Notes the sign-in, if the user may still do so with the password that was checked: the row is
+ * held until the commit, so a block that comes now waits and then ends this session too. Returns
+ * what may have changed since the user was found.
+ * @param freshHash the same password at today's cost; null keeps the hash
+ */
+export async function recordSignIn(
+  tx: TenantTx,
+  user: { id: number; tenant_id: number; password_hash: string },
+  now: string,
+  freshHash: string | null,
+): Promise<SignedIn | undefined> {
+  const { rows } = await sql<SignedIn>`
+    with tenant as (
+      select id from tenants where id = ${user.tenant_id} and is_active and deleted_at is null for share
+    )
+    update users set last_login_at = ${now}, password_hash = coalesce(${freshHash}, password_hash)
+    from tenant
+    where users.id = ${user.id} and users.tenant_id = tenant.id
+      and users.is_active and users.password_hash = ${user.password_hash}
+    returning users.role, users.full_name, users.must_change_password,
+      users.totp_enabled_at is not null as totp_enabled`.execute(tx.db)
+  return rows[0]
+}
+
 /** Sets the user's own choice while the hash is still `expected`: of two changes at once one wins. */
 export function replacePassword(
   tx: TenantTx,

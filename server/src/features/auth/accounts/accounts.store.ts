@@ -1,4 +1,4 @@
-/** The SQL of finding who signs in, and of letting them in. */
+/** The SQL of finding who signs in. */
 import { sql } from 'kysely'
 import type { Role } from '../../../lib/roles.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
@@ -119,33 +119,4 @@ export function lockAccount(tx: TenantTx, userId: number): Promise<Account | und
 /** Lets the transaction's commit not wait for the disk: a crash may lose it, and its time tells nothing. */
 export async function commitUnwaited(tx: TenantTx): Promise<void> {
   await sql`set local synchronous_commit to off`.execute(tx.db)
-}
-
-/** What may have changed since the account was found. */
-type Admitted = Pick<Account, 'role' | 'full_name' | 'totp_enabled'> & {
-  must_change_password: boolean
-}
-
-/**
- * Notes the sign-in, if the account may still do so with the password that was checked: the row is
- * held until the commit, so a block that comes now waits and then ends this session too. Returns
- * what may have changed since the account was found.
- */
-export async function admit(
-  tx: TenantTx,
-  account: Account,
-  now: string,
-  freshHash: string | null,
-): Promise<Admitted | undefined> {
-  const { rows } = await sql<Admitted>`
-    with tenant as (
-      select id from tenants where id = ${account.tenant_id} and is_active and deleted_at is null for share
-    )
-    update users set last_login_at = ${now}, password_hash = coalesce(${freshHash}, password_hash)
-    from tenant
-    where users.id = ${account.id} and users.tenant_id = tenant.id
-      and users.is_active and users.password_hash = ${account.password_hash}
-    returning users.role, users.full_name, users.must_change_password,
-      users.totp_enabled_at is not null as totp_enabled`.execute(tx.db)
-  return rows[0]
 }

@@ -1,6 +1,7 @@
 /** The SQL of the second factor: its secret, its last step, its recovery codes. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { setTotpEnabledAt } from '../../users/index.ts'
 import './second-factor.table.ts'
 
 export interface Factor {
@@ -64,7 +65,7 @@ export async function confirm(
     .where('user_id', '=', user_id)
     .where('tenant_id', '=', tenant_id)
     .execute()
-  await setEnabledAt(tx, user, now)
+  await setTotpEnabledAt(tx, { id: user_id, tenant_id }, now)
   await tx.db
     .deleteFrom('recovery_codes')
     .where('user_id', '=', user_id)
@@ -83,7 +84,7 @@ export async function remove(
 ): Promise<'confirmed' | 'offered' | undefined> {
   const { user_id, tenant_id } = user
   // The user first, as sign-in does: of the two one waits, and neither for the other.
-  await setEnabledAt(tx, user, null)
+  await setTotpEnabledAt(tx, { id: user_id, tenant_id }, null)
   const removed = await tx.db
     .deleteFrom('second_factors')
     .where('user_id', '=', user_id)
@@ -140,17 +141,4 @@ export async function isDemanded(tx: TenantTx, userId: number): Promise<boolean>
     .where('users.tenant_id', '=', tx.tenantId)
     .executeTakeFirst()
   return row?.demanded ?? false
-}
-
-async function setEnabledAt(
-  tx: TenantTx,
-  user: { user_id: number; tenant_id: number },
-  at: string | null,
-): Promise<void> {
-  await tx.db
-    .updateTable('users')
-    .set({ totp_enabled_at: at })
-    .where('id', '=', user.user_id)
-    .where('tenant_id', '=', user.tenant_id)
-    .execute()
 }

@@ -11,6 +11,7 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type RateLimiter, type Throttle, tooMany } from '../../../platform/throttle/index.ts'
 import { findAskedTenant } from '../../tenants/index.ts'
+import { recordSignIn } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import type { SecondFactor } from '../second-factor/second-factor.service.ts'
 import type { IssuedSession } from '../sessions/renewal.ts'
@@ -122,9 +123,9 @@ export function signInService(deps: SignInDeps): SignIn {
     freshHash: string | null,
     { credentials, origin }: Attempt,
   ): Promise<IssuedSession | undefined> {
-    const admitted = await accounts.admit(tx, found, isoAt(clock), freshHash)
-    if (!admitted) return undefined
-    const account = { ...found, ...admitted }
+    const user = await recordSignIn(tx, found, isoAt(clock), freshHash)
+    if (!user) return undefined
+    const account = { ...found, ...user }
     const code = credentials.totp_code
     if (
       account.totp_enabled &&
