@@ -1,6 +1,6 @@
 /** Watches what of the inbox somebody may have to look at: for the health report and the metrics. */
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { type Clock, MINUTE, SECOND } from '../../../lib/clock.ts'
+import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import type { Changes, Scopes } from '../../../platform/db/index.ts'
 import type { State } from '../../../platform/feature.ts'
@@ -67,7 +67,7 @@ export function watchInbox({ db, clock, changes, log, registry }: WatchDeps): Wa
 
   return {
     check() {
-      const late = new Date(clock.now() - MAX_WAIT_MS).toISOString()
+      const late = isoAt(clock, -MAX_WAIT_MS)
       const isWell = open.every(({ state, since }) => state === 'received' && since >= late)
       return isWell ? 'ok' : 'degraded'
     },

@@ -1,15 +1,14 @@
 /** Deliveries as administrators see them: what became of each event, and queueing one again. */
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Cursor } from '../../../lib/cursor.ts'
 import { NONE_FOUND, type Page, toPage } from '../../../lib/page.ts'
-import { Problem } from '../../../lib/problems.ts'
+import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import { listMode, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import { scheduleNow } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { messageId, parseMessageId } from '../events/message.ts'
-import { found } from '../registrations/registrations.service.ts'
 import { findWebhook } from '../registrations/registrations.store.ts'
 import {
   type Delivery,
@@ -40,7 +39,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
       return db.inTenant(
         caller.tenant_id,
         async (tx) => {
-          const webhook = await found(findWebhook(tx, webhookId))
+          const webhook = orNotFound(await findWebhook(tx, webhookId), 'webhook')
           const filter = filterOf(webhook, query)
           if (!filter) return toPage(asked, NONE_FOUND)
           const page = await store.listDeliveries(tx, webhookId, filter, asked)
@@ -52,11 +51,10 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
 
     retry: (caller, webhookId, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        const webhook = await found(findWebhook(tx, webhookId))
-        const delivery = await store.findDelivery(tx, webhookId, id)
-        if (!delivery) throw new Problem('not_found', { detail: 'There is no such delivery' })
+        const webhook = orNotFound(await findWebhook(tx, webhookId), 'webhook')
+        const delivery = orNotFound(await store.findDelivery(tx, webhookId, id), 'delivery')
         if (!webhook.is_active) throw new Problem('webhook_inactive')
-        const due_at = new Date(clock.now()).toISOString()
+        const due_at = isoAt(clock)
         // The queue first, as everyone does who needs both.
         await scheduleNow(tx, webhookId, due_at)
         await store.queueAgain(tx, delivery, due_at)

@@ -1,6 +1,6 @@
 /** Tries a webhook out: one message made for it, sent while the caller waits for the answer. */
-import { type Clock, SECOND } from '../../../lib/clock.ts'
-import { Problem } from '../../../lib/problems.ts'
+import { type Clock, isoAt, SECOND } from '../../../lib/clock.ts'
+import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
@@ -10,7 +10,6 @@ import { openTarget } from '../engine/targets.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { type EventEntry, messageId } from '../events/message.ts'
 import { TEST_EVENT } from '../events/subscription.ts'
-import { found } from '../registrations/registrations.service.ts'
 import { findWebhook, keepWebhook } from '../registrations/registrations.store.ts'
 import { livingSecrets } from '../registrations/secrets.store.ts'
 import { DEADLINE_MS, type Send, type Target } from '../sending/attempt.ts'
@@ -46,15 +45,14 @@ export function testDeliveriesService({
   send,
   retryNow,
 }: TestDeliveriesDeps): TestDeliveries {
-  const iso = () => new Date(clock.now()).toISOString()
   const running = new Map<number, number>()
   const stopping = new AbortController()
 
   /** The entry that the message is made of, committed before anything goes out. */
   function begin(caller: Admin, webhookId: number): Promise<{ target: Target; entry: EventEntry }> {
     return db.inTenant(caller.tenant_id, async (tx) => {
-      const { url, tenant_id } = await found(findWebhook(tx, webhookId))
-      const secrets = await livingSecrets(tx, webhookId, iso())
+      const { url, tenant_id } = orNotFound(await findWebhook(tx, webhookId), 'webhook')
+      const secrets = await livingSecrets(tx, webhookId, isoAt(clock))
       const target = await openTarget(keyRing, tx, { url, tenant_id, secrets })
       if (!target) throw new Error(`the secrets of webhook ${webhookId} cannot be opened`)
       const about = {
@@ -83,13 +81,13 @@ export function testDeliveriesService({
       event_at: entry.created_at,
       event: TEST_EVENT,
       status: attempt.error === null ? 'delivered' : 'failed',
-      finished_at: iso(),
+      finished_at: isoAt(clock),
       attempt,
     })
     if (attempt.error !== null || !(await store.isHeldBack(tx, webhookId))) return
     // The receiver answers again: what waits for it need not wait any longer.
-    await resetCircuit(tx, webhookId, iso(), 'same')
-    await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at: iso() })
+    await resetCircuit(tx, webhookId, isoAt(clock), 'same')
+    await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at: isoAt(clock) })
     tx.invalidate(`webhook:${webhookId}`)
     notifyDue(tx, [webhookId])
   }

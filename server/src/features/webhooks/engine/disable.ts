@@ -3,9 +3,9 @@ import type { Scopes } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import { listAdmins } from '../../users/index.ts'
+import { deactivate } from '../registrations/registrations.store.ts'
 import { shownUrl } from '../registrations/shown-url.ts'
 import type { DisableReason } from './circuit.ts'
-import { deactivate } from './disable.store.ts'
 import { disabledMail } from './mails.ts'
 
 /**

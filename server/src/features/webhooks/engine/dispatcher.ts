@@ -1,5 +1,5 @@
 /** Sends what waits in the queues, as many at once as they and the budget allow, and settles each try. */
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Send } from '../sending/attempt.ts'
@@ -107,7 +107,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     const { circuit, disable } = classified
     // What failed at a webhook's former address is due at its new one.
     const isLate = queue.isOutdated && classified.outcome.status === 'pending'
-    const due_at = new Date(clock.now()).toISOString()
+    const due_at = isoAt(clock)
     const outcome = isLate ? { ...classified.outcome, due_at } : classified.outcome
     const wasFailing = isFailing(queue)
     const { attempt, status } = outcome

@@ -2,7 +2,7 @@
  * Follows the journal and makes a delivery of each event for each webhook that wants it, in the
  * transaction that moves the consumer's position: none is missed, none is made twice.
  */
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Follower, follow, isPublic } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -36,7 +36,7 @@ function isEvent(entry: Omit<Event, 'tenant_id'> & { tenant_id: number | null })
 /** Returns whether any webhook wants any of the events. */
 async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Promise<boolean> {
   if (events.length === 0) return false
-  const iso = new Date(clock.now()).toISOString()
+  const iso = isoAt(clock)
   const webhooks = await scheduleQueues(tx, events, iso)
   if (webhooks.length === 0) return false
   const times = events.map(({ created_at }) => created_at).sort()

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { batcher } from '../../../lib/batcher.ts'
-import { type Clock, MINUTE } from '../../../lib/clock.ts'
+import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -144,7 +144,7 @@ export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDe
       if ([...queues.values()].some(({ leasedUntil }) => leasedUntil < performance.now()))
         await renew()
       const askedAt = performance.now()
-      const now = new Date(clock.now()).toISOString()
+      const now = isoAt(clock)
       changed.clear()
       changedTenants.clear()
       const opened = await db.acrossTenants(async (tx) => {
@@ -177,7 +177,7 @@ export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDe
     },
     async renew() {
       await renew()
-      const now = new Date(clock.now()).toISOString()
+      const now = isoAt(clock)
       const work = db.acrossTenants((tx) => store.unscheduleInactive(tx, now))
       await canFail(work, 'unscheduling inactive webhooks', log)
     },

@@ -1,5 +1,5 @@
 /** Fetches due deliveries for queues before they run dry, for many queues by one statement. */
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -18,11 +18,9 @@ const QUEUES_AT_ONCE = 64
 
 /** Returns a function that fetches once, and says whether more queues are hungry. */
 export function createPrefetch({ db, clock, log, leases }: PrefetchDeps): () => Promise<boolean> {
-  const iso = () => new Date(clock.now()).toISOString()
-
   async function abandon(queue: Queue, lost: DueDelivery[]): Promise<void> {
     log.error({ webhook_id: queue.id }, 'deliveries are given up: their events are gone')
-    const work = db.acrossTenants(async (tx) => giveUp(tx, lost, iso()))
+    const work = db.acrossTenants(async (tx) => giveUp(tx, lost, isoAt(clock)))
     await canFail(work, 'giving up deliveries', log)
   }
 
@@ -36,7 +34,7 @@ export function createPrefetch({ db, clock, log, leases }: PrefetchDeps): () => 
       .slice(0, QUEUES_AT_ONCE)
       .map((queue) => ({ queue, id: queue.id, limit: fetching(queue) }))
     try {
-      const due = await db.acrossTenants((tx) => findDue(tx, asked, iso()), 'read')
+      const due = await db.acrossTenants((tx) => findDue(tx, asked, isoAt(clock)), 'read')
       const byQueue = Map.groupBy(due, ({ webhook_id }) => webhook_id)
       for (const { queue, limit } of asked) {
         const lost = fetched(queue, byQueue.get(queue.id) ?? [], limit)

@@ -1,6 +1,6 @@
 /** The rules of webhooks' registrations. Each command is one transaction and one journal entry. */
-import type { Clock } from '../../../lib/clock.ts'
-import { Problem, type Refuse } from '../../../lib/problems.ts'
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { orNotFound, Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append, changesBetween, journalEntry } from '../../../platform/journal/index.ts'
@@ -74,7 +74,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
 
     update: (caller, id, change) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        const before = await found(store.lockWebhook(tx, id))
+        const before = orNotFound(await store.lockWebhook(tx, id), 'webhook')
         const after = changed(before, change)
         const isOther = FIELDS.some((field) => String(after[field]) !== String(before[field]))
         const hasNewSecret =
@@ -84,7 +84,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         if (isOther) await store.updateWebhook(tx, id, { url, events, is_active, disabled_reason })
         // What was known of the receiver is of another one, or of another time.
         if (url !== before.url || (is_active && !before.is_active)) {
-          const at = new Date(clock.now()).toISOString()
+          const at = isoAt(clock)
           await resetCircuit(tx, id, at)
           notifyDue(tx, [id])
           await deps.retryNow(tx, { id, tenant_id: before.tenant_id, at })
@@ -97,12 +97,12 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
             ...(hasNewSecret ? { secret: 'changed' } : {}),
           },
         })
-        return found(store.findWebhook(tx, id))
+        return orNotFound(await store.findWebhook(tx, id), 'webhook')
       }),
 
     delete: (caller, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        const webhook = await found(store.lockWebhook(tx, id))
+        const webhook = orNotFound(await store.lockWebhook(tx, id), 'webhook')
         await store.deleteWebhook(tx, id)
         await deps.deleteDeliveries(tx, webhook)
         tx.invalidate(`webhook:${id}`)
@@ -114,7 +114,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
 
     withdrawSecrets: (caller, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        const webhook = await found(store.lockWebhook(tx, id))
+        const webhook = orNotFound(await store.lockWebhook(tx, id), 'webhook')
         if (!(await secrets.withdrawOld(tx, webhook)))
           throw new Problem('not_found', { detail: 'No secret before the current one signs along' })
         tx.invalidate(`webhook:${id}`)
@@ -146,10 +146,4 @@ function shownChanges(before: Webhook | null, after: Webhook | null) {
   const shown = (side: Record<string, unknown> | null) =>
     typeof side?.url === 'string' ? { ...side, url: shownUrl(side.url) } : side
   return { before: shown(changes.before), after: shown(changes.after) }
-}
-
-export async function found(webhook: Promise<Webhook | undefined>): Promise<Webhook> {
-  const record = await webhook
-  if (!record) throw new Problem('not_found', { detail: 'There is no such webhook' })
-  return record
 }

@@ -1,6 +1,7 @@
 /** The SQL of webhooks' registrations. */
 import { sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
+import type { DisableReason } from '../engine/circuit.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 import '../webhooks.table.ts'
 
@@ -87,6 +88,25 @@ export async function updateWebhook(
     .where('id', '=', id)
     .where(ofScope(tx, 'tenant_id'))
     .execute()
+}
+
+/**
+ * Deactivates a webhook by the service's own decision. Returns whether this changed anything. What the receiver at `url` has answered says nothing about
+ * one at another address, which the webhook may have been given meanwhile.
+ */
+export async function deactivate(
+  tx: TenantTx,
+  webhook: { id: number; url: string },
+  reason: DisableReason,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx.db
+    .updateTable('webhooks')
+    .set({ is_active: false, disabled_reason: reason })
+    .where('id', '=', webhook.id)
+    .where('url', '=', webhook.url)
+    .where('is_active', '=', true)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** Deletes the webhook with its secrets, its queue and its replays. */

@@ -1,6 +1,6 @@
 /** A webhook's secrets: sealed at rest, and changed so that receivers never miss a beat. */
 import { randomUUID } from 'node:crypto'
-import { type Clock, DAY } from '../../../lib/clock.ts'
+import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { keyOf } from '../sending/signature.ts'
@@ -30,8 +30,6 @@ export interface Secrets {
 }
 
 export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock }): Secrets {
-  const iso = (offset = 0) => new Date(clock.now() + offset).toISOString()
-
   async function isSame(
     tx: TenantTx,
     { tenant_id }: Owner,
@@ -49,12 +47,12 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
 
   return {
     async replace(tx, webhook, secret) {
-      const living = await store.livingSecrets(tx, webhook.id, iso())
+      const living = await store.livingSecrets(tx, webhook.id, isoAt(clock))
       const same = await Promise.all(living.map((known) => isSame(tx, webhook, known, secret)))
       const [current] = living
       if (current?.expires_at === null) {
         if (same[0]) return false
-        await store.expireSecret(tx, current.id, iso(SIGNS_ALONG))
+        await store.expireSecret(tx, current.id, isoAt(clock, SIGNS_ALONG))
       }
       const old = living.filter((_, index) => !same[index])
       // An old one that comes back is the current one again, and need not sign twice.
@@ -72,7 +70,7 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
     },
 
     async withdrawOld(tx, webhook) {
-      const living = await store.livingSecrets(tx, webhook.id, iso())
+      const living = await store.livingSecrets(tx, webhook.id, isoAt(clock))
       const old = living.filter(({ expires_at }) => expires_at !== null)
       if (old.length === 0) return false
       await store.deleteSecrets(

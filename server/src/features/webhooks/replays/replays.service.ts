@@ -3,7 +3,7 @@
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
 import { instantOf, isBareDate } from '../../../lib/instant.ts'
-import { Problem, type Refuse } from '../../../lib/problems.ts'
+import { orNotFound, Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
@@ -11,7 +11,6 @@ import { actorOf, append, journalEntry } from '../../../platform/journal/index.t
 import { scheduleQueue } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { isWanted } from '../events/subscription.ts'
-import { found } from '../registrations/registrations.service.ts'
 import { findWebhook, keepWebhook, lockWebhook } from '../registrations/registrations.store.ts'
 import { ensureWebhookDays } from '../upkeep/days.ts'
 import type { Replay, ReplayOrder } from '../webhooks.schema.ts'
@@ -105,7 +104,7 @@ export function replaysService(deps: ReplaysDeps): Replays {
     replay: (caller, webhookId, { since, until }) =>
       db.inTenant(caller.tenant_id, async (tx) => {
         // Of several at once, each sees the one before.
-        const { tenant_id } = await found(lockWebhook(tx, webhookId))
+        const { tenant_id } = orNotFound(await lockWebhook(tx, webhookId), 'webhook')
         const running = await store.findRunning(tx, webhookId)
         if (running)
           throw new Problem('replay_running', {
@@ -126,7 +125,7 @@ export function replaysService(deps: ReplaysDeps): Replays {
 
     cancel: (caller, webhookId, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        const { tenant_id } = await found(findWebhook(tx, webhookId))
+        const { tenant_id } = orNotFound(await findWebhook(tx, webhookId), 'webhook')
         await store.lockReplay(tx, id)
         const { state, waiting } = await existing(tx, webhookId, id)
         const isOpen = state === 'running' || (state === 'completed' && waiting > 0)
