@@ -99,7 +99,7 @@ export async function actionsAbout(service: Service, userId: number): Promise<st
 /** Whether background work is still to be done. */
 export async function idle(service: Service): Promise<true | undefined> {
   const rows = await service.database.sql(
-    `select id from pgboss.job where name in ('account-link', 'mail.send')
+    `select id from pgboss.job where name in ('auth.send-link', 'mail.send')
      and state in ('created', 'retry', 'active')`,
   )
   return rows.length === 0 ? true : undefined

@@ -204,5 +204,5 @@ test('the purges are scheduled for all nodes', async () => {
   const rows = await service.database.sql<{ name: string }>(
     `select name from pgboss.schedule where name like 'purge-%' order by name`,
   )
-  expect(rows.map(({ name }) => name)).toEqual(['purge-sign-in', 'purge-tenants'])
+  expect(rows.map(({ name }) => name)).toEqual(['auth.purge', 'tenants.purge'])
 })

@@ -7,7 +7,7 @@ import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { purgeThrottles } from '../../platform/throttle/index.ts'
 import * as store from './purge.store.ts'
 
-const PURGE = jobKind<Record<string, never>>('purge-sign-in', {
+const PURGE = jobKind<Record<string, never>>('auth.purge', {
   retries: 2,
   retryDelaySeconds: 60,
   retryBackoff: true,

@@ -6,7 +6,7 @@ import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { DROPPED_AFTER } from './sending/pace.ts'
 import * as store from './upkeep/upkeep.store.ts'
 
-const UPKEEP = jobKind<Record<string, never>>('messenger-upkeep', {
+const UPKEEP = jobKind<Record<string, never>>('messenger.maintain', {
   retries: 2,
   retryDelaySeconds: 60,
   expireInSeconds: 3600,

@@ -9,7 +9,7 @@ import { append, SYSTEM } from '../../platform/journal/index.ts'
 import { tenantEntry } from './tenants.journal.ts'
 import * as store from './tenants.store.ts'
 
-const PURGE = jobKind<Record<string, never>>('purge-tenants', {
+const PURGE = jobKind<Record<string, never>>('tenants.purge', {
   retries: 2,
   retryDelaySeconds: 60,
   retryBackoff: true,

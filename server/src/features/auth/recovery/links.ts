@@ -31,7 +31,7 @@ interface LinkJob {
   origin: Origin
 }
 
-const LINK_JOB: JobKind<LinkJob> = jobKind<LinkJob>('account-link', {
+const LINK_JOB: JobKind<LinkJob> = jobKind<LinkJob>('auth.send-link', {
   retries: 20,
   retryDelaySeconds: 5,
   retryBackoff: true,

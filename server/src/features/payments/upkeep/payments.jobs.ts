@@ -5,7 +5,7 @@ import type { Scopes } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import * as store from './upkeep.store.ts'
 
-const UPKEEP = jobKind<Record<string, never>>('payment-upkeep', {
+const UPKEEP = jobKind<Record<string, never>>('payments.maintain', {
   retries: 2,
   retryDelaySeconds: 60,
   expireInSeconds: 3600,
