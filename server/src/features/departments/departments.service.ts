@@ -103,7 +103,7 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
           dept_id === undefined
             ? (tenant_id ?? caller.tenant_id)
             : (await store.findDepartment(tx, dept_id))?.tenant_id
-        // Of a tenant that is not there, or not the caller's, nothing is said.
+        // Nothing is said of a tenant that is not there, or is not the caller's.
         if (tenantId && (await findTenant(tx, tenantId)))
           refuse(HEAD, await headIssue(tx, tenantId, head_doctor_id))
       }),

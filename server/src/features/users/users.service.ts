@@ -100,7 +100,7 @@ export function usersService(deps: UsersDeps): Users {
           const user = user_id === undefined ? undefined : await store.findUser(tx, user_id)
           if (user) refuse(['body', 'password'], weaknessOf(password, user.email))
           const tenantId = user_id === undefined ? (tenant_id ?? caller.tenant_id) : user?.tenant_id
-          // Of a tenant that is not there, or not the caller's, nothing is said.
+          // Nothing is said of a tenant that is not there, or is not the caller's.
           if (tenantId && (await findTenant(tx, tenantId)))
             refuse(['body', 'department_id'], await departmentIssue(tx, tenantId, department_id))
         },

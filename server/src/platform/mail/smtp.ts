@@ -26,7 +26,7 @@ export function parseSmtpUrl(text: string) {
   const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
   const tls = searchParams.get('tls') ?? (isLocal && !isImplicit ? 'optional' : 'required')
   if (tls !== 'required' && tls !== 'optional')
-    throw new Error('must have tls=required or tls=optional, or none of both')
+    throw new Error('must have tls=required or tls=optional, or neither')
   const isOptional = tls === 'optional'
   if (isOptional && isImplicit) throw new Error('must be smtp, not smtps, for tls=optional')
   if (isOptional && username && !isLocal)

@@ -37,7 +37,7 @@ const UNREACHABLE: Record<string, string> = {
   ETIMEDOUT: 'the host does not answer',
 }
 
-/** Of an error before the connection stood. Several addresses fail together, each with an error. */
+/** What an error before the connection stood means. Several addresses fail together, each with an error. */
 export function connectError(error: Error): DialError {
   const last = error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
   const code = codeOf(last)
@@ -66,7 +66,7 @@ const TLS: Record<string, string> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
 }
 
-/** Of an error during the TLS handshake, or an alert that ended the connection later. */
+/** What an error during the TLS handshake, or an alert that ended the connection later, means. */
 export function tlsError(error: Error): DialError {
   const code = codeOf(error)
   return new DialError('tls_failed', TLS[code] ?? `the TLS handshake failed (${code})`)
@@ -75,7 +75,7 @@ export function tlsError(error: Error): DialError {
 /** How far an answer got: not a byte of it, some, or its status and header. */
 export type ResponseProgress = 'nothing' | 'something' | 'header'
 
-/** Of an error while a request was sent or its answer read. */
+/** What an error while a request was sent or its answer read means. */
 export function answerError(error: Error, progress: ResponseProgress): DialError {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_OVERFLOW')

@@ -99,7 +99,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
   return {
     async checkReferences({ subdomain, department_id }, host, refuse) {
       const tenant = await findTenant(deps.askTenant(subdomain, host))
-      // Of a tenant that takes no registrations nothing is said.
+      // Nothing is said of a tenant that takes no registrations.
       if (!tenant?.is_active || modeOf(tenant) === 'closed') return
       const issue = await db.inTenant(
         tenant.id,

@@ -22,7 +22,7 @@ export async function openTarget(
     const known = keys.filter((key) => key !== undefined).map((key) => createSecretKey(key))
     return known.length > 0 ? { url, keys: known } : undefined
   } catch {
-    // Of another key, or not whole: one webhook's, and no reason to hold the others up.
+    // Sealed with another key, or damaged: that of one webhook must not hold the others up.
     return undefined
   }
 }

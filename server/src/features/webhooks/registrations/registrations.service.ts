@@ -82,7 +82,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
         if (!isOther && !hasNewSecret) return before
         const { url, events, is_active, disabled_reason } = after
         if (isOther) await store.updateWebhook(tx, id, { url, events, is_active, disabled_reason })
-        // What was known of the receiver is of another one, or of another time.
+        // The state of the circuit is about another receiver, or about the time before the deactivation.
         if (url !== before.url || (is_active && !before.is_active)) {
           const at = isoAt(clock)
           await resetCircuit(tx, id, at)
