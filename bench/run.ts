@@ -1,12 +1,13 @@
-/** `npm run bench`: seeds, measures, and prints one line a scenario beside its limit or peer. */
+/** `npm run bench`: seeds, measures, and prints one line a scenario beside its limit or baseline. */
 import { parseArgs } from 'node:util'
+import { openEnvironment } from './environment.ts'
 import type { Line } from './measure/table.ts'
 import { tableOf } from './measure/table.ts'
+import { baselines } from './scenarios/baselines.ts'
 import { entries } from './scenarios/entries.ts'
 import { flakyReceiver } from './scenarios/flaky-receiver.ts'
 import { flood } from './scenarios/flood.ts'
 import { payments } from './scenarios/payments.ts'
-import { peers } from './scenarios/peers.ts'
 import { profile } from './scenarios/profile.ts'
 import { refreshes } from './scenarios/refreshes.ts'
 import type { Scenario } from './scenarios/scenario.ts'
@@ -17,7 +18,6 @@ import { starts } from './scenarios/starts.ts'
 import { users } from './scenarios/users.ts'
 import { webhooks } from './scenarios/webhooks.ts'
 import { FULL, QUICK } from './seed/sizes.ts'
-import { openStage } from './stage.ts'
 
 const SCENARIOS: Record<string, Scenario> = {
   starts,
@@ -36,7 +36,7 @@ const SCENARIOS: Record<string, Scenario> = {
 }
 
 /** Run only when they are named: they install what is no part of the product. */
-const ON_DEMAND: Record<string, Scenario> = { peers }
+const ON_DEMAND: Record<string, Scenario> = { baselines }
 const ALL = { ...SCENARIOS, ...ON_DEMAND }
 
 const USAGE = `npm run bench -- [--quick] [--data <folder>] [scenario…]
@@ -65,17 +65,17 @@ async function run(): Promise<void> {
   const say = (what: string) =>
     console.error(`${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${what}`)
   const pace = values.quick ? { rounds: 1, seconds: 1 } : { rounds: 3, seconds: 2 }
-  const stage = await openStage(values.quick ? QUICK : FULL, values.data, say)
+  const environment = await openEnvironment(values.quick ? QUICK : FULL, values.data, say)
   const lines: Line[] = []
   try {
     for (const name of chosen) {
       say(name)
-      lines.push(...((await ALL[name]?.(stage, pace, say)) ?? []))
+      lines.push(...((await ALL[name]?.(environment, pace, say)) ?? []))
     }
   } finally {
     // Also of a run that breaks: what was measured before it did.
     console.log(tableOf(lines))
-    await stage.close()
+    await environment.close()
   }
 }
 

@@ -35,17 +35,17 @@ describe('the statistics of a measurement', () => {
 
   it('compares within a round, so that a slow round does not tip the scales', () => {
     const rounds = [
-      { ours: 60, peer: 100 },
-      { ours: 6, peer: 10 },
-      { ours: 66, peer: 100 },
+      { ours: 60, baseline: 100 },
+      { ours: 6, baseline: 10 },
+      { ours: 66, baseline: 100 },
     ]
-    expect(outcomeOf(rounds)).toEqual({ ours: 60, peer: 100, ratio: 0.6 })
+    expect(outcomeOf(rounds)).toEqual({ ours: 60, baseline: 100, ratio: 0.6 })
   })
 
-  it('holds nothing against a peer that got nothing done', () => {
+  it('holds nothing against a baseline that got nothing done', () => {
     const rounds = [
-      { ours: 60, peer: 100 },
-      { ours: 60, peer: 0 },
+      { ours: 60, baseline: 100 },
+      { ours: 60, baseline: 0 },
     ]
     expect(() => outcomeOf(rounds)).toThrow('nothing done')
   })

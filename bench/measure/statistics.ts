@@ -19,21 +19,21 @@ export function percentile(values: readonly number[], share: number): number {
 /** What rounds of two contenders come to. */
 export interface Outcome {
   ours: number
-  peer: number
+  baseline: number
   /** The median of the rounds' own ratios: what slows the machine down slows both of a round. */
   ratio: number
 }
 
 /**
  * @param rounds the rates of both, measured right after each other
- * @throws RangeError when the peer got nothing done in one: any ratio would flatter
+ * @throws RangeError when the baseline got nothing done in one: any ratio would flatter
  */
-export function outcomeOf(rounds: readonly { ours: number; peer: number }[]): Outcome {
-  if (rounds.some(({ peer }) => peer === 0))
-    throw new RangeError('the peer got nothing done in one of the turns: make them longer')
+export function outcomeOf(rounds: readonly { ours: number; baseline: number }[]): Outcome {
+  if (rounds.some(({ baseline }) => baseline === 0))
+    throw new RangeError('the baseline got nothing done in one of the turns: make them longer')
   return {
     ours: median(rounds.map(({ ours }) => ours)),
-    peer: median(rounds.map(({ peer }) => peer)),
-    ratio: median(rounds.map(({ ours, peer }) => ours / peer)),
+    baseline: median(rounds.map(({ baseline }) => baseline)),
+    ratio: median(rounds.map(({ ours, baseline }) => ours / baseline)),
   }
 }

@@ -3,13 +3,13 @@
 export interface Line {
   name: string
   ours: string
-  /** What ours is held against: the peer's figure, or a limit. */
+  /** What ours is held against: the baseline's figure, or a limit. */
   limit: string
   ratio: number
   aim: { atLeast: number } | { atMost: number }
 }
 
-const HEADINGS = ['scenario', 'ours', 'limit / peer', 'ratio', 'aim', '']
+const HEADINGS = ['scenario', 'ours', 'limit / baseline', 'ratio', 'aim', '']
 
 export function isMet({ ratio, aim }: Pick<Line, 'ratio' | 'aim'>): boolean {
   return 'atLeast' in aim ? ratio >= aim.atLeast : ratio <= aim.atMost

@@ -26,8 +26,8 @@ const WEIGHT = `
     (select count(*)::float8 from journal) as entries
   from pg_partition_tree('journal') where isleaf`
 
-export const entries: Scenario = async (stage, _pace, say) => {
-  const folder = stage.emptyFolder()
+export const entries: Scenario = async (environment, _pace, say) => {
+  const folder = environment.emptyFolder()
   let service = await startService(folder)
   const database = new pg.Client(ownerOf(folder))
   try {

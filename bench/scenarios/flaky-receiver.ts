@@ -1,10 +1,10 @@
 /** A backlog of events for a receiver that fails now and then, against a loop that never pauses. */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Contender, duel } from '../measure/duel.ts'
+import { openBaseline } from '../baselines/baseline.ts'
+import type { Question } from '../baselines/flaky-receiver.ts'
+import { type Contender, compare } from '../measure/compare.ts'
 import { perSecond } from '../measure/table.ts'
-import type { Question } from '../peers/flaky-receiver.ts'
-import { openPeer } from '../peers/peer.ts'
 import { ownerOf, startService } from '../service.ts'
 import { makeClinics } from './clinics.ts'
 import { openPublisher } from './publisher.ts'
@@ -17,11 +17,11 @@ const ANSWER_MS = 20
 const LONGER = 5
 const PER_SECOND = (AT_ONCE * 1000) / ANSWER_MS
 
-export const flakyReceiver: Scenario = async (stage, pace) => {
-  const folder = stage.emptyFolder()
+export const flakyReceiver: Scenario = async (environment, pace) => {
+  const folder = environment.emptyFolder()
   const service = await startService(folder, SETTINGS)
-  const receiver = openPeer(new URL('../peers/flaky-receiver.ts', import.meta.url))
-  const loop = openPeer(new URL('../peers/undici-loop.ts', import.meta.url))
+  const receiver = openBaseline(new URL('../baselines/flaky-receiver.ts', import.meta.url))
+  const loop = openBaseline(new URL('../baselines/undici-loop.ts', import.meta.url))
   const ask = <A>(question: Question) => receiver.ask<A>(question)
   const open = () => ask<string>({ what: 'open', answerMs: ANSWER_MS })
   const takenBy = (url: string) => ask<number>({ what: 'taken', url })
@@ -50,12 +50,12 @@ export const flakyReceiver: Scenario = async (stage, pace) => {
       await loop.ask({ url, atOnce: AT_ONCE, seconds })
       return (await takenBy(url)) / seconds
     }
-    const outcome = await duel(deliver, post, { ...pace, seconds: pace.seconds * LONGER })
+    const outcome = await compare(deliver, post, { ...pace, seconds: pace.seconds * LONGER })
     return [
       {
         name: 'webhooks to a receiver that fails every third, against a loop without pauses',
         ours: perSecond(outcome.ours),
-        limit: perSecond(outcome.peer),
+        limit: perSecond(outcome.baseline),
         ratio: outcome.ratio,
         aim: { atLeast: 0.5 },
       },

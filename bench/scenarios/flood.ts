@@ -3,13 +3,13 @@
  * event loop is held, and how long somebody elsewhere waits to be signed in.
  */
 import { Agent, request } from 'undici'
+import { openBaseline } from '../baselines/baseline.ts'
+import type { Flood, Sent } from '../baselines/flooder.ts'
 import { type Answers, othersThan, shown } from '../measure/answers.ts'
 import { atABeat, type Beat } from '../measure/beat.ts'
 import { longestHold } from '../measure/event-loop.ts'
 import { percentile } from '../measure/statistics.ts'
 import type { Line } from '../measure/table.ts'
-import type { Flood, Sent } from '../peers/flooder.ts'
-import { openPeer } from '../peers/peer.ts'
 import { AUDITORS } from '../seed/people.ts'
 import { emailOf, PASSWORD, type Size, subdomainOf } from '../seed/sizes.ts'
 import type { Service } from '../service.ts'
@@ -59,11 +59,11 @@ interface Notice {
   longestHoldMs: number
 }
 
-export const flood: Scenario = async (stage, pace, say) => {
-  const { service, size } = await stage.house('crowded')
+export const flood: Scenario = async (environment, pace, say) => {
+  const { service, size } = await environment.deployment('crowded')
   const seconds = pace.seconds * LONGER
   const others = openOthers(service)
-  const flooder = openPeer(new URL('../peers/flooder.ts', import.meta.url))
+  const flooder = openBaseline(new URL('../baselines/flooder.ts', import.meta.url))
   const emails = victims.map(({ email }) => email)
   const lines: Line[] = []
   try {

@@ -1,5 +1,5 @@
 /** What a flood is made of: requests of one caller that cost the service more than the caller. */
-import type { Sent } from '../peers/flooder.ts'
+import type { Sent } from '../baselines/flooder.ts'
 import { userId } from '../seed/people.ts'
 import { emailOf, PASSWORD, type Size, subdomainOf } from '../seed/sizes.ts'
 import { signIn } from '../service.ts'

@@ -1,10 +1,10 @@
 /** The pages that list scenarios ask for, and as whom. */
 
-import type { Contender } from '../measure/duel.ts'
+import type { Deployment } from '../environment.ts'
+import type { Contender } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
 import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { SUPERADMIN, signIn } from '../service.ts'
-import type { House } from '../stage.ts'
 import { CONNECTIONS } from './scenario.ts'
 
 export type As = 'auditor' | 'superadmin'
@@ -19,14 +19,14 @@ const PAGES_BEFORE = 40
 const CALLERS = CONNECTIONS / 2
 
 /** A contender that gets one page again and again. */
-export async function pageOf(house: House, as: As, path: string): Promise<Contender> {
-  return get(house.service.url, path, await callersOf(house, as))
+export async function pageOf(deployment: Deployment, as: As, path: string): Promise<Contender> {
+  return get(deployment.service.url, path, await callersOf(deployment, as))
 }
 
 /** As `pageOf`, of the page behind the first 4,000 of the list, by its key. */
-export async function pageBehind(house: House, as: As, path: string): Promise<Contender> {
-  const { url } = house.service
-  const callers = await callersOf(house, as)
+export async function pageBehind(deployment: Deployment, as: As, path: string): Promise<Contender> {
+  const { url } = deployment.service
+  const callers = await callersOf(deployment, as)
   const before = await fetch(`${url}${path}page=${PAGES_BEFORE}&limit=100`, {
     headers: callers[0] ?? {},
   })
@@ -37,7 +37,7 @@ export async function pageBehind(house: House, as: As, path: string): Promise<Co
 
 type Headers = Record<string, string>
 
-async function callersOf({ service: { url } }: House, as: As): Promise<Headers[]> {
+async function callersOf({ service: { url } }: Deployment, as: As): Promise<Headers[]> {
   if (as === 'superadmin') await makeSuperadmins(url)
   const callers: Headers[] = []
   for (let place = 1; place <= CALLERS; place += 1) {

@@ -6,10 +6,10 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { duel } from '../measure/duel.ts'
+import { openBaseline } from '../baselines/baseline.ts'
+import { compare } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
 import { perSecond } from '../measure/table.ts'
-import { openPeer } from '../peers/peer.ts'
 import { ownerOf, startService } from '../service.ts'
 import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 
@@ -28,12 +28,12 @@ function notice(tenant: number, event: string = randomUUID()): { body: string; s
   return { body, signature: `t=${t},v1=${v1}` }
 }
 
-export const payments: Scenario = async (stage, pace, say) => {
-  const folder = stage.emptyFolder()
+export const payments: Scenario = async (environment, pace, say) => {
+  const folder = environment.emptyFolder()
   const service = await startService(folder, { CARDNET_WEBHOOK_SECRET: SECRET })
   const database = ownerOf(folder)
   const owner = new pg.Client(database)
-  const peer = openPeer(new URL('../peers/pg-inserts.ts', import.meta.url))
+  const baseline = openBaseline(new URL('../baselines/pg-inserts.ts', import.meta.url))
   try {
     await owner.connect()
     const [{ id: tenant }] = (await owner.query('select id from tenants where is_platform')).rows
@@ -58,7 +58,7 @@ export const payments: Scenario = async (stage, pace, say) => {
         },
       })
     const insert = (seconds: number) =>
-      peer.ask<number>({
+      baseline.ask<number>({
         database,
         poolSize: POOL_SIZE,
         bytes: NOTICE_BYTES,
@@ -66,7 +66,7 @@ export const payments: Scenario = async (stage, pace, say) => {
         seconds,
       })
 
-    const accepted = await duel((seconds) => send(() => notice(tenant), seconds), insert, pace)
+    const accepted = await compare((seconds) => send(() => notice(tenant), seconds), insert, pace)
     await settled()
     say(`payments: ${perSecond(accepted.ours)} accepted, now the repeats`)
     const again = notice(tenant, 'evt_again')
@@ -80,7 +80,7 @@ export const payments: Scenario = async (stage, pace, say) => {
       {
         name: 'payment notices accepted, against one insert and commit each',
         ours: perSecond(accepted.ours),
-        limit: perSecond(accepted.peer),
+        limit: perSecond(accepted.baseline),
         ratio: accepted.ratio,
         aim: { atLeast: 0.4 },
       },
@@ -94,13 +94,13 @@ export const payments: Scenario = async (stage, pace, say) => {
       {
         name: 'payment notices applied, against one insert and commit each',
         ours: perSecond(applied),
-        limit: perSecond(accepted.peer),
-        ratio: applied / accepted.peer,
+        limit: perSecond(accepted.baseline),
+        ratio: applied / accepted.baseline,
         aim: { atLeast: 0.2 },
       },
     ]
   } finally {
-    peer.stop()
+    baseline.stop()
     await owner.end()
     await service.stop()
     await rm(folder, { recursive: true, force: true })

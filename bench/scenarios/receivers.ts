@@ -1,6 +1,6 @@
 /** The receivers of webhooks as the bench knows them: a process of their own, asked for what came. */
-import { openPeer } from '../peers/peer.ts'
-import type { Answers, Question, Sample } from '../peers/receiver.ts'
+import { openBaseline } from '../baselines/baseline.ts'
+import type { Answers, Question, Sample } from '../baselines/receiver.ts'
 import type { Published } from './publisher.ts'
 
 export interface Receivers {
@@ -30,9 +30,9 @@ const PATIENCE_MS = 15_000
 const OF_CONNECTIONS = ['connection', 'content-length', 'host', 'webhook-id']
 
 export async function openReceivers(servers: number): Promise<Receivers> {
-  const peer = openPeer(new URL('../peers/receiver.ts', import.meta.url))
+  const baseline = openBaseline(new URL('../baselines/receiver.ts', import.meta.url))
   const ask = <W extends Question['what']>(question: Extract<Question, { what: W }>) =>
-    peer.ask<Answers[W]>(question)
+    baseline.ask<Answers[W]>(question)
   const addresses = await ask({ what: 'open', servers })
   let sent = 0
 
@@ -68,6 +68,6 @@ export async function openReceivers(servers: number): Promise<Receivers> {
       }
       return total
     },
-    stop: peer.stop,
+    stop: baseline.stop,
   }
 }

@@ -1,14 +1,15 @@
 /** Going on with a session, against one update and one insert in a transaction. */
-import { duel } from '../measure/duel.ts'
+
+import { openBaseline } from '../baselines/baseline.ts'
+import { compare } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
 import { perSecond } from '../measure/table.ts'
-import { openPeer } from '../peers/peer.ts'
 import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { signIn } from '../service.ts'
 import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 
-export const refreshes: Scenario = async (stage, pace) => {
-  const { service, database, size } = await stage.house('large')
+export const refreshes: Scenario = async (environment, pace) => {
+  const { service, database, size } = await environment.deployment('large')
 
   /** Sessions of as many users of as many tenants; their tokens go on from answer to answer. */
   async function freshTokens(): Promise<string[]> {
@@ -19,9 +20,9 @@ export const refreshes: Scenario = async (stage, pace) => {
     return (await Promise.all(signedIn)).map(({ refresh_token }) => refresh_token)
   }
 
-  const peer = openPeer(new URL('../peers/pg-rotation.ts', import.meta.url))
+  const baseline = openBaseline(new URL('../baselines/pg-rotation.ts', import.meta.url))
   try {
-    const outcome = await duel(
+    const outcome = await compare(
       async (seconds) => {
         // What a turn cuts off may have spent a token: each turn starts with its own.
         const tokens = await freshTokens()
@@ -42,19 +43,19 @@ export const refreshes: Scenario = async (stage, pace) => {
         })
       },
       (seconds) =>
-        peer.ask<number>({ database, poolSize: POOL_SIZE, atOnce: CONNECTIONS, seconds }),
+        baseline.ask<number>({ database, poolSize: POOL_SIZE, atOnce: CONNECTIONS, seconds }),
       pace,
     )
     return [
       {
         name: 'refresh, against an update and an insert',
         ours: perSecond(outcome.ours),
-        limit: perSecond(outcome.peer),
+        limit: perSecond(outcome.baseline),
         ratio: outcome.ratio,
         aim: { atLeast: 0.4 },
       },
     ]
   } finally {
-    peer.stop()
+    baseline.stop()
   }
 }

@@ -1,10 +1,10 @@
 /** Signing in, against the password checks that it can't do without. */
 import { availableParallelism } from 'node:os'
 import { hash } from '@node-rs/argon2'
-import { duel } from '../measure/duel.ts'
+import { openBaseline } from '../baselines/baseline.ts'
+import { compare } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
 import { perSecond } from '../measure/table.ts'
-import { openPeer } from '../peers/peer.ts'
 import { emailOf, PASSWORD, PASSWORD_COST, subdomainOf } from '../seed/sizes.ts'
 import { CONNECTIONS, type Scenario } from './scenario.ts'
 
@@ -16,8 +16,8 @@ const AT_ONCE = availableParallelism()
 /** A sign-in takes some 50 ms of a processor: a turn of a few seconds holds too few of them. */
 const LONGER = 3
 
-export const signIns: Scenario = async (stage, pace) => {
-  const { service, size } = await stage.house('large')
+export const signIns: Scenario = async (environment, pace) => {
+  const { service, size } = await environment.deployment('large')
   let turn = 0
   const credentials = () => {
     turn += 1
@@ -29,10 +29,10 @@ export const signIns: Scenario = async (stage, pace) => {
       subdomain: subdomainOf(tenant),
     }
   }
-  const peer = openPeer(new URL('../peers/argon2-verify.ts', import.meta.url))
+  const baseline = openBaseline(new URL('../baselines/argon2-verify.ts', import.meta.url))
   const stored = await hash(PASSWORD, PASSWORD_COST)
   try {
-    const outcome = await duel(
+    const outcome = await compare(
       (seconds) =>
         drive({
           url: service.url,
@@ -45,19 +45,20 @@ export const signIns: Scenario = async (stage, pace) => {
             setupRequest: (request) => ({ ...request, body: JSON.stringify(credentials()) }),
           },
         }),
-      (seconds) => peer.ask<number>({ hash: stored, password: PASSWORD, atOnce: AT_ONCE, seconds }),
+      (seconds) =>
+        baseline.ask<number>({ hash: stored, password: PASSWORD, atOnce: AT_ONCE, seconds }),
       { ...pace, seconds: pace.seconds * LONGER },
     )
     return [
       {
         name: 'sign-in, against argon2 alone',
         ours: perSecond(outcome.ours),
-        limit: perSecond(outcome.peer),
+        limit: perSecond(outcome.baseline),
         ratio: outcome.ratio,
         aim: { atLeast: 0.8 },
       },
     ]
   } finally {
-    peer.stop()
+    baseline.stop()
   }
 }

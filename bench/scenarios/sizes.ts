@@ -1,5 +1,5 @@
 /** The same page of a small database and of one a hundred times its size. */
-import { duel } from '../measure/duel.ts'
+import { compare } from '../measure/compare.ts'
 import { type Line, perSecond } from '../measure/table.ts'
 import { userId } from '../seed/people.ts'
 import { FULL } from '../seed/sizes.ts'
@@ -48,16 +48,19 @@ const AUDIT_PAGES: Case[] = [
 
 const compared =
   (cases: readonly Case[]): Scenario =>
-  async (stage, pace, say) => {
-    const [large, small] = [await stage.house('large'), await stage.house('small')]
+  async (environment, pace, say) => {
+    const [large, small] = [
+      await environment.deployment('large'),
+      await environment.deployment('small'),
+    ]
     const lines: Line[] = []
     for (const { name, as, path, open } of cases) {
       say(name)
-      const outcome = await duel(await open(large, as, path), await open(small, as, path), pace)
+      const outcome = await compare(await open(large, as, path), await open(small, as, path), pace)
       lines.push({
         name: `${name}: large against small`,
         ours: perSecond(outcome.ours),
-        limit: perSecond(outcome.peer),
+        limit: perSecond(outcome.baseline),
         // How many times longer the large one takes.
         ratio: 1 / outcome.ratio,
         aim: { atMost: 1.5 },

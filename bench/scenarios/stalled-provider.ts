@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { duel } from '../measure/duel.ts'
+import { compare } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
 import { perSecond } from '../measure/table.ts'
 import { type Service, startService } from '../service.ts'
@@ -53,11 +53,11 @@ function notice(): string {
   return JSON.stringify({ type: 'notification', event: 'payment.succeeded', object })
 }
 
-export const stalledProvider: Scenario = async (stage, pace) => {
+export const stalledProvider: Scenario = async (environment, pace) => {
   const api = await openApi()
   /** A service of its own each time: what another one has left to do would slow this one down. */
   const contender = (url: string) => async (seconds: number) => {
-    const service = await startService(stage.emptyFolder(), settingsOf(url))
+    const service = await startService(environment.emptyFolder(), settingsOf(url))
     try {
       await accepted(service, 1)
       return await accepted(service, seconds)
@@ -68,12 +68,12 @@ export const stalledProvider: Scenario = async (stage, pace) => {
   try {
     const stalled = contender(`${api.url}/stalls`)
     const answered = contender(`${api.url}/answers`)
-    const { ours, peer, ratio } = await duel(stalled, answered, pace)
+    const { ours, baseline, ratio } = await compare(stalled, answered, pace)
     return [
       {
         name: "paygate's notices taken while its API stalls, against while it answers",
         ours: perSecond(ours),
-        limit: perSecond(peer),
+        limit: perSecond(baseline),
         ratio,
         aim: { atLeast: 0.9 },
       },

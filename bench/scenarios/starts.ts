@@ -12,12 +12,12 @@ const LATER_LIMIT_S = 1.5
 const MEMORY_LIMIT_MB = 200
 const IDLE_MS = 5_000
 
-export const starts: Scenario = async (stage, pace) => {
+export const starts: Scenario = async (environment, pace) => {
   const first: number[] = []
   const later: number[] = []
   const idle: number[] = []
   for (let round = 0; round < pace.rounds; round += 1) {
-    const folder = stage.emptyFolder()
+    const folder = environment.emptyFolder()
     try {
       const fresh = await startService(folder)
       first.push(fresh.readyMs)

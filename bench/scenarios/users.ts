@@ -1,7 +1,8 @@
 /** Pages of users, searched and sorted or the first of all, against SQL by `pg` alone. */
-import { duel } from '../measure/duel.ts'
+
+import { openBaseline } from '../baselines/baseline.ts'
+import { compare } from '../measure/compare.ts'
 import { type Line, perSecond } from '../measure/table.ts'
-import { openPeer } from '../peers/peer.ts'
 import { tenantId } from '../seed/people.ts'
 import { type As, pageOf, TENANT } from './lists.ts'
 import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
@@ -14,7 +15,7 @@ const SEARCH = 'anna ko'
 const FIRST_PAGE_AIM = 0.65
 
 /**
- * The peer's connections have for good what the service sets for each transaction. Without them the
+ * The baseline's connections have for good what the service sets for each transaction. Without them the
  * same text would be planned otherwise (row-level security decides which index may serve a search).
  */
 const settingsOf = (as: As) =>
@@ -57,16 +58,16 @@ const CASES: Case[] = [
   },
 ]
 
-export const users: Scenario = async (stage, pace, say) => {
-  const house = await stage.house('large')
+export const users: Scenario = async (environment, pace, say) => {
+  const deployment = await environment.deployment('large')
   const lines: Line[] = []
   for (const { name, as, path, statements, atLeast } of CASES) {
     say(name)
-    const ours = await pageOf(house, as, path)
-    const peer = openPeer(new URL('../peers/pg-queries.ts', import.meta.url))
+    const ours = await pageOf(deployment, as, path)
+    const baseline = openBaseline(new URL('../baselines/pg-queries.ts', import.meta.url))
     const theirs = (seconds: number) =>
-      peer.ask<number>({
-        database: { ...house.database, options: settingsOf(as) },
+      baseline.ask<number>({
+        database: { ...deployment.database, options: settingsOf(as) },
         poolSize: POOL_SIZE,
         atOnce: CONNECTIONS,
         bound: BOUND,
@@ -74,16 +75,16 @@ export const users: Scenario = async (stage, pace, say) => {
         ...statements,
       })
     try {
-      const outcome = await duel(ours, theirs, pace)
+      const outcome = await compare(ours, theirs, pace)
       lines.push({
         name,
         ours: perSecond(outcome.ours),
-        limit: perSecond(outcome.peer),
+        limit: perSecond(outcome.baseline),
         ratio: outcome.ratio,
         aim: { atLeast },
       })
     } finally {
-      peer.stop()
+      baseline.stop()
     }
   }
   return lines

@@ -3,12 +3,12 @@
  * undici alone, and how long one takes at half of that. Then the receivers are asked for every one.
  */
 import { rm } from 'node:fs/promises'
+import { openBaseline } from '../baselines/baseline.ts'
 import { sharedMs } from '../measure/clock.ts'
-import { type Contender, duel } from '../measure/duel.ts'
+import { type Contender, compare } from '../measure/compare.ts'
 import { cpuSeconds } from '../measure/process.ts'
 import { percentile } from '../measure/statistics.ts'
 import { perSecond } from '../measure/table.ts'
-import { openPeer } from '../peers/peer.ts'
 import { ownerOf, startService } from '../service.ts'
 import { makeClinics } from './clinics.ts'
 import { openPublisher, type Published } from './publisher.ts'
@@ -19,7 +19,7 @@ const TENANTS = 4
 /** Webhooks of each tenant; all want every event. */
 const EACH = 5
 export const EVENT = 'department.updated'
-/** The most messages that the service has under way at one receiver; the peer has as many. */
+/** The most messages that the service has under way at one receiver; the baseline has as many. */
 export const AT_ONCE = 16
 /** What a turn delivers for each of its seconds: more than gets done in one. */
 const PER_SECOND = 20_000
@@ -29,11 +29,11 @@ const LIMIT_MS = 25
 
 export const SETTINGS = { WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
 
-export const webhooks: Scenario = async (stage, pace, say) => {
-  const folder = stage.emptyFolder()
+export const webhooks: Scenario = async (environment, pace, say) => {
+  const folder = environment.emptyFolder()
   const service = await startService(folder, SETTINGS)
   const receivers = await openReceivers(TENANTS * EACH)
-  const peer = openPeer(new URL('../peers/undici-posts.ts', import.meta.url))
+  const baseline = openBaseline(new URL('../baselines/undici-posts.ts', import.meta.url))
   try {
     const { urls } = receivers
     const tenants = await makeClinics(service.url, TENANTS, urls, EVENT)
@@ -48,7 +48,7 @@ export const webhooks: Scenario = async (stage, pace, say) => {
     }
     const post = async (messages: number) => {
       const { headers, body } = await receivers.sample()
-      const rate = await peer.ask<number>({ urls, headers, body, atOnce: AT_ONCE, messages })
+      const rate = await baseline.ask<number>({ urls, headers, body, atOnce: AT_ONCE, messages })
       await receivers.wait(messages)
       return rate
     }
@@ -63,9 +63,9 @@ export const webhooks: Scenario = async (stage, pace, say) => {
         say(`webhooks: ${who} takes ${each.toFixed(0)} µs of a processor a message`)
         return rate
       }
-    const outcome = await duel(
+    const outcome = await compare(
       costed('the service', service.pid, deliver),
-      costed('bare undici', peer.pid, post),
+      costed('bare undici', baseline.pid, post),
       pace,
     )
 
@@ -82,17 +82,17 @@ export const webhooks: Scenario = async (stage, pace, say) => {
     const { ms } = await receivers.find(paced, owners)
     return [backlogRow(outcome), pacedRow(half, ms), lossRow(found)]
   } finally {
-    peer.stop()
+    baseline.stop()
     receivers.stop()
     await service.stop()
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-const backlogRow = ({ ours, peer, ratio }: Awaited<ReturnType<typeof duel>>) => ({
+const backlogRow = ({ ours, baseline, ratio }: Awaited<ReturnType<typeof compare>>) => ({
   name: 'webhooks, a backlog, against bare undici',
   ours: perSecond(ours),
-  limit: perSecond(peer),
+  limit: perSecond(baseline),
   ratio,
   aim: { atLeast: 0.4 },
 })

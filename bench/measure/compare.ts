@@ -1,4 +1,4 @@
-/** Lets two contenders run by turns, so that whatever else the machine does falls on both. */
+/** Compares two contenders that run by turns, so that whatever else the machine does falls on both. */
 import { type Outcome, outcomeOf } from './statistics.ts'
 
 /** Works for about so many seconds, and answers how much it got done a second. */
@@ -12,16 +12,16 @@ export interface Pace {
 
 const WARM_UP_S = 1
 
-export async function duel(ours: Contender, peer: Contender, pace: Pace): Promise<Outcome> {
-  const rounds: { ours: number; peer: number }[] = []
+export async function compare(ours: Contender, baseline: Contender, pace: Pace): Promise<Outcome> {
+  const rounds: { ours: number; baseline: number }[] = []
   // Code is compiled and caches are filled before anything counts.
   await ours(WARM_UP_S)
-  await peer(WARM_UP_S)
+  await baseline(WARM_UP_S)
   for (let round = 0; round < pace.rounds; round += 1) {
     const oursFirst = round % 2 === 0
-    const first = await (oursFirst ? ours : peer)(pace.seconds)
-    const second = await (oursFirst ? peer : ours)(pace.seconds)
-    rounds.push(oursFirst ? { ours: first, peer: second } : { ours: second, peer: first })
+    const first = await (oursFirst ? ours : baseline)(pace.seconds)
+    const second = await (oursFirst ? baseline : ours)(pace.seconds)
+    rounds.push(oursFirst ? { ours: first, baseline: second } : { ours: second, baseline: first })
   }
   return outcomeOf(rounds)
 }

@@ -1,4 +1,4 @@
-/** The peer of lists: the page's statements over `pg` alone, from a pool as large as the service's. */
+/** The baseline of lists: the page's statements over `pg` alone, from a pool as large as the service's. */
 import pg from 'pg'
 import { answer, keepBusy } from './answer.ts'
 

@@ -1,4 +1,4 @@
-/** The peer of webhooks to a receiver that fails: POSTs without pauses, however they are answered. */
+/** The baseline of webhooks to a receiver that fails: POSTs without pauses, however they are answered. */
 import { Agent, request } from 'undici'
 import { answer, keepBusy } from './answer.ts'
 

@@ -1,4 +1,4 @@
-/** What scenarios play on: services on databases of several sizes, seeded when first asked for. */
+/** What scenarios run on: services on databases of several sizes, seeded when first asked for. */
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import type { Size } from './seed/sizes.ts'
 import { OWN_LIMITS, ownerOf, type Service, type Settings, startService } from './service.ts'
 
 /** A running service with its database. */
-export interface House {
+export interface Deployment {
   size: Size
   service: Service
   database: ClientConfig
@@ -28,9 +28,9 @@ const SEEDED_BY = ['../server/schema.sql', 'seed/people.ts', 'seed/journal.ts'].
   (file) => new URL(file, import.meta.url),
 )
 
-export interface Stage {
-  house(scale: Scale): Promise<House>
-  /** A path in the stage's folder at which nothing is. */
+export interface Environment {
+  deployment(scale: Scale): Promise<Deployment>
+  /** A path in the environment's folder at which nothing is. */
   emptyFolder(): string
   close(): Promise<void>
 }
@@ -42,19 +42,19 @@ async function fingerprint(files: readonly URL[]): Promise<string> {
 }
 
 /** @param kept a folder to use and to leave behind; without one all is temporary */
-export async function openStage(
+export async function openEnvironment(
   sizes: Record<Scale, Size>,
   kept: string | undefined,
   say: (what: string) => void,
-): Promise<Stage> {
+): Promise<Environment> {
   const folder = kept ? resolve(kept) : await mkdtemp(join(tmpdir(), 'wardkeep-bench-'))
   await mkdir(folder, { recursive: true })
   // Started by root, the database runs as another account, which has to get through here.
   await chmod(folder, 0o711)
-  const houses = new Map<Scale, House>()
+  const deployments = new Map<Scale, Deployment>()
   let folders = 0
 
-  async function open(scale: Scale): Promise<House> {
+  async function open(scale: Scale): Promise<Deployment> {
     const dataDir = join(folder, scale)
     const size = sizes[scale]
     const record = `${dataDir}.json`
@@ -78,17 +78,17 @@ export async function openStage(
   }
 
   return {
-    async house(scale) {
-      const house = houses.get(scale) ?? (await open(scale))
-      houses.set(scale, house)
-      return house
+    async deployment(scale) {
+      const deployment = deployments.get(scale) ?? (await open(scale))
+      deployments.set(scale, deployment)
+      return deployment
     },
     emptyFolder() {
       folders += 1
       return join(folder, `empty-${process.pid}-${folders}`)
     },
     async close() {
-      for (const { service } of houses.values()) await service.stop()
+      for (const { service } of deployments.values()) await service.stop()
       if (!kept) await rm(folder, { recursive: true, force: true })
     },
   }

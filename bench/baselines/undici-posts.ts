@@ -1,4 +1,4 @@
-/** The peer of webhooks: the same POSTs to the same receivers by undici alone, each sent once. */
+/** The baseline of webhooks: the same POSTs to the same receivers by undici alone, each sent once. */
 import { Agent, request } from 'undici'
 import { answer } from './answer.ts'
 
@@ -26,7 +26,7 @@ answer(async ({ urls, headers, body, atOnce, messages }: Question) => {
       const answered = await request(url, {
         dispatcher,
         method: 'POST',
-        headers: { ...headers, 'webhook-id': `msg_peer_${sent}` },
+        headers: { ...headers, 'webhook-id': `msg_base_${sent}` },
         body,
       })
       if (answered.statusCode !== 200) throw new Error(`${url} answered ${answered.statusCode}`)

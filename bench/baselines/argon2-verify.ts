@@ -1,4 +1,4 @@
-/** The peer of sign-ins: the password check alone, as many at once as the service lets run. */
+/** The baseline of sign-ins: the password check alone, as many at once as the service lets run. */
 import { verify } from '@node-rs/argon2'
 import { answer, keepBusy } from './answer.ts'
 

@@ -3,19 +3,19 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { type Contender, duel } from '../measure/duel.ts'
+import { openBaseline } from '../baselines/baseline.ts'
+import type { Question } from '../baselines/better-auth.ts'
+import type { Deployment } from '../environment.ts'
+import { type Contender, compare } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
 import { perSecond } from '../measure/table.ts'
-import type { Question } from '../peers/better-auth.ts'
-import { openPeer } from '../peers/peer.ts'
 import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { signIn } from '../service.ts'
-import type { House } from '../stage.ts'
 import { pageOf, TENANT } from './lists.ts'
 import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 
 /** A folder that git does not see: what is compared with is no part of the product. */
-const FOLDER = fileURLToPath(new URL('../.peers', import.meta.url))
+const FOLDER = fileURLToPath(new URL('../.baselines', import.meta.url))
 const PACKAGES = { 'better-auth': '1.7.7', pg: '8.23.1' }
 const DATABASE = 'bench_better_auth'
 
@@ -28,22 +28,22 @@ const LONGER = 5
 
 const JSON_BODY = { 'content-type': 'application/json' }
 
-export const peers: Scenario = async (stage, pace, say) => {
-  const house = await stage.house('small')
-  say(`peers: installing better-auth ${PACKAGES['better-auth']} into ${FOLDER}`)
+export const baselines: Scenario = async (environment, pace, say) => {
+  const deployment = await environment.deployment('small')
+  say(`baselines: installing better-auth ${PACKAGES['better-auth']} into ${FOLDER}`)
   install()
-  const owner = new pg.Client(house.database)
+  const owner = new pg.Client(deployment.database)
   await owner.connect()
-  const peer = openPeer(new URL('../peers/better-auth.ts', import.meta.url), {
+  const baseline = openBaseline(new URL('../baselines/better-auth.ts', import.meta.url), {
     NODE_ENV: 'production',
   })
   try {
     await owner.query(`drop database if exists ${DATABASE} with (force)`)
     await owner.query(`create database ${DATABASE}`)
-    say(`peers: giving it ${USERS} users`)
-    const url = await peer.ask<string>({
+    say(`baselines: giving it ${USERS} users`)
+    const url = await baseline.ask<string>({
       folder: FOLDER,
-      database: { ...house.database, database: DATABASE },
+      database: { ...deployment.database, database: DATABASE },
       poolSize: POOL_SIZE,
       users: Array.from({ length: USERS }, (_, user) => ({
         email: emailOf(TENANT, user),
@@ -52,23 +52,23 @@ export const peers: Scenario = async (stage, pace, say) => {
       })),
       password: PASSWORD,
     } satisfies Question)
-    const [ours, theirs] = [await callsOfOurs(house), await callsOfTheirs(url)]
-    const compare = async (name: string, call: keyof Calls, atLeast: number, longer = 1) => {
+    const [ours, theirs] = [await callsOfOurs(deployment), await callsOfTheirs(url)]
+    const lineOf = async (name: string, call: keyof Calls, atLeast: number, longer = 1) => {
       say(name)
       const seconds = pace.seconds * longer
-      const outcome = await duel(ours[call], theirs[call], { ...pace, seconds })
+      const outcome = await compare(ours[call], theirs[call], { ...pace, seconds })
       return {
         name,
         ours: perSecond(outcome.ours),
-        limit: perSecond(outcome.peer),
+        limit: perSecond(outcome.baseline),
         ratio: outcome.ratio,
         aim: { atLeast },
       }
     }
     return [
-      await compare('session read, beside better-auth', 'session', 40),
-      await compare(`first page of ${USERS} users, beside better-auth`, 'page', 10),
-      await compare(
+      await lineOf('session read, beside better-auth', 'session', 40),
+      await lineOf(`first page of ${USERS} users, beside better-auth`, 'page', 10),
+      await lineOf(
         'sign-in (argon2id m=19456 t=2 p=1), beside better-auth (scrypt N=16384 r=16 p=1)',
         'signIn',
         5,
@@ -76,7 +76,7 @@ export const peers: Scenario = async (stage, pace, say) => {
       ),
     ]
   } finally {
-    peer.stop()
+    baseline.stop()
     await owner.query(`drop database if exists ${DATABASE} with (force)`)
     await owner.end()
   }
@@ -97,13 +97,13 @@ interface Calls {
   signIn: Contender
 }
 
-async function callsOfOurs(house: House): Promise<Calls> {
-  const { url } = house.service
+async function callsOfOurs(deployment: Deployment): Promise<Calls> {
+  const { url } = deployment.service
   const subdomain = subdomainOf(TENANT)
   const { access_token } = await signIn(url, emailOf(TENANT, FIRST_USER), PASSWORD, subdomain)
   return {
     session: get(`${url}/api/users/me`, access_token),
-    page: await pageOf(house, 'auditor', '/api/admin/users?limit=20&sort_by=id'),
+    page: await pageOf(deployment, 'auditor', '/api/admin/users?limit=20&sort_by=id'),
     signIn: signIns(url, '/api/auth/login', { subdomain }),
   }
 }

@@ -1,4 +1,4 @@
-/** The peer's side of `peer.ts`, and the loop that most peers work in. */
+/** The baseline's side of `baseline.ts`, and the loop that most baselines work in. */
 
 /** Answers each question with what `work` makes of it; an error ends the process. */
 export function answer<Q>(work: (question: Q) => Promise<unknown>): void {

@@ -1,5 +1,5 @@
 /**
- * The peer of accounts: better-auth with its admin, bearer and organization plugins behind
+ * The baseline of accounts: better-auth with its admin, bearer and organization plugins behind
  * node:http, on tables of its own. Its packages are not ours: they come from the folder it is told.
  */
 import { createServer, type RequestListener } from 'node:http'

@@ -1,4 +1,4 @@
-/** The peer of payment notices: one insert and its commit each, of the same bytes, over `pg` alone. */
+/** The baseline of payment notices: one insert and its commit each, of the same bytes, over `pg` alone. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { answer, keepBusy } from './answer.ts'
