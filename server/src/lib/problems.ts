@@ -41,6 +41,7 @@ export const PROBLEMS = {
   totp_required: [401, 'A code of your second factor is needed: send it as totp_code'],
   wrong_code: [403, 'The code is wrong or was used already; wait for the next one'],
   ambiguous_host: [400, 'The request names more than one Host; send one'],
+  body_incomplete: [400, 'The connection ended before the body did; send it again'],
   notification_unreadable: [400, 'The body is no notification: send JSON with event and object.id'],
   invalid_signature: [400, 'Invalid signature'],
   link_expired: [400, 'The link is invalid or has expired; ask for a new one'],

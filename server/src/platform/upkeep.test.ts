@@ -12,9 +12,10 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers())
 })
 
-const upkeep = (what: string, everyMs: number, run?: () => void) => ({
+const upkeep = (what: string, everyMs: number, run?: () => void, isNeededToServe = true) => ({
   what,
   everyMs,
+  isNeededToServe,
   async run() {
     done.push(what)
     run?.()
@@ -30,7 +31,7 @@ test('each is done once at the start, in order, and again when its time has come
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a start that fails at one of them leaves no timer', async () => {
+test('a start that fails at one that is needed to serve leaves no timer', async () => {
   const broken = upkeep('broken', 10, () => {
     throw new Error('refused')
   })
@@ -38,6 +39,27 @@ test('a start that fails at one of them leaves no timer', async () => {
   await expect(startUpkeep(all, silentLog)).rejects.toThrow('refused')
   expect(done).toEqual(['first', 'broken'])
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('what is not needed to serve may fail at the start: it is logged, and done again', async () => {
+  const logged: unknown[] = []
+  const log = { warn: (_: object, message: string) => logged.push(message) } as unknown as Logger
+  let isBroken = true
+  const broken = upkeep(
+    'rotating',
+    10,
+    () => {
+      if (isBroken) throw new Error('away')
+    },
+    false,
+  )
+  const stop = await startUpkeep([broken, upkeep('next', 10)], log)
+  expect([done, logged]).toEqual([['rotating', 'next'], ['rotating failed']])
+  isBroken = false
+  vi.advanceTimersByTime(10)
+  expect(done.slice(2).sort()).toEqual(['next', 'rotating'])
+  expect(logged).toHaveLength(1)
+  stop()
 })
 
 test('what fails later is logged by its name, and done again', async () => {

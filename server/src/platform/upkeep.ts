@@ -7,18 +7,22 @@ export interface Upkeep {
   /** What the log calls it when it fails: "making partitions". */
   what: string
   everyMs: number
-  /** Runs once at the start, which fails with it, and then every `everyMs`. */
+  /**
+   * Whether nothing can be served before it has run: the start fails with it then. Otherwise a run at
+   * the start that fails is logged, as any later one.
+   */
+  isNeededToServe: boolean
+  /** Runs once at the start, and then every `everyMs`. */
   run(): Promise<unknown>
 }
 
 /**
  * Does each once, in their order, and sees to it that they are done again. Returns how to stop.
- * @throws what the first of them fails with; none is done again then
+ * @throws what the first fails with of those that are needed to serve; none is done again then
  */
 export async function startUpkeep(upkeep: readonly Upkeep[], log: Logger): Promise<() => void> {
-  for (const { run } of upkeep) await run()
-  const timers = upkeep.map(({ what, everyMs, run }) =>
-    setInterval(() => void canFail(Promise.try(run), what, log), everyMs).unref(),
-  )
+  const tryTo = ({ what, run }: Upkeep) => canFail(Promise.try(run), what, log)
+  for (const one of upkeep) await (one.isNeededToServe ? one.run() : tryTo(one))
+  const timers = upkeep.map((one) => setInterval(() => void tryTo(one), one.everyMs).unref())
   return () => timers.forEach(clearInterval)
 }

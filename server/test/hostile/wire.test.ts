@@ -3,6 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../sessions/users.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
@@ -51,6 +52,20 @@ describe('a request that says its length twice', () => {
     const request = `${lines(SENT, 'Host: x', 'Content-Type: application/json', ...headers)}${body}`
     expect(statusesOf(await exchange(request + HIDDEN))).toEqual([400])
   })
+})
+
+test('a body that breaks off is the fault of its sender, and no word of a lost database', async () => {
+  const socket = connect(port, '127.0.0.1')
+  const head = lines('POST /api/auth/login HTTP/1.1', 'Host: x', 'Content-Length: 1000')
+  const before = service.logged.length
+  await new Promise<void>((resolve) => socket.write(`${head}{"em`, () => resolve()))
+  socket.destroy()
+  const answered = await eventually(
+    () => service.logged.slice(before).find(([, , message]) => message === 'request'),
+    (line) => line !== undefined,
+  )
+  expect(answered).toMatchObject(['info', { status: 400 }, 'request'])
+  expect(service.logged.slice(before).filter(([level]) => level !== 'info')).toEqual([])
 })
 
 describe('a request of bad grammar is refused', () => {

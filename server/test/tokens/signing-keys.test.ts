@@ -2,9 +2,10 @@
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openSigningKeys } from '../../src/features/auth/tokens/signing-keys.service.ts'
-import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import type { Changes, Scopes } from '../../src/platform/db/index.ts'
+import type { Logger } from '../../src/platform/observe/log.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { eventually, refresh, standing } from '../sessions/users.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
@@ -29,6 +30,8 @@ afterEach(async () => {
 
 const keysOf = async (node: Service): Promise<JSONWebKeySet> =>
   (await node.call('GET', '/.well-known/jwks.json')).body
+const openWith = (rootKey: Buffer) =>
+  openSigningKeys(service.app.db, unheard, openSealer(rootKey), service.clock, silentLog)
 const rotate = (node: Service) => node.app.features.auth.keys.rotate()
 const kidOf = (token: string) => String(partsOf(token).header.kid)
 
@@ -96,6 +99,32 @@ describe('a new signing key', () => {
     service.clock.advance(HOUR + SECOND)
     await keys.rotateWhenOlder(HOUR)
     expect(keys.signer().kid).not.toBe(first)
+  })
+
+  test('is made once where the hourly runs of two nodes meet, and one has not heard yet', async () => {
+    const deaf = await openWith(ROOT_KEY)
+    service.clock.advance(HOUR + SECOND)
+    await service.app.features.auth.keys.rotateWhenOlder(HOUR)
+    await deaf.rotateWhenOlder(HOUR)
+    const rows = await service.database.sql('select 1 from signing_keys')
+    expect(rows).toHaveLength(2)
+    expect(deaf.signer().kid).toBe(service.app.features.auth.keys.signer().kid)
+  })
+
+  test('that cannot be made stops no start: the one before signs on', async () => {
+    await service.database.sql(`update signing_keys set created_at = now() - interval '10 years'`)
+    await service.database.sql(`
+      create function refuse() returns trigger language plpgsql as $$
+        begin raise exception 'not now'; end $$;
+      create trigger refuse before update on signing_keys execute function refuse()`)
+    const late = await openService({ database: service.database })
+    expect(late.logged).toContainEqual([
+      'warn',
+      { err: expect.objectContaining({ message: 'not now' }) },
+      'rotating the signing key failed',
+    ])
+    expect(kidOf((await superadmin(late)).token)).toBe(kidOf(root.token))
+    await late.close()
   })
 
   test('is journaled, without anything of the key', async () => {
@@ -186,10 +215,38 @@ test('of two reads at once the newer one counts, whichever is answered first', a
   expect(keys.signer().kid).toBe(other.app.features.auth.keys.signer().kid)
 })
 
-describe('the private key', () => {
-  const openWith = (rootKey: Buffer) =>
-    openSigningKeys(service.app.db, unheard, openSealer(rootKey), service.clock, silentLog)
+test('a reading that failed is made good by the hourly run, although none is to be rotated', async () => {
+  const refusal = new Error('the database is away')
+  let isAway = false
+  const db: Scopes = {
+    ...service.app.db,
+    acrossTenants: (work, mode) =>
+      isAway ? Promise.reject(refusal) : service.app.db.acrossTenants(work, mode),
+  }
+  let hear: (topic: string) => void = () => undefined
+  const changes = { ...unheard, subscribe: (listener: typeof hear) => (hear = listener) }
+  const failed: unknown[] = []
+  const log = { warn: ({ err }: { err: unknown }) => failed.push(err) }
+  const keys = await openSigningKeys(
+    db,
+    changes as Changes,
+    openSealer(ROOT_KEY),
+    service.clock,
+    log as unknown as Logger,
+  )
+  await rotate(other)
+  isAway = true
+  hear('keys')
+  await eventually(
+    () => failed,
+    ([error]) => error === refusal,
+  )
+  isAway = false
+  await keys.rotateWhenOlder(DAY)
+  expect(keys.signer().kid).toBe(other.app.features.auth.keys.signer().kid)
+})
 
+describe('the private key', () => {
   test('is sealed in the database', async () => {
     const [row] = await service.database.sql<{ sealed_private_key: Buffer; public_jwk: object }>(
       'select sealed_private_key, public_jwk from signing_keys',

@@ -113,5 +113,7 @@ export async function openAuth(core: Core): Promise<Auth> {
 const keyRotation = (keys: SigningKeys, maxAgeMs: number): Upkeep => ({
   what: 'rotating the signing key',
   everyMs: HOUR,
+  // The key of before signs on until it goes well.
+  isNeededToServe: false,
   run: () => keys.rotateWhenOlder(maxAgeMs),
 })

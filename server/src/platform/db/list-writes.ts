@@ -41,6 +41,7 @@ export function listWritesUpkeep(db: Scopes): Upkeep {
   return {
     what: 'forgetting writes to lists',
     everyMs: FORGET_EVERY_MS,
+    isNeededToServe: false,
     async run() {
       before = await forgetWrites(db, before)
     },

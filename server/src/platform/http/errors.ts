@@ -1,4 +1,5 @@
 /** Turns whatever was thrown into one of the two error bodies, and logs what is our own fault. */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { InvalidInput, Problem } from '../../lib/problems.ts'
 import { type Conflicts, problemOf } from '../db/index.ts'
@@ -13,6 +14,7 @@ export function toAnswer(
   conflicts?: Conflicts,
 ): Problem | InvalidInput {
   if (error instanceof Problem || error instanceof InvalidInput) return error
+  if (isBrokenOff(error, request.raw)) return new Problem('body_incomplete')
   const code = (error as FastifyError).code
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new Problem('body_too_large', {
@@ -30,6 +32,10 @@ export function toAnswer(
     ])
   return problemOf(error, conflicts) ?? new Problem('internal', { cause: error })
 }
+
+/** Whether the caller left in the middle of the body: its error reads like a lost database's. */
+const isBrokenOff = (error: unknown, { errored }: IncomingMessage) =>
+  error instanceof Error && error === errored
 
 /** Answers `error` on `reply`, with the headers that its status calls for. */
 export function sendError(

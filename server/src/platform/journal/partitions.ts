@@ -20,6 +20,7 @@ export function partitionsUpkeep(db: Scopes): Upkeep {
   return {
     what: 'making journal partitions ahead',
     everyMs: 6 * HOUR,
+    isNeededToServe: true,
     run: () => ensurePartitions(db),
   }
 }

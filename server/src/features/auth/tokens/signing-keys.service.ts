@@ -35,7 +35,10 @@ export interface SigningKeys {
   jwks(): JsonWebKeySet
   /** Makes a new signing key; the one before verifies on. */
   rotate(): Promise<void>
-  /** Rotates when the signing key is older than `maxAgeMs`. */
+  /**
+   * Rotates when the signing key is older than `maxAgeMs`, once however many nodes do so, and reads the
+   * keys anew in any case.
+   */
   rotateWhenOlder(maxAgeMs: number): Promise<void>
 }
 
@@ -122,12 +125,9 @@ export async function openSigningKeys(
     return added
   }
 
-  async function rotate(): Promise<void> {
-    await db.acrossTenants(async (tx) => {
-      await store.retireKeys(tx, isoAt(clock), isoAt(clock, -FORGOTTEN_AFTER))
-      await add(tx)
-    })
-    await load()
+  async function addNext(tx: TenantTx): Promise<void> {
+    await add(tx)
+    await store.forgetKeys(tx, isoAt(clock, -FORGOTTEN_AFTER))
   }
 
   await load()
@@ -155,10 +155,19 @@ export async function openSigningKeys(
         .filter((key) => key.verifiesUntil > clock.now())
         .map((key) => key.jwk),
     }),
-    rotate,
+    async rotate() {
+      await db.acrossTenants(async (tx) => {
+        await store.retireKey(tx, isoAt(clock))
+        await addNext(tx)
+      })
+      await load()
+    },
     async rotateWhenOlder(maxAgeMs) {
-      const current = keys.get(signing?.kid ?? '')
-      if (current && clock.now() - current.createdAt > maxAgeMs) await rotate()
+      await db.acrossTenants(async (tx) => {
+        if (await store.retireKey(tx, isoAt(clock), isoAt(clock, -maxAgeMs))) await addNext(tx)
+      })
+      // Also where it was no turn to rotate: an earlier reading may have failed.
+      await load()
     },
   }
 }

@@ -24,14 +24,27 @@ export function listKeys(tx: TenantTx, since: string): Promise<SigningKeyRow[]> 
     .execute()
 }
 
-/** Retires the signing key and forgets those retired before `forget`. */
-export async function retireKeys(tx: TenantTx, now: string, forget: string): Promise<void> {
-  await tx.db
+/**
+ * Retires the signing key, if it was made before `madeBefore`. Returns whether it did: of several at
+ * once, who wait for each other, one does.
+ */
+export async function retireKey(
+  tx: TenantTx,
+  now: string,
+  madeBefore = 'infinity',
+): Promise<boolean> {
+  const result = await tx.db
     .updateTable('signing_keys')
     .set({ retired_at: now })
     .where('retired_at', 'is', null)
-    .execute()
-  await tx.db.deleteFrom('signing_keys').where('retired_at', '<', forget).execute()
+    .where('created_at', '<', madeBefore)
+    .executeTakeFirst()
+  return result.numUpdatedRows === 1n
+}
+
+/** Forgets the keys that were retired before `before`. */
+export async function forgetKeys(tx: TenantTx, before: string): Promise<void> {
+  await tx.db.deleteFrom('signing_keys').where('retired_at', '<', before).execute()
 }
 
 /** Adds the key that signs from now on. Returns false when another node has just added one. */

@@ -17,6 +17,7 @@ export function daysUpkeep(db: Scopes): Upkeep {
   return {
     what: 'making partitions of deliveries ahead',
     everyMs: 6 * HOUR,
+    isNeededToServe: true,
     run: () => ensureWebhookDays(db),
   }
 }
