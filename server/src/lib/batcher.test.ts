@@ -104,6 +104,18 @@ describe('a batch that cannot be written', () => {
     expect(unhandled).not.toHaveBeenCalled()
   })
 
+  test('is dropped where nobody can say what becomes of it, and what comes later is written', async () => {
+    const { batches, written } = gathering({
+      refuse: times(1),
+      onError() {
+        throw new Error('the log is full')
+      },
+    })
+    await expect(batches.add('a')).rejects.toThrow('not now')
+    await batches.add('b')
+    expect(written).toEqual([['b']])
+  })
+
   test('is tried again as it was, for as long as it takes, and before what came later', async () => {
     const { batches, written } = gathering({ refuse: times(3), retryMs: 1, onError: () => 'retry' })
     const adding = ['a', 'b'].map(batches.add)
@@ -139,6 +151,21 @@ describe('a stop', () => {
     for (const item of ['a', 'b', 'c']) void batches.add(item)
     await batches.stop(20_000)
     expect(written).toEqual([['a'], ['b'], ['c']])
+  })
+
+  test('ends a gap that has begun, and nothing is taken after it', async () => {
+    const { batches, written } = gathering({ maxItems: 1, minGapMs: 3_600_000 })
+    const first = batches.add('a')
+    const second = batches.add('b')
+    await first
+    // By the next turn the gap has begun.
+    await new Promise(setImmediate)
+    expect(written).toEqual([['a']])
+    await batches.stop(3_600_000)
+    await second
+    expect(written).toEqual([['a'], ['b']])
+    await expect(batches.add('c')).rejects.toThrow('nothing more is taken')
+    expect(written).toHaveLength(2)
   })
 
   test('gives up what cannot be written in its time, and leaves it open', async () => {

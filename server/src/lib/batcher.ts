@@ -15,7 +15,7 @@ export interface BatcherOptions<T> {
   minGapMs?: number
   /** Milliseconds before a batch is tried again; 500 by default. */
   retryMs?: number
-  /** Called with what a write has thrown. */
+  /** Called with what a write has thrown; where it throws itself, it has said `drop`. */
   onError(error: unknown, items: readonly T[]): Verdict
 }
 
@@ -23,7 +23,7 @@ export interface Batcher<T> {
   /**
    * Has the item written, together with what else is added while a write is under way. An item that
    * waits already is written once. Resolves when it is written, rejects when it was dropped; a
-   * caller that need not know leaves the promise alone.
+   * caller that need not know leaves the promise alone. Rejects also once a stop is over.
    */
   add(item: T): Promise<void>
   /**
@@ -38,6 +38,13 @@ type Entry<T> = { item: T } & PromiseWithResolvers<void>
 const delay = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
 
+/** As of an entry: no unhandled rejection where nobody waits. */
+function refused(): Promise<void> {
+  const refusal = Promise.reject(new Error('nothing more is taken, as it has stopped'))
+  refusal.catch(() => undefined)
+  return refusal
+}
+
 /** @param write writes the items, in the order in which they came; one call at a time */
 export function batcher<T>(
   write: (items: readonly T[]) => Promise<void>,
@@ -48,6 +55,25 @@ export function batcher<T>(
   let running: Promise<void> | undefined
   let isStopping = false
   let isOver = false
+  let endGap = (): void => undefined
+
+  const gap = () =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, minGapMs)
+      endGap = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+
+  function verdictOn(error: unknown, items: readonly T[]): Verdict {
+    try {
+      return onError(error, items)
+    } catch {
+      // Whoever added them hears what the write threw, which is why they are not written.
+      return 'drop'
+    }
+  }
 
   async function settle(batch: readonly Entry<T>[]): Promise<void> {
     const items = batch.map(({ item }) => item)
@@ -57,7 +83,7 @@ export function batcher<T>(
         for (const { resolve } of batch) resolve()
         return
       } catch (error) {
-        const verdict = onError(error, items)
+        const verdict = verdictOn(error, items)
         if (verdict === 'retry') await delay(retryMs)
         else if (verdict === 'split' && batch.length > 1) {
           const middle = batch.length >> 1
@@ -72,19 +98,23 @@ export function batcher<T>(
   }
 
   async function run(): Promise<void> {
-    // What is added in the same turn of the event loop goes together.
-    await turn()
-    while (waiting.size > 0 && !isOver) {
-      const batch = [...waiting.values()].slice(0, maxItems)
-      for (const { item } of batch) waiting.delete(item)
-      await settle(batch)
-      if (waiting.size > 0 && minGapMs > 0 && !isStopping) await delay(minGapMs)
+    try {
+      // What is added in the same turn of the event loop goes together.
+      await turn()
+      while (waiting.size > 0 && !isOver) {
+        const batch = [...waiting.values()].slice(0, maxItems)
+        for (const { item } of batch) waiting.delete(item)
+        await settle(batch)
+        if (waiting.size > 0 && minGapMs > 0 && !isStopping) await gap()
+      }
+    } finally {
+      running = undefined
     }
-    running = undefined
   }
 
   return {
     add(item) {
+      if (isOver) return refused()
       const known = waiting.get(item)
       if (known) return known.promise
       const entry: Entry<T> = { item, ...Promise.withResolvers<void>() }
@@ -96,6 +126,7 @@ export function batcher<T>(
     },
     async stop(patienceMs) {
       isStopping = true
+      endGap()
       await within(patienceMs, running ?? Promise.resolve())
       isOver = true
     },
