@@ -1692,7 +1692,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1786,7 +1786,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1912,7 +1912,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2030,7 +2030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2185,7 +2185,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2331,7 +2331,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2477,7 +2477,7 @@ export interface operations {
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2594,7 +2594,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2706,7 +2706,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotificationWithBody"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2830,7 +2830,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotification"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2997,7 +2997,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3109,7 +3109,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentWithNotifications"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3231,7 +3231,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3349,7 +3349,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3485,7 +3485,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3629,7 +3629,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3775,7 +3775,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3939,7 +3939,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4065,7 +4065,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4213,7 +4213,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4345,7 +4345,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4491,7 +4491,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4639,7 +4639,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4797,7 +4797,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4952,7 +4952,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5098,7 +5098,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5246,7 +5246,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5392,7 +5392,7 @@ export interface operations {
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5467,7 +5467,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicDepartment"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5573,7 +5573,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5713,7 +5713,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5847,7 +5847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5951,7 +5951,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6088,7 +6088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6228,7 +6228,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6344,7 +6344,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6460,7 +6460,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6569,7 +6569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6669,7 +6669,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6815,7 +6815,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicTenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6894,7 +6894,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7037,7 +7037,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7178,7 +7178,7 @@ export interface operations {
                     "application/json": components["schemas"]["TotpSetup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7321,7 +7321,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7449,7 +7449,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7583,7 +7583,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7705,7 +7705,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7810,7 +7810,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7944,7 +7944,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8052,7 +8052,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8193,7 +8193,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8327,7 +8327,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8434,7 +8434,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8568,7 +8568,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8666,7 +8666,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventDescription"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8775,7 +8775,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegisteredWebhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8923,7 +8923,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9069,7 +9069,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9233,7 +9233,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9358,7 +9358,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9521,7 +9521,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9670,7 +9670,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9793,7 +9793,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9939,7 +9939,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10087,7 +10087,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTestResult"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10236,7 +10236,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10311,7 +10311,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10387,7 +10387,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10469,7 +10469,7 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10589,7 +10589,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10728,7 +10728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

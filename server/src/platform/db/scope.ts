@@ -35,8 +35,11 @@ export interface TenantTx {
    * behind it, and fails where it does.
    */
   send(query: Statement): void
-  /** As `send`, of a statement whose rows are waited for later: behind the commit, where it is the last. */
-  sendFor<R>(query: Statement): Sent<R>
+  /**
+   * As `send`, of a statement whose rows are waited for later: behind the commit, where it is the last.
+   * Has every node look for work of the topics where there is a row, as `notify` does.
+   */
+  sendFor<R>(query: Statement, ...topics: Topic[]): Sent<R>
   /** Has every node drop what it has cached of the topics, with the commit (see `changes.ts`). */
   invalidate(...topics: Topic[]): void
   /**
@@ -183,8 +186,12 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
   // What is planned for its values each time gains nothing by a name, of which there are few.
   const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
   // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
-  const sendFor = ({ sql: text, parameters }: Statement) => {
-    const rows = ask(client, prepared(scope, text, parameters)).then((answer) => answer.rows)
+  const notify = (...work: Topic[]) => work.forEach((topic) => void notified.add(topic))
+  const sendFor = ({ sql: text, parameters }: Statement, ...work: Topic[]) => {
+    const rows = ask(client, prepared(scope, text, parameters)).then((answer) => {
+      if (answer.rows.length > 0) notify(...work)
+      return answer.rows
+    })
     // Its failure is heard with the commit's, or by what fails after it.
     rows.catch(() => undefined)
     sent.push(rows)
@@ -197,7 +204,7 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
     send: (query: Statement) => void sendFor(query),
     sendFor,
     invalidate: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
-    notify: (...work: Topic[]) => work.forEach((topic) => void notified.add(topic)),
+    notify,
     afterCommit: (work: () => void) => void followUps.push(work),
   } as unknown as TenantTx
   return {

@@ -100,15 +100,10 @@ export async function appendReturning(
 }
 
 /**
- * The values of an entry that is written by the statement which makes the change (`insertion`), and
- * notifies its consumers.
+ * The values of an entry that is written by the statement which makes the change (`insertion`). Where
+ * it wrote one, whoever sends it notifies of `JOURNAL_TOPIC`.
  */
-export function entered(tx: TenantTx, actor: Actor, entry: Entry): EntryRow {
-  tx.notify(JOURNAL_TOPIC)
-  return rowOf(actor, entry)
-}
-
-function rowOf({ user_id, user_email, origin }: Actor, entry: Entry): EntryRow {
+export function rowOf({ user_id, user_email, origin }: Actor, entry: Entry): EntryRow {
   const { tenant_id, action, resource_type, resource_id = null, changes } = entry
   return {
     tenant_id,

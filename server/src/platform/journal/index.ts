@@ -7,8 +7,9 @@ export {
   appendReturning,
   type Entry,
   type EntryRow,
-  entered,
   insertion,
+  JOURNAL_TOPIC,
+  rowOf,
   SYSTEM,
 } from './append.ts'
 export { changesBetween, differing } from './changes-between.ts'

@@ -4,7 +4,7 @@ import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
 import type { Origin, Restriction } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { append, entered } from '../../../platform/journal/index.ts'
+import { append, rowOf } from '../../../platform/journal/index.ts'
 import { ACCESS_TOKEN_MS, type AccessTokens } from '../tokens/access-tokens.ts'
 import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
@@ -117,7 +117,7 @@ export function renewing({ db, clock, states, access }: RenewalDeps): Renewal {
       const successor = successorOf(shown, salt)
       const sent = await db.inTenant(shown.tenantId, async (tx) => {
         const by = { user_id: null, user_email: null, origin }
-        const entry = entered(tx, by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
+        const entry = rowOf(by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
         const next = { hash: shown.hash, salt, successorHash: successor.hash, now: isoAt(clock) }
         return store.rotateRefreshToken(tx, next, entry)
       })

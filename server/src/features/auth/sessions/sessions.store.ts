@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Static } from 'typebox'
 import type { Restriction } from '../../../platform/access/index.ts'
 import { type Sent, statement, type TenantTx } from '../../../platform/db/index.ts'
-import { type EntryRow, insertion } from '../../../platform/journal/index.ts'
+import { type EntryRow, insertion, JOURNAL_TOPIC } from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
 import { restrictionOf } from './restriction.ts'
 import './sessions.table.ts'
@@ -160,7 +160,7 @@ export function rotateRefreshToken(
   { hash, salt, successorHash, now }: Rotation,
   entry: EntryRow,
 ): Sent<Rotated> {
-  return tx.sendFor(rotation({ ...entry, hash, salt, successorHash, now }))
+  return tx.sendFor(rotation({ ...entry, hash, salt, successorHash, now }), JOURNAL_TOPIC)
 }
 
 /** A refresh token with what its replay is judged by. */
