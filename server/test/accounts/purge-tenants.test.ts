@@ -202,7 +202,7 @@ test('its subdomain is free again, and whoever takes it finds nothing', async ()
 
 test('the purges are scheduled for all nodes', async () => {
   const rows = await service.database.sql<{ name: string }>(
-    `select name from pgboss.schedule where name like 'purge-%' order by name`,
+    `select name from pgboss.schedule where name like '%.purge' order by name`,
   )
   expect(rows.map(({ name }) => name)).toEqual(['auth.purge', 'tenants.purge'])
 })
