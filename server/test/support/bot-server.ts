@@ -18,6 +18,8 @@ export type ChatAnswer =
   | 'html'
   /** Takes the message and breaks the line before it says so. */
   | 'taken, then reset'
+  /** Takes the message and never says so. */
+  | 'taken, then stall'
 
 export interface SentMessage {
   chat: number
@@ -160,6 +162,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
     recent.push(now)
     lastOf.set(chat, now)
     sent.push({ chat, text: String(body.text), at: now, payload: body })
+    if (answer === 'taken, then stall') return undefined
     if (answer === 'taken, then reset') return request.socket.resetAndDestroy()
     return ok(response, { message_id: sent.length, date: 0, chat: { id: chat, type: 'private' } })
   }

@@ -1,0 +1,110 @@
+/** The process that is the bot, killed with -9 in the middle: another one goes on, and nothing is lost. */
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { ownerClient } from '../../../src/platform/db/connection.ts'
+import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
+import { botConfig, type Scene, sceneOn } from '../../messenger/scene.ts'
+import { BOT_TOKEN, openBotServer } from '../../support/bot-server.ts'
+import { makeClinic, superadmin } from '../../support/clinics.ts'
+import { scratch, until } from '../../support/embedded.ts'
+import { type Command, command, PLAIN } from '../../support/process.ts'
+import { openService, ROOT_KEY } from '../../support/service.ts'
+
+const CHAT = 8001
+let scene: Scene
+let workers: Command[]
+
+/** Two workers, of which one is the bot. Returns it. */
+async function theBot(): Promise<Command> {
+  const epoch = /"epoch":(\d+),"msg":"this process is the messenger bot"/
+  return until(
+    'a worker is the bot',
+    () => workers.find((worker) => epoch.test(worker.stdout())),
+    60_000,
+  )
+}
+
+async function kill(worker: Command): Promise<void> {
+  worker.signal('SIGKILL')
+  expect((await worker.ended).signal).toBe('SIGKILL')
+  workers = workers.filter((other) => other !== worker)
+}
+
+const happen = (action: 'user.password_changed' | 'user.unblocked') => {
+  const { tenant_id, id } = scene.clinic.people.nurse
+  return scene.service.app.db.inTenant(tenant_id, (tx) =>
+    append(tx, SYSTEM, { action, tenant_id, resource_type: 'user', resource_id: id }),
+  )
+}
+
+beforeEach(async () => {
+  const bot = await openBotServer()
+  const service = await openService({ role: 'api', config: botConfig(bot) })
+  const root = await superadmin(service)
+  scene = sceneOn(service, bot, root, await makeClinic(service, root, 'killed'))
+  const dataDir = await scratch()
+  workers = [1, 2].map(() =>
+    command(['start', '--role', 'worker'], {
+      ...PLAIN,
+      DATABASE_URL: service.database.url,
+      DATA_DIR: dataDir,
+      ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+      MESSENGER_BOT_TOKEN: BOT_TOKEN,
+      MESSENGER_API_URL: bot.url,
+    }),
+  )
+}, 60_000)
+
+test('between a message and its record: that message alone comes twice', {
+  timeout: 120_000,
+}, async () => {
+  const bot = await theBot()
+  await scene.link(scene.clinic.people.nurse, CHAT)
+  scene.bot.chatAnswers(CHAT, 'taken, then stall')
+  await happen('user.password_changed')
+  await scene.heard(CHAT, 'The password of your account')
+  await kill(bot)
+  scene.bot.chatAnswers(CHAT)
+  await happen('user.unblocked')
+  await until(
+    'the other one goes on',
+    () => {
+      const texts = scene.bot.textsTo(CHAT).join('\n')
+      return texts.includes('was unblocked') || undefined
+    },
+    60_000,
+  )
+  const texts = scene.bot.textsTo(CHAT).join('\n')
+  expect(texts.match(/The password of your account/g)).toHaveLength(2)
+  expect(texts.match(/was unblocked/g)).toHaveLength(1)
+  expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
+})
+
+test('between an update and its offset: it is taken once', { timeout: 120_000 }, async () => {
+  const bot = await theBot()
+  const client = ownerClient(scene.service.database.address)
+  await client.connect()
+  onTestFinished(() => client.end())
+  // What a command does waits here, behind the update that was taken and before the offset.
+  await client.query('begin; lock table messenger_codes in access exclusive mode')
+  scene.bot.says(CHAT, '/start')
+  await until('the update is being taken', async () => {
+    const waiting = await scene.service.database.sql(
+      `select from pg_locks where relation = 'messenger_codes'::regclass and not granted`,
+    )
+    return waiting.length > 0 || undefined
+  })
+  await kill(bot)
+  await client.query('commit')
+  await until(
+    'the chat is given a code',
+    () => scene.bot.textsTo(CHAT).length > 0 || undefined,
+    60_000,
+  )
+  scene.bot.says(CHAT, '/help')
+  await scene.heard(CHAT, '/stop: unlink')
+  expect(scene.bot.textsTo(CHAT).filter((text) => text.startsWith('Your code'))).toHaveLength(1)
+  const [{ updates } = { updates: 0 }] = await scene.service.database.sql<{ updates: number }>(
+    'select count(*)::int as updates from messenger_updates',
+  )
+  expect(updates).toBe(2)
+})
