@@ -186,6 +186,18 @@ describe('a transaction', () => {
     await listener.end()
   })
 
+  test('with a value that cannot be sent leaves nothing', async () => {
+    const endless: Record<string, unknown> = {}
+    endless.self = endless
+    await expect(
+      db.inTenant(NORTH, async (tx) => {
+        tx.send(sql`update departments set name = 'half' where id = 1`.compile(tx.db))
+        tx.send(sql`select ${endless}::json`.compile(tx.db))
+      }),
+    ).rejects.toThrow('circular')
+    expect(await nameOf(1)).toBe('one')
+  })
+
   test('that lost a deadlock runs again, and both come to their end', async () => {
     let runs = 0
     let waiting = 0

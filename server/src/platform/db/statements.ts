@@ -16,7 +16,7 @@ import {
   sql,
   Transaction,
 } from 'kysely'
-import type pg from 'pg'
+import pg from 'pg'
 import type { Database } from './database.ts'
 
 /**
@@ -35,9 +35,15 @@ function nameOf(sql: string): string | undefined {
   return name
 }
 
+/** As the driver writes a value; what it has written stays as it is. Its types leave it out. */
+const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } })
+  .utils
+
 /**
  * A query under the name it is prepared by. The scope is part of it, as plans depend on the role; null
  * for queries that are not to be prepared.
+ * @throws where a value cannot be written; the driver itself would find that out later, leave the
+ *   statement out and go on
  */
 export function prepared(
   scope: string | null,
@@ -45,7 +51,7 @@ export function prepared(
   values: readonly unknown[],
 ): pg.QueryConfig {
   const name = scope === null ? undefined : nameOf(text)
-  return { ...(name ? { name: `${scope}${name}` } : {}), text, values: [...values] }
+  return { ...(name ? { name: `${scope}${name}` } : {}), text, values: values.map(prepareValue) }
 }
 
 /**
