@@ -73,6 +73,7 @@ export function openPayments(core: Core): Feature {
     },
     purgeRows: purgeSome,
     stopping: watch.stop,
-    close: () => Promise.all([arrivals.stop(STOP_MS), paygate.close()]),
+    // The watch again: a start that fails before all features are open calls no `stopping`.
+    close: () => Promise.all([watch.stop(), arrivals.stop(STOP_MS), paygate.close()]),
   }
 }
