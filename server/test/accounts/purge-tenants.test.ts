@@ -5,7 +5,7 @@ import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { openLog } from '../../src/platform/observe/log.ts'
-import { furnishPayment, furnishWebhook } from '../isolation/scene.ts'
+import { furnishMessenger, furnishPayment, furnishWebhook } from '../isolation/scene.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
@@ -48,6 +48,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
     [nurse.id, clinic.id],
   )
   await furnishPayment(service, clinic)
+  await furnishMessenger(service, nurse)
   const { webhookId } = await furnishWebhook(service, clinic)
   for (const [webhook, count] of [
     [webhookId, 2300],

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { furnishPayment } from '../isolation/scene.ts'
 import { fresh, jtiOf, newPerson } from '../sessions/users.ts'
 import { forgive } from '../support/accounts.ts'
 import {
@@ -101,9 +102,15 @@ async function newRecords(role: string): Promise<Known> {
   const caller = role === 'superadmin' ? root : clinic.people.admin
   return {
     ids: [1, 2, own, tenant.id, department.id, victim.id],
-    named: await newWebhook(caller),
+    named: { ...(await newWebhook(caller)), ...(await newPayment()) },
     words: [subdomain, 'Surgery', victim.email, PASSWORD, 'user.created', jtiOf(caller.token)],
   }
+}
+
+/** A payment of the clinic, with a notification that failed. */
+async function newPayment(): Promise<Known['named']> {
+  const { paymentId, notificationId } = await furnishPayment(service, clinic)
+  return { payment_id: paymentId, notification_id: notificationId }
 }
 
 /** A webhook of the caller's tenant, in place of those before, with an old secret, a delivery and a replay. */
@@ -182,6 +189,11 @@ afterAll(() => {
     'resetPassword',
     'enableTotp',
     'disableTotp',
+    'linkMessenger',
+    'receiveMessengerUpdate',
+    'receiveCardnetNotification',
+    // No secret, but a body that only its provider describes.
+    'receivePaygateNotification',
   ]
   expect(untried.map(([id]) => id).filter((id) => !needSecrets.includes(id))).toEqual([])
 })

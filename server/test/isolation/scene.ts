@@ -159,6 +159,7 @@ async function furnish(service: Service, root: Person, clinic: Clinic): Promise<
     [clinic.id, clinic.departmentId, doctor.id],
   )
   await furnishAccount(service, clinic.people.auditor)
+  await furnishMessenger(service, clinic.people.nurse)
 }
 
 /** Gives a person a second factor, which takes a data key of the tenant, and a link by mail. */

@@ -3,6 +3,7 @@
  * its first page or behind a `next`, sorts anything or walks through a table. Seen in the plans of the
  * statements as they are sent, planned once for all values where that is how they run.
  */
+import { PassThrough } from 'node:stream'
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { auditList } from '../../src/features/audit/audit.schema.ts'
@@ -53,6 +54,7 @@ beforeAll(async () => {
 async function sentBy(tenantId: number | null, run: (tx: TenantTx) => Promise<unknown>) {
   const sent: pg.QueryConfig[] = []
   const recorder = {
+    connection: { stream: new PassThrough() },
     query: async (config: pg.QueryConfig) => {
       sent.push(config)
       return { rows: [], rowCount: 0 }

@@ -1,4 +1,5 @@
 /** What the lists of a large journal cost: rows that PostgreSQL looks at, whatever is asked for. */
+import { PassThrough } from 'node:stream'
 import type pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
@@ -71,6 +72,7 @@ function looked(plan: Plan): number {
 async function cost(tenantId: number | null, query: AuditQuery, span = {}) {
   const plans: Plan[] = []
   const watched = {
+    connection: { stream: new PassThrough() },
     async query(asked: pg.QueryConfig) {
       if (/^\s*select/i.test(asked.text)) {
         const explained = await client.query(
@@ -81,7 +83,7 @@ async function cost(tenantId: number | null, query: AuditQuery, span = {}) {
       }
       return client.query(asked.text, asked.values)
     },
-  } as pg.PoolClient
+  } as unknown as pg.PoolClient
   const sent: Promise<unknown>[] = []
   const tx = {
     db: queriesOn(watched, 'plans'),

@@ -146,6 +146,18 @@ const RULES: Record<
     query: { page: 501 },
     places: ['path.webhook_id', 'query.page'],
   }),
+  linkMessenger: () => ({
+    method: 'POST',
+    path: '/api/messenger/link',
+    body: { code: 'ABCD-10OI' },
+    places: ['body.code'],
+  }),
+  subscribeMessenger: () => ({
+    method: 'POST',
+    path: '/api/messenger/subscribe',
+    body: { events: ['user.created', 'nothing'] },
+    places: ['body.events.1'],
+  }),
   registerWebhook: () => ({
     method: 'POST',
     path: '/api/webhooks/register',
