@@ -8,7 +8,7 @@ import { parseKey } from './platform/crypto/index.ts'
 import { parseSender } from './platform/mail/addresses.ts'
 import { parseSmtpUrl } from './platform/mail/smtp.ts'
 import { parseNetworks, parseUpstreamUrl } from './platform/net/index.ts'
-import { allOrNone, flag, integer, variable } from './variable.ts'
+import { allOrNone, flag, integer, list, variable } from './variable.ts'
 
 const MIN_SECRET = 16
 
@@ -382,20 +382,14 @@ function rootKey(text: string | undefined, env: NodeJS.ProcessEnv): Buffer | und
 
 /** Never told in a fault: what is wrong with a secret says what it is. */
 function secrets(text: string): string[] {
-  const listed = text
-    .split(',')
-    .map((secret) => secret.trim())
-    .filter((secret) => secret !== '')
+  const listed = list(text)
   if (listed.some((secret) => secret.length < MIN_SECRET))
     throw new Error(`must have at least ${MIN_SECRET} characters, each secret of it`)
   return listed
 }
 
 function origins(text: string): string[] {
-  const listed = text
-    .split(',')
-    .map((origin) => origin.trim())
-    .filter((origin) => origin !== '')
+  const listed = list(text)
   for (const origin of listed)
     if (!URL.canParse(origin) || new URL(origin).origin !== origin)
       throw new Error(`"${origin}" is no origin; write it as https://console.example.org`)

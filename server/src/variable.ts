@@ -27,6 +27,13 @@ export function flag(text: string | undefined, fallback: boolean): boolean {
   throw new Error('must be true or false')
 }
 
+/** Returns what stands between the commas. */
+export const list = (text: string): string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
 /**
  * Readers of variables that are of use together alone.
  * @param names all of them

@@ -1,5 +1,4 @@
 /** Turns whatever was thrown into one of the two error bodies, and logs what is our own fault. */
-import type { IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { InvalidInput, Problem } from '../../lib/problems.ts'
 import { type Conflicts, problemOf } from '../db/index.ts'
@@ -34,7 +33,7 @@ export function toAnswer(
 }
 
 /** Whether the caller left in the middle of the body: its error reads like a lost database's. */
-const isBrokenOff = (error: unknown, { errored }: IncomingMessage) =>
+const isBrokenOff = (error: unknown, { errored }: FastifyRequest['raw']) =>
   error instanceof Error && error === errored
 
 /** Answers `error` on `reply`, with the headers that its status calls for. */
