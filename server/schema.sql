@@ -702,16 +702,18 @@ CREATE TABLE payment_notifications (
   verified_at timestamp(3) with time zone,
   processed_at timestamp(3) with time zone,
   due_at timestamp(3) with time zone,
+  leased_until timestamp(3) with time zone,
   seal_id uuid NOT NULL,
   sealed_body bytea NOT NULL,
   sealed_signature bytea,
   CONSTRAINT payment_notifications_pkey PRIMARY KEY (id),
   CONSTRAINT payment_notifications__due CHECK ((state = 'received'::text) = (due_at IS NOT NULL)),
+  CONSTRAINT payment_notifications__lease CHECK (state = 'received'::text OR leased_until IS NULL),
   CONSTRAINT payment_notifications_provider_check CHECK (provider = ANY (ARRAY['cardnet'::text, 'paygate'::text])),
   CONSTRAINT payment_notifications_state_check CHECK (state = ANY (ARRAY['received'::text, 'applied'::text, 'superseded'::text, 'ignored'::text, 'unverified'::text, 'failed'::text])),
   CONSTRAINT payment_notifications__payment FOREIGN KEY (tenant_id, payment_id) REFERENCES payments(tenant_id, id)
 );
-CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree (provider, due_at) WHERE state = 'received'::text;
+CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree (provider, GREATEST(due_at, leased_until)) WHERE state = 'received'::text;
 CREATE UNIQUE INDEX payment_notifications__event ON payment_notifications USING btree (provider, event_key) WHERE holds_key;
 CREATE INDEX payment_notifications__of_payment ON payment_notifications USING btree (tenant_id, payment_id, id) WHERE payment_id IS NOT NULL;
 CREATE INDEX payment_notifications__of_tenant ON payment_notifications USING btree (tenant_id, id);

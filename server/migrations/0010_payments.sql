@@ -50,13 +50,15 @@ create table payment_notifications (
   -- Since when it is proven that the provider says so.
   verified_at timestamptz(3),
   processed_at timestamptz(3),
-  -- While somebody works on it, the end of the lease.
   due_at timestamptz(3),
+  -- Null while nobody works on it. A repeat makes it due, and ends no lease.
+  leased_until timestamptz(3),
   -- What its body and signature are sealed to.
   seal_id uuid not null,
   sealed_body bytea not null,
   sealed_signature bytea,
   constraint payment_notifications__due check ((state = 'received') = (due_at is not null)),
+  constraint payment_notifications__lease check (state = 'received' or leased_until is null),
   constraint payment_notifications__payment foreign key (tenant_id, payment_id)
     references payments (tenant_id, id)
 );
@@ -64,7 +66,7 @@ create table payment_notifications (
 alter table payment_notifications alter column sealed_body set storage external;
 create unique index payment_notifications__event on payment_notifications (provider, event_key)
   where holds_key;
-create index payment_notifications__due_at on payment_notifications (provider, due_at)
+create index payment_notifications__due_at on payment_notifications (provider, greatest(due_at, leased_until))
   where state = 'received';
 -- What somebody has to look at: few among many.
 create index payment_notifications__open on payment_notifications (provider, state, id)

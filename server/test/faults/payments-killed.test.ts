@@ -124,7 +124,9 @@ describe('killed', () => {
     await held.letGo()
     expect(await inbox()).toEqual([{ state, times_received: 1 }])
     // As if the lease of the dead were over.
-    await database.sql("update payment_notifications set due_at = now() where state = 'received'")
+    await database.sql(
+      "update payment_notifications set leased_until = now() where state = 'received'",
+    )
     const next = await start()
     await untilApplied()
     expect(await send(next)).toBe(200)

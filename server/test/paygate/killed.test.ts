@@ -46,7 +46,10 @@ test('a kill during the questions loses no notice, and applies none twice', {
   paygate.misbehave(undefined)
   const second = await startService(env)
   // The leases of the dead: over in a minute, which is not waited for here.
-  await query(database, "update payment_notifications set due_at = now() where state = 'received'")
+  await query(
+    database,
+    "update payment_notifications set leased_until = now() where state = 'received'",
+  )
   const states = () =>
     query<{ state: string; count: number }>(
       database,

@@ -82,13 +82,14 @@ test('a lease that ran out is taken over, and who held it changes nothing any mo
   const [row] = await at.rowsOf(told.id)
   // As a node does that dies right after it has claimed it.
   await at.service.database.sql(
-    `update payment_notifications set attempts = attempts + 1, due_at = now() + interval '1 hour'
+    `update payment_notifications set attempts = attempts + 1, leased_until = now() + interval '1 hour'
      where id = $1`,
     [row?.id],
   )
-  await at.service.database.sql('update payment_notifications set due_at = now() where id = $1', [
-    row?.id,
-  ])
+  await at.service.database.sql(
+    'update payment_notifications set leased_until = now() where id = $1',
+    [row?.id],
+  )
   await openService({ database: at.service.database })
   await at.untilSettled()
   expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'applied', attempts: 2 }])

@@ -48,6 +48,7 @@ export interface PaymentNotificationsTable {
   verified_at: string | null
   processed_at: string | null
   due_at: string | null
+  leased_until: string | null
   seal_id: string
   sealed_body: Buffer
   sealed_signature: Buffer | null

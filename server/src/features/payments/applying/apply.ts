@@ -14,7 +14,14 @@ import { judged, type Verdict } from './verdicts.ts'
 /** What was read, and the notification that it was read of; null for what was asked for without one. */
 export interface Read {
   reading: Reading
-  of: { claimed: Claimed; sent: Sent } | null
+  of: ReadOf | null
+}
+
+interface ReadOf {
+  claimed: Claimed
+  sent: Sent
+  /** Whether it came again after it was claimed. */
+  isRearmed?: boolean
 }
 
 /** What has become of a notification. */
@@ -73,8 +80,13 @@ export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
 
 async function stillHeld(tx: TenantTx, reads: readonly Read[]): Promise<Read[]> {
   const claimed = reads.flatMap((read) => read.of?.claimed ?? [])
-  const held = claimed.length > 0 ? await lockClaimed(tx, claimed) : new Set<number>()
-  return reads.filter(({ of }) => of === null || held.has(of.claimed.id))
+  const held = claimed.length > 0 ? await lockClaimed(tx, claimed) : new Map<number, string>()
+  return reads.flatMap((read) => {
+    if (read.of === null) return read
+    const armedAt = held.get(read.of.claimed.id)
+    if (armedAt === undefined) return []
+    return { ...read, of: { ...read.of, isRearmed: armedAt !== read.of.claimed.armed_at } }
+  })
 }
 
 function tenantOf(reading: Reading): number | undefined {
@@ -116,16 +128,19 @@ async function outcomeOf(
   tx: TenantTx,
   seals: Seals,
   clock: Clock,
-  { claimed, sent }: NonNullable<Read['of']>,
+  { claimed, sent, isRearmed = false }: ReadOf,
   verdict: Verdict,
 ): Promise<Outcome> {
   const { id, seal_id, tries, attempts } = claimed
   const common = { id, attempts, tries: tries + 1, sealed: null, payment_id: null }
   const now = isoAt(clock)
-  // Another node has just added the payment: what it has become is seen at the next try, at once.
-  if (verdict.page && verdict.page.id === null)
+  // It came again behind the question, whose answer may be older than that.
+  const isOutdated = isRearmed && !verdict.isConfirmed && verdict.state !== 'ignored'
+  // Or another node has just added the payment. Either way the next try sees more, at once.
+  if (isOutdated || (verdict.page && verdict.page.id === null))
     return {
       ...common,
+      tries: isOutdated ? 0 : common.tries,
       tenant_id: claimed.tenant_id,
       state: 'received',
       reason: null,

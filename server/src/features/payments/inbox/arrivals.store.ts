@@ -17,7 +17,7 @@ export interface Arrival extends Notice, SealedFields {
 
 /**
  * Stores what has arrived. A repeat is counted; where what came before is not confirmed yet, it is to be
- * asked about again at once.
+ * asked about again at once, or when the lease ends of whoever is at it.
  * @param arrivals with no key twice among those that hold one
  */
 export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): Promise<void> {

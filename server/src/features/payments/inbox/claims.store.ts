@@ -1,6 +1,7 @@
 /**
- * The SQL of working the inbox off. A claim is a lease: it moves the due time behind its own end. The
- * count of attempts is the fence: who comes with an old one changes nothing.
+ * The SQL of working the inbox off. A claim is a lease: until its end nobody else claims, whatever makes
+ * the notification due meanwhile. The count of attempts is the fence: who comes with an old one changes
+ * nothing.
  */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
@@ -17,6 +18,9 @@ export interface Claimed extends SealPlace, SealedFields {
   armed_at: string
 }
 
+/** Since when, or from when on, anybody may claim it; the index has it so. */
+const freeAt = sql`greatest(due_at, leased_until)`
+
 interface Lease {
   now: string
   until: string
@@ -32,11 +36,11 @@ export async function claim(
   const { rows } = await sql<Claimed>`
     with due as materialized (
       select id from payment_notifications
-      where provider = ${provider} and state = 'received' and due_at <= ${now}::timestamptz
-      order by due_at limit ${limit} for update skip locked
+      where provider = ${provider} and state = 'received' and ${freeAt} <= ${now}::timestamptz
+      order by ${freeAt} limit ${limit} for update skip locked
     )
     update payment_notifications n
-    set attempts = n.attempts + 1, due_at = ${until}::timestamptz
+    set attempts = n.attempts + 1, leased_until = ${until}::timestamptz
     from due where n.id = due.id
     returning n.id, n.tenant_id, n.provider, n.attempts, n.tries, n.armed_at, n.seal_id,
       n.sealed_body, n.sealed_signature`.execute(tx.db)
@@ -57,28 +61,34 @@ export async function lockDue(
     select id, tenant_id, provider, attempts + 1 as attempts, tries, armed_at, seal_id, sealed_body,
       sealed_signature
     from payment_notifications
-    where provider = ${provider} and state = 'received' and due_at <= ${now}::timestamptz
-    order by due_at limit ${limit} for no key update skip locked`.execute(tx.db)
+    where provider = ${provider} and state = 'received' and ${freeAt} <= ${now}::timestamptz
+    order by ${freeAt} limit ${limit} for no key update skip locked`.execute(tx.db)
   return rows.sort((a, b) => a.id - b.id)
 }
 
-/** When the next of the provider's is due; null for none. */
+/** When the next of the provider's may be claimed; null for none. */
 export async function nextDue(tx: TenantTx, provider: Provider): Promise<string | null> {
-  const { rows } = await sql<{ due_at: string | null }>`
-    select min(due_at) as due_at from payment_notifications
+  const { rows } = await sql<{ free_at: string | null }>`
+    select min(${freeAt}) as free_at from payment_notifications
     where provider = ${provider} and state = 'received'`.execute(tx.db)
-  return rows[0]?.due_at ?? null
+  return rows[0]?.free_at ?? null
 }
 
-/** Keeps others from these until the transaction ends. Answers the ids whose lease still holds. */
-export async function lockClaimed(tx: TenantTx, claimed: readonly Claimed[]): Promise<Set<number>> {
-  const { rows } = await sql<{ id: number }>`
-    select n.id from payment_notifications n
+/**
+ * Keeps others from these until the transaction ends. Answers those whose lease still holds, with when they
+ * were last armed.
+ */
+export async function lockClaimed(
+  tx: TenantTx,
+  claimed: readonly Claimed[],
+): Promise<Map<number, string>> {
+  const { rows } = await sql<Pick<Claimed, 'id' | 'armed_at'>>`
+    select n.id, n.armed_at from payment_notifications n
     join unnest(${claimed.map(({ id }) => id)}::bigint[],
       ${claimed.map(({ attempts }) => attempts)}::integer[]) as c(id, attempts)
       on c.id = n.id and c.attempts = n.attempts
     where n.state = 'received' order by n.id for no key update of n`.execute(tx.db)
-  return new Set(rows.map(({ id }) => id))
+  return new Map(rows.map(({ id, armed_at }) => [id, armed_at]))
 }
 
 /** What has become of a notification. */
@@ -108,7 +118,7 @@ export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
     sql`update payment_notifications n
       set state = o.state, reason = o.reason, tenant_id = o.tenant_id, payment_id = o.payment_id,
         provider_payment_id = coalesce(o.provider_payment_id, n.provider_payment_id), attempts = o.attempts,
-        tries = o.tries,         due_at = o.due_at, verified_at = coalesce(n.verified_at, o.verified_at),
+        tries = o.tries, due_at = o.due_at, leased_until = null, verified_at = coalesce(n.verified_at, o.verified_at),
         processed_at = o.processed_at, sealed_body = coalesce(s.body, n.sealed_body),
         sealed_signature = case when s.id is null then n.sealed_signature else s.signature end
       from unnest(${column('id')}::bigint[], ${column('state')}::text[], ${column('reason')}::text[],
@@ -127,12 +137,8 @@ export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
 }
 
 /** Gives leases back, for others to claim now. */
-export async function release(
-  tx: TenantTx,
-  claimed: readonly Claimed[],
-  now: string,
-): Promise<void> {
-  await sql`update payment_notifications n set due_at = ${now}::timestamptz
+export async function release(tx: TenantTx, claimed: readonly Claimed[]): Promise<void> {
+  await sql`update payment_notifications n set leased_until = null
     from unnest(${claimed.map(({ id }) => id)}::bigint[],
       ${claimed.map(({ attempts }) => attempts)}::integer[]) as c(id, attempts)
     where n.id = c.id and n.attempts = c.attempts and n.state = 'received'`.execute(tx.db)

@@ -111,7 +111,7 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
       const left = [...working.keys()]
       if (left.length > 0)
         await canFail(
-          db.acrossTenants((tx) => release(tx, left, isoAt(clock))),
+          db.acrossTenants((tx) => release(tx, left)),
           'giving notifications back',
           log,
         )

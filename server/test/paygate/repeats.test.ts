@@ -1,0 +1,49 @@
+/** A notice that comes again while the API is asked about it: asked about once at a time, and once more. */
+import { expect, test } from 'vitest'
+import { DAY } from '../../src/lib/clock.ts'
+import { eventually } from '../net/scene.ts'
+import { until } from '../support/embedded.ts'
+import { openPaidClinic, untilRow } from './clinic.ts'
+
+test.each([
+  ['a place is free', 0],
+  ['all places are taken', 7],
+])('a repeat during a question counts, while %s', async (_what, others) => {
+  const scene = await openPaidClinic()
+  const { paygate } = scene
+  const noticeOf = (id: string) =>
+    paygate.noticeOf('payment.succeeded', {
+      ...scene.pay(id, { status: 'pending' }),
+      status: 'succeeded',
+    })
+  const notice = noticeOf('p1')
+  await scene.send(notice)
+  await untilRow(scene, { state: 'received', reason: 'not_confirmed', leased_until: null })
+  // Asked for the last time: it is a day old.
+  paygate.misbehave(() => 'stall')
+  scene.service.clock.advance(DAY)
+  await eventually('it is asked about again', () => paygate.open() === 1)
+  for (let index = 0; index < others; index += 1) await scene.send(noticeOf(`other-${index}`))
+  await eventually('the others are asked about', () => paygate.open() === 1 + others)
+
+  expect(await scene.send(notice)).toMatchObject({ status: 200 })
+  if (others === 0) {
+    await scene.send(noticeOf('last'))
+    await eventually(
+      'the next is asked about',
+      () => paygate.asked.at(-1)?.path.endsWith('last') === true,
+    )
+  }
+  const asked = paygate.asked.filter(({ path }) => path === 'payments/p1')
+  expect(asked).toHaveLength(2)
+
+  paygate.misbehave(undefined)
+  paygate.goOn()
+  // The answer that is under way is older than the repeat.
+  scene.pay('p1', { status: 'succeeded' })
+  const row = await until('the repeat is asked about', async () => {
+    const [first] = await scene.rows()
+    return first?.state === 'received' ? undefined : first
+  })
+  expect(row).toMatchObject({ state: 'applied', times_received: 2, leased_until: null })
+})
