@@ -69,6 +69,8 @@ describe('a notice', () => {
     const notice = scene.paygate.noticeOf('payment.succeeded', { ...payment, status: 'succeeded' })
     await scene.send(notice)
     await untilRow(scene, { state: 'received', reason: 'not_confirmed' })
+    // As if it had been asked about all day.
+    await scene.service.database.sql('update payment_notifications set tries = 20')
     scene.service.clock.advance(DAY)
     await untilRow(scene, { state: 'failed', reason: 'not_confirmed' })
     expect(await scene.payments()).toEqual([])
@@ -131,7 +133,10 @@ describe('a notice', () => {
 })
 
 const eventuallyTried = (attempts: number) =>
-  untilSomething(async () => ((await scene.rows())[0]?.attempts ?? 0) > attempts)
+  untilSomething(async () => {
+    const [row] = await scene.rows()
+    return row !== undefined && row.attempts > attempts && row.leased_until === null
+  })
 
 const eventuallyRefunded = (amount: number) =>
   untilSomething(async () => (await scene.payments())[0]?.amount_refunded === amount)

@@ -42,7 +42,7 @@ export function openPayments(core: Core): Feature {
     cardnet: cardnet(config.CARDNET_WEBHOOK_SECRET, clock),
     paygate,
   }
-  const arrivals = openArrivals({ db, clock, seals })
+  const arrivals = openArrivals({ db, clock, seals, log })
   const watch = watchInbox({ db, clock, changes, log, registry: core.metrics.registry })
   const records = recordsService({ db, clock, seals, providers })
   keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS })

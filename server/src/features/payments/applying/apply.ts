@@ -132,7 +132,7 @@ async function outcomeOf(
   verdict: Verdict,
 ): Promise<Outcome> {
   const { id, seal_id, tries, attempts } = claimed
-  const common = { id, attempts, tries: tries + 1, sealed: null, payment_id: null }
+  const common = { id, attempts, tries: tries + 1, armed_at: null, sealed: null, payment_id: null }
   const now = isoAt(clock)
   // It came again behind the question, whose answer may be older than that.
   const isOutdated = isRearmed && !verdict.isConfirmed && verdict.state !== 'ignored'
@@ -149,14 +149,16 @@ async function outcomeOf(
       verified_at: null,
       processed_at: null,
     }
-  const tenant_id = claimed.tenant_id ?? verdict.tenantId
-  const isProven = tenant_id !== null && claimed.tenant_id === null
+  // What was proven of one that came to nothing may have been corrected since.
+  const tenant_id = verdict.tenantId ?? claimed.tenant_id
+  const isProven = tenant_id !== null && tenant_id !== claimed.tenant_id
   return {
     ...common,
     tenant_id,
     sealed: isProven ? await seals.seal(tx, sent, { seal_id, tenant_id }) : null,
     state: verdict.state,
     reason: verdict.reason,
+    ...(verdict.isRearmed ? { tries: 0, armed_at: now } : {}),
     payment_id: verdict.page?.id ?? null,
     provider_payment_id: verdict.provider_payment_id,
     due_at: verdict.againIn === null ? null : isoAt(clock, verdict.againIn),

@@ -6,8 +6,11 @@ import type { Ledger, Page } from './ledger.ts'
 
 const FIRST_PAUSE_MS = 5 * SECOND
 const LONGEST_PAUSE_MS = 30 * MINUTE
-/** After that nobody asks any more by themselves. */
+/** Where it is not the notification's fault: nothing is gained by waiting longer. */
+const FOR_GOOD_PAUSE_MS = 5 * MINUTE
+/** After that nobody asks any more by themselves, if they have asked so often. */
 const GIVE_UP_AFTER_MS = DAY
+const MIN_TRIES = 5
 
 export interface Verdict {
   state: NotificationState
@@ -17,6 +20,8 @@ export interface Verdict {
   page: Page | null
   /** Milliseconds until it is tried again; null for never. */
   againIn: number | null
+  /** Whether its day begins anew, with all its tries. */
+  isRearmed: boolean
   /** Whether the provider is proven to have said so. */
   isConfirmed: boolean
   provider_payment_id: string | null
@@ -25,11 +30,17 @@ export interface Verdict {
 /** How far a notification has come before. */
 interface Tried {
   tries: number
-  /** Milliseconds since it was last armed. */
+  /** Milliseconds since it was last armed: since it came, or the provider last refused the credentials. */
   age: number
 }
 
-const DONE = { tenantId: null, page: null, againIn: null, isConfirmed: false } as const
+const DONE = {
+  tenantId: null,
+  page: null,
+  againIn: null,
+  isRearmed: false,
+  isConfirmed: false,
+} as const
 const UNNAMED = { ...DONE, provider_payment_id: null } as const
 
 /** @param living the tenants that are there and not deleted, of those that are read of */
@@ -47,8 +58,12 @@ export function judged(
   }
   if (reading.is === 'later') {
     const { reason, forGood } = reading
-    if (!forGood && tried.age >= GIVE_UP_AFTER_MS) return { ...UNNAMED, state: 'failed', reason }
-    return { ...UNNAMED, state: 'received', reason, againIn: pauseAfter(tried.tries) }
+    const waits = { ...UNNAMED, state: 'received', reason } as const
+    if (forGood) return { ...waits, againIn: FOR_GOOD_PAUSE_MS, isRearmed: true }
+    // Time in which nobody could ask does not count alone.
+    if (tried.age >= GIVE_UP_AFTER_MS && tried.tries + 1 >= MIN_TRIES)
+      return { ...UNNAMED, state: 'failed', reason }
+    return { ...waits, againIn: pauseAfter(tried.tries) }
   }
   return ofPayment(reading.facts, living, ledger)
 }

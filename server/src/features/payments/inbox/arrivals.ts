@@ -7,9 +7,10 @@ import { batcher } from '../../../lib/batcher.ts'
 import { type Clock, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { problemOf } from '../../../platform/db/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
 import type { Notice } from '../payment-facts.ts'
 import { type Arrival, countUnverified, insertArrivals } from './arrivals.store.ts'
+import { isPassing } from './failures.ts'
 import type { Seals, Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 
@@ -45,9 +46,10 @@ export interface ArrivalDeps {
   db: Scopes
   clock: Clock
   seals: Seals
+  log: Logger
 }
 
-export function openArrivals({ db, clock, seals }: ArrivalDeps): Arrivals {
+export function openArrivals({ db, clock, seals, log }: ArrivalDeps): Arrivals {
   const store = (waiting: readonly Waiting[]) =>
     db.acrossTenants(async (tx) => {
       const kept = await refuseTooMany(tx, waiting)
@@ -59,7 +61,11 @@ export function openArrivals({ db, clock, seals }: ArrivalDeps): Arrivals {
   const batches = batcher<Waiting>(store, {
     maxItems: MAX_TOGETHER,
     // What the database refuses of one keeps no other out; when it is away all are told so.
-    onError: (error) => (problemOf(error) ? 'drop' : 'split'),
+    onError: (error, { length }) => {
+      if (isPassing(error)) return 'drop'
+      log.error({ err: error, notifications: length }, 'storing notifications')
+      return 'split'
+    },
   })
   return {
     async take(arriving) {

@@ -103,6 +103,8 @@ export interface Outcome {
   provider_payment_id: string | null
   attempts: number
   tries: number
+  /** Null to leave it as it is. */
+  armed_at: string | null
   /** Of the ones that are to be tried again. */
   due_at: string | null
   /** Null where this has proven nothing. */
@@ -118,16 +120,16 @@ export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
     sql`update payment_notifications n
       set state = o.state, reason = o.reason, tenant_id = o.tenant_id, payment_id = o.payment_id,
         provider_payment_id = coalesce(o.provider_payment_id, n.provider_payment_id), attempts = o.attempts,
-        tries = o.tries, due_at = o.due_at, leased_until = null, verified_at = coalesce(n.verified_at, o.verified_at),
+        tries = o.tries, armed_at = coalesce(o.armed_at, n.armed_at), due_at = o.due_at, leased_until = null, verified_at = coalesce(n.verified_at, o.verified_at),
         processed_at = o.processed_at, sealed_body = coalesce(s.body, n.sealed_body),
         sealed_signature = case when s.id is null then n.sealed_signature else s.signature end
       from unnest(${column('id')}::bigint[], ${column('state')}::text[], ${column('reason')}::text[],
         ${column('tenant_id')}::bigint[], ${column('payment_id')}::bigint[],
-        ${column('provider_payment_id')}::text[], ${column('attempts')}::integer[], ${column('tries')}::integer[],
+        ${column('provider_payment_id')}::text[], ${column('attempts')}::integer[], ${column('tries')}::integer[], ${column('armed_at')}::timestamptz[],
         ${column('due_at')}::timestamptz[], ${column('verified_at')}::timestamptz[],
         ${column('processed_at')}::timestamptz[])
-        as o(id, state, reason, tenant_id, payment_id, provider_payment_id, attempts, tries, due_at, verified_at,
-          processed_at)
+        as o(id, state, reason, tenant_id, payment_id, provider_payment_id, attempts, tries, armed_at, due_at,
+          verified_at, processed_at)
       left join unnest(${sealed.map(({ id }) => id)}::bigint[],
         ${sealed.map((o) => o.sealed?.sealed_body)}::bytea[],
         ${sealed.map((o) => o.sealed?.sealed_signature)}::bytea[]) as s(id, body, signature)

@@ -4,11 +4,12 @@
  */
 import { isoAt } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
-import { problemOf, type TenantTx } from '../../../platform/db/index.ts'
+import type { TenantTx } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { applierIn, type Read } from '../applying/apply.ts'
 import type { Provider, Reading } from '../payment-facts.ts'
 import { type Claimed, claim, lockDue, nextDue } from './claims.store.ts'
+import { isPassing } from './failures.ts'
 import type { Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 import {
@@ -66,7 +67,8 @@ export function startDrain(
       try {
         return await together()
       } catch (error) {
-        if (problemOf(error)) throw error
+        if (isPassing(error)) throw error
+        log.warn({ err: error, provider }, 'working on notifications one by one')
         return oneByOne()
       }
     },

@@ -9,6 +9,7 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { Apply, Read, Settled } from '../applying/apply.ts'
 import type { Provider, Reading } from '../payment-facts.ts'
 import { type Claimed, claim, nextDue, release } from './claims.store.ts'
+import { isPassing } from './failures.ts'
 import type { Seals, Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 
@@ -59,7 +60,7 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
   const applying = batcher<Read>(async (reads) => deps.onSettled(await deps.apply(reads)), {
     maxItems: MAX_TOGETHER,
     onError: (error, reads) => {
-      if (problemOf(error)) return 'drop'
+      if (isPassing(error)) return 'drop'
       if (reads.length === 1) log.error({ err: error, id: reads[0]?.of?.claimed.id }, 'applying')
       return 'split'
     },
