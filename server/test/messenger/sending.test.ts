@@ -1,4 +1,5 @@
 /** What becomes of messages, whatever the provider answers. */
+import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { mailsTo } from '../support/accounts.ts'
@@ -33,10 +34,18 @@ async function linked(): Promise<Linked> {
 function happen({ person }: Linked, action: 'user.password_changed' | 'user.unblocked', times = 1) {
   const { tenant_id, id } = person
   return scene.service.app.db.inTenant(tenant_id, async (tx) => {
-    for (let time = 0; time < times; time += 1)
-      await append(tx, SYSTEM, { action, tenant_id, resource_type: 'user', resource_id: id })
+    await append(tx, SYSTEM, { action, tenant_id, resource_type: 'user', resource_id: id })
+    await sql`
+      insert into journal (tenant_id, action, resource_type, resource_id)
+      select ${tenant_id}::bigint, ${action}, 'user', ${String(id)}
+      from generate_series(2, ${times}::integer)`.execute(tx.db)
   })
 }
+
+const linksOf = ({ person }: Linked) =>
+  scene.service.database
+    .sql<{ id: number }>('select id from messenger_links where user_id = $1', [person.id])
+    .then((rows) => rows.map(({ id }) => id))
 
 const isLinked = async ({ person }: Linked) => {
   const [row] = await scene.service.database.sql<{ linked: boolean }>(
@@ -73,6 +82,36 @@ test('many events are one message: twenty lines, and counts of the others', asyn
   expect(text.split('\n')[0]).toMatch(
     /^\d+ \w+ \d\d:\d\d UTC: The password of your account was changed/,
   )
+})
+
+test('what the old chat answers late does not unlink the new one', async () => {
+  const one = await linked()
+  let refuse = (): void => undefined
+  const asked = new Promise<void>((heard) => {
+    const held = new Promise<void>((resolve) => {
+      refuse = resolve
+    })
+    const after = () => {
+      heard()
+      return held
+    }
+    const description = 'Forbidden: bot was blocked by the user'
+    scene.bot.chatAnswers(one.chat, { code: 403, description, after })
+  })
+  const [before] = await linksOf(one)
+  await happen(one, 'user.password_changed')
+  await asked
+  await scene.link(one.person, newChat())
+  const [after] = await linksOf(one)
+  expect(after).not.toBe(before)
+  refuse()
+  // With the answer, what else was to be said to the old chat is given up.
+  await until('the answer is written down', async () => {
+    const waiting = await scene.service.database.sql('select 1 from messenger_replies')
+    return waiting.length === 0 || undefined
+  })
+  expect(await linksOf(one)).toEqual([after])
+  expect(await unlinkings(one)).toEqual(['replaced'])
 })
 
 describe('a chat', () => {
@@ -204,6 +243,12 @@ describe('the bot', () => {
     await untilIs('all is well again', health, 'ok')
     const code = await scene.codeOf(newChat())
     expect(code).toMatch(/^\w{4}-\w{4}$/)
+  })
+
+  test('hears everybody, however much a stranger writes', async () => {
+    const stranger = newChat()
+    for (let message = 0; message < 60; message += 1) scene.bot.says(stranger, 'я'.repeat(4096))
+    expect(await scene.codeOf(newChat())).toMatch(/^\w{4}-\w{4}$/)
   })
 
   test('takes an update once, though it comes again', async () => {

@@ -12,7 +12,7 @@ export const BOT = { id: 4711, is_bot: true, first_name: 'Wardkeep', username: '
 
 /** What a chat answers to a message: with a refusal, or as broken lines and servers do. */
 export type ChatAnswer =
-  | { code: number; description: string; retry_after?: number }
+  | { code: number; description: string; retry_after?: number; after?: () => Promise<void> }
   | 'stall'
   | 'reset'
   | 'html'
@@ -124,7 +124,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
         clearTimeout(timer)
         if (poll === own) poll = undefined
         if (code) refuse(response, code, 'Conflict: terminated by other getUpdates request')
-        else ok(response, waiting().slice(0, 100))
+        else ok(response, pageOf(waiting(), Math.min(body.limit ?? 100, 100)))
       },
     }
     const timer = setTimeout(() => own.end(), (body.timeout ?? 0) * SECOND)
@@ -138,13 +138,20 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
     return undefined
   }
 
+  const pageOf = (all: Body[], limit: number) =>
+    isRepeating ? all.slice(-limit) : all.slice(0, limit)
+
   function limitOf(chat: number, now: number): 'rate' | 'chat' | undefined {
     while (recent.length > 0 && (recent[0] as number) <= now - SECOND) recent.shift()
     if (recent.length >= MOST_A_SECOND) return 'rate'
     return now - (lastOf.get(chat) ?? Number.NEGATIVE_INFINITY) < SECOND ? 'chat' : undefined
   }
 
-  function takeMessage(body: Body, request: IncomingMessage, response: ServerResponse): unknown {
+  async function takeMessage(
+    body: Body,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<unknown> {
     const chat = Number(body.chat_id)
     const answer = answers.get(chat)
     if (answer === 'stall') return undefined
@@ -157,8 +164,10 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
       broken[limit] += 1
       return refuse(response, 429, 'Too Many Requests: retry after 1', 1)
     }
-    if (typeof answer === 'object')
+    if (typeof answer === 'object') {
+      await answer.after?.()
       return refuse(response, answer.code, answer.description, answer.retry_after)
+    }
     recent.push(now)
     lastOf.set(chat, now)
     sent.push({ chat, text: String(body.text), at: now, payload: body })
@@ -225,5 +234,10 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
 }
 
 function reply(response: ServerResponse, code: number, body: object): void {
-  response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  // As the provider writes: each character beyond ASCII takes six bytes.
+  const json = JSON.stringify(body).replace(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  response.writeHead(code, { 'content-type': 'application/json' }).end(json)
 }

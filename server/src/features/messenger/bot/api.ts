@@ -14,7 +14,11 @@ const POLL_SECONDS = 25
 /** For a question for updates, and for anything else. */
 const POLL_DEADLINE = POLL_SECONDS * SECOND + 10 * SECOND
 const DEADLINE = 10 * SECOND
-const MOST_UPDATES = 100
+/**
+ * Updates of an answer: a long message with a long one that it replies to takes some 100 KiB, and an answer
+ * that does not fit the 1 MiB of an upstream's would never be read, nor any update behind it.
+ */
+const MAX_UPDATES = 8
 
 export interface BotApi {
   getMe(signal?: AbortSignal): Promise<{ id: number; username: string | null }>
@@ -81,7 +85,7 @@ export async function openBotApi({ token, root, upstream }: BotApiOptions): Prom
         polling.getUpdates(
           {
             ...(offset === null ? {} : { offset }),
-            limit: MOST_UPDATES,
+            limit: MAX_UPDATES,
             timeout: POLL_SECONDS,
             allowed_updates: UPDATES,
           },

@@ -76,15 +76,23 @@ export function lockLinkOfChat(tx: TenantTx, chatHash: Buffer): Promise<Link | u
     .executeTakeFirst()
 }
 
-/** Deletes the user's link, with what waits for it. */
+/** Whose link: whichever they have, or the one of the `id` alone. */
+export interface LinkOf {
+  tenant_id: number
+  user_id: number
+  id?: number
+}
+
+/** Deletes the link, with what waits for it. */
 export function deleteLink(
   tx: TenantTx,
-  user: { tenant_id: number; user_id: number },
+  { tenant_id, user_id, id }: LinkOf,
 ): Promise<Link | undefined> {
   return tx.db
     .deleteFrom('messenger_links')
-    .where('tenant_id', '=', user.tenant_id)
-    .where('user_id', '=', user.user_id)
+    .where('tenant_id', '=', tenant_id)
+    .where('user_id', '=', user_id)
+    .$if(id !== undefined, (query) => query.where('id', '=', id as number))
     .returning(LINK)
     .executeTakeFirst()
 }

@@ -16,31 +16,32 @@ export interface UnlinkDeps {
 }
 
 /**
- * Deletes the user's link, with what waits for it. Returns it, or undefined where there is none.
+ * Deletes the link, with what waits for it. Returns it, or undefined where there is none (any more): with
+ * an `id`, a link that the user has made since then stays.
  * @param say what the chat is told; nothing where it cannot be reached, or has been answered already
  */
 export type Unlink = (
   tx: TenantTx,
-  user: { tenant_id: number; user_id: number },
+  of: store.LinkOf,
   actor: Actor,
   reason: UnlinkReason,
   say?: string,
 ) => Promise<store.Link | undefined>
 
 export function unlinker({ clock, chats, mailer, reply }: UnlinkDeps): Unlink {
-  return async (tx, user, actor, reason, say) => {
-    const link = await store.deleteLink(tx, user)
+  return async (tx, of, actor, reason, say) => {
+    const link = await store.deleteLink(tx, of)
     if (!link) return undefined
     const chat = await chats.openOf(tx, link)
     if (say) await reply(tx, chat.id, say)
     await append(tx, actor, {
       action: 'messenger.unlinked',
-      tenant_id: user.tenant_id,
+      tenant_id: of.tenant_id,
       resource_type: 'user',
-      resource_id: user.user_id,
+      resource_id: of.user_id,
       changes: { reason },
     })
-    const owner = await store.findOwner(tx, user)
+    const owner = await store.findOwner(tx, of)
     if (owner?.is_confirmed) {
       const letter = unlinkedLetter({ ...owner, chat, at: isoAt(clock), reason })
       await mailer.send(tx, { to: owner.email, ...letter })
