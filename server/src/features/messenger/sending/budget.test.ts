@@ -1,7 +1,7 @@
 /** The rate of all messages together. */
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type Budget, openBudget } from './budget.ts'
+import { type Budget, type Ending, openBudget, type Place } from './budget.ts'
 
 let now: number
 let budget: Budget
@@ -10,11 +10,35 @@ beforeEach(() => {
   budget = openBudget(() => now)
 })
 
+const ARRIVED: Ending = { kind: 'arrived' }
+const limited = (chat: string, retryMs: number): Ending => ({ kind: 'limited', chat, retryMs })
+
+/** Takes a place that there has to be. */
+function taken(): Place {
+  const place = budget.take('known')
+  if (typeof place === 'number') throw new Error(`there is no place for ${place} ms`)
+  return place
+}
+
+/** Returns the milliseconds that there is no place, which there has not to be. */
+function wait(): number {
+  const place = budget.take('known')
+  if (typeof place !== 'number') throw new Error('there is a place')
+  return place
+}
+
 /** Takes as many places as there are now. */
 function takeAll(rank: 'known' | 'lesser'): number {
-  let taken = 0
-  while (budget.take(rank) === 0) taken += 1
-  return taken
+  let count = 0
+  while (typeof budget.take(rank) !== 'number') count += 1
+  return count
+}
+
+/** Has all messages held for a second. */
+function hold(): void {
+  const [a, b] = [taken(), taken()]
+  a.end(limited('a', 10_000))
+  b.end(limited('b', 10_000))
 }
 
 describe('the rate', () => {
@@ -22,9 +46,9 @@ describe('the rate', () => {
     const sent: number[] = []
     const end = now + 60_000
     while (now < end) {
-      const wait = budget.take('known')
-      if (wait === 0) sent.push(now)
-      else now += Math.ceil(wait)
+      const place = budget.take('known')
+      if (typeof place === 'number') now += Math.ceil(place)
+      else sent.push(now)
     }
     for (const [index, at] of sent.entries())
       if (index >= 30) expect(at - (sent[index - 30] as number)).toBeGreaterThan(1000)
@@ -36,7 +60,7 @@ describe('the rate', () => {
     expect(takeAll('known')).toBe(19)
     now += 1030
     expect(takeAll('known')).toBe(29)
-    expect(budget.take('lesser')).toBeGreaterThan(0)
+    expect(budget.take('lesser')).toEqual(expect.any(Number))
   })
 
   test('is never more than the rule, whoever asks when', () => {
@@ -51,7 +75,7 @@ describe('the rate', () => {
           const taken: ['known' | 'lesser', number][] = []
           for (const [rank, pause] of asked as ['known' | 'lesser', number][]) {
             at += pause
-            if (one.take(rank) === 0) taken.push([rank, at])
+            if (typeof one.take(rank) !== 'number') taken.push([rank, at])
           }
           for (const [, since] of taken) {
             const within = taken.filter(([, time]) => time >= since && time < since + 1000)
@@ -64,58 +88,79 @@ describe('the rate', () => {
   })
 
   test('counts only what was sent', () => {
-    expect(takeAll('known')).toBe(29)
-    budget.giveBack('known')
+    const unsent = taken()
+    expect(takeAll('known')).toBe(28)
+    unsent.end({ kind: 'unsent' })
     expect(takeAll('known')).toBe(1)
   })
 })
 
 describe('too much', () => {
   test('for one chat holds nobody else', () => {
-    budget.limited('a', 3_600_000)
-    budget.limited('a', 3_600_000)
-    expect(budget.take('known')).toBe(0)
+    taken().end(limited('a', 3_600_000))
+    taken().end(limited('a', 3_600_000))
+    taken()
   })
 
   test('for two chats within 5 s holds all, at first for a second', () => {
-    budget.limited('a', 30_000)
+    const [a, b] = [taken(), taken()]
+    a.end(limited('a', 30_000))
     now += 4999
-    budget.limited('b', 30_000)
-    expect(budget.take('known')).toBe(1000)
-    expect(budget.take('lesser')).toBe(1000)
+    b.end(limited('b', 30_000))
+    expect([budget.take('known'), budget.take('lesser')]).toEqual([1000, 1000])
   })
 
   test('for two chats with a message between them that arrived holds nobody', () => {
-    budget.limited('a', 30_000)
-    budget.succeeded()
-    budget.limited('b', 30_000)
-    expect(budget.take('known')).toBe(0)
+    taken().end(limited('a', 30_000))
+    taken().end(ARRIVED)
+    taken().end(limited('b', 30_000))
+    taken()
   })
 
   test('for two chats more than 5 s apart holds nobody', () => {
-    budget.limited('a', 30_000)
+    taken().end(limited('a', 30_000))
     now += 5001
-    budget.limited('b', 30_000)
-    expect(budget.take('known')).toBe(0)
+    taken().end(limited('b', 30_000))
+    taken()
   })
 
   test('lets one message go ahead after the wait, and waits longer where it is refused too', () => {
-    budget.limited('a', 10_000)
-    budget.limited('b', 10_000)
+    hold()
     const waits: number[] = []
     for (let probe = 0; probe < 6; probe += 1) {
-      const wait = budget.take('known')
-      waits.push(wait / 1000)
-      now += wait
-      expect(budget.take('known')).toBe(0)
-      expect(budget.take('known')).toBeGreaterThan(0)
-      budget.limited(`c${probe}`, 10_000)
+      const ms = wait()
+      waits.push(ms / 1000)
+      now += ms
+      const place = taken()
+      wait()
+      place.end(limited(`c${probe}`, 10_000))
     }
     // Never longer than the provider has said.
     expect(waits).toEqual([1, 2, 4, 8, 10, 10])
-    now += budget.take('known')
-    expect(budget.take('known')).toBe(0)
-    budget.succeeded()
+    now += wait()
+    taken().end(ARRIVED)
     expect(takeAll('known')).toBeGreaterThan(20)
+  })
+
+  test('lets another message go ahead where nothing came of the first one', () => {
+    hold()
+    now += wait()
+    for (const kind of ['failed', 'unsent', 'failed'] as const) {
+      taken().end({ kind })
+      now += 1000
+    }
+    taken().end(ARRIVED)
+    expect(takeAll('known')).toBeGreaterThan(20)
+  })
+
+  test('is not what a message says that was under way before the hold', () => {
+    const early = taken()
+    hold()
+    now += wait()
+    const probe = taken()
+    early.end({ kind: 'failed' })
+    wait()
+    probe.end(ARRIVED)
+    taken()
   })
 })

@@ -5,9 +5,9 @@
 import { SECOND } from '../../../lib/clock.ts'
 
 /** One below the rule in a little more than a second: what is sent evenly arrives less so. */
-const MOST = 29
+const MAX_SENT = 29
 const WITHIN = SECOND + 30
-const MOST_LESSER = 10
+const MAX_LESSER = 10
 /** Refusals of two chats so close to each other are about the bot, not about a chat. */
 const NEAR = 5 * SECOND
 const FIRST_HOLD = SECOND
@@ -15,15 +15,24 @@ const FIRST_HOLD = SECOND
 /** A chat that is linked and takes messages, or any other. */
 export type Rank = 'known' | 'lesser'
 
+/** What came of a message. */
+export type Ending =
+  | { kind: 'arrived' }
+  /** The chat was to be sent to less often. */
+  | { kind: 'limited'; chat: string; retryMs: number }
+  /** Nothing was to be sent after all. */
+  | { kind: 'unsent' }
+  /** Nothing can be said of it. */
+  | { kind: 'failed' }
+
+/** A message's place, which has to be ended, however the message does. */
+export interface Place {
+  end(ending: Ending): void
+}
+
 export interface Budget {
-  /** Takes a message's place. Returns 0, or the milliseconds until there is one. */
-  take(rank: Rank): number
-  /** Gives the newest place back, as nothing was to be sent after all. */
-  giveBack(rank: Rank): void
-  /** Notes that a message has arrived. */
-  succeeded(): void
-  /** Notes that a chat was to be sent to less often. */
-  limited(chat: string, retryMs: number): void
+  /** Returns a message's place, or the milliseconds until there is one. */
+  take(rank: Rank): Place | number
 }
 
 /** @param now milliseconds of a clock that only goes on */
@@ -33,50 +42,72 @@ export function openBudget(now: () => number): Budget {
   let holds = 0
   let heldUntil = 0
   /** After a hold one message goes ahead; while it is under way, no other. */
-  let probe: 'none' | 'due' | 'under way' = 'none'
+  let probe: 'none' | 'due' | Place = 'none'
 
   function waitOf(times: number[], most: number): number {
     while (times.length > 0 && (times[0] as number) <= now() - WITHIN) times.shift()
     return times.length < most ? 0 : (times[0] as number) + WITHIN - now()
   }
 
+  function giveBack(times: number[], at: number): void {
+    const index = times.lastIndexOf(at)
+    if (index >= 0) times.splice(index, 1)
+  }
+
+  function hold(ms: number): void {
+    heldUntil = now() + ms
+    probe = 'due'
+  }
+
+  function limited(chat: string, retryMs: number, isProbe: boolean): void {
+    const before = last
+    last = { chat, at: now(), retryMs }
+    const isNear = before && before.chat !== chat && last.at - before.at <= NEAR
+    if (!isProbe && !isNear) return
+    // Those that were under way together are one refusal.
+    if (!isProbe && heldUntil > now()) return
+    const shortest = Math.min(retryMs, before?.retryMs ?? retryMs)
+    hold(Math.min(FIRST_HOLD * 2 ** holds, shortest))
+    holds += 1
+  }
+
+  function placeAt(at: number, rank: Rank): Place {
+    const place: Place = {
+      end(ending) {
+        const isProbe = probe === place
+        if (ending.kind === 'arrived') {
+          last = undefined
+          holds = 0
+          probe = 'none'
+        } else if (ending.kind === 'limited') limited(ending.chat, ending.retryMs, isProbe)
+        else if (ending.kind === 'unsent') {
+          giveBack(taken.all, at)
+          giveBack(taken[rank], at)
+          if (isProbe) probe = 'due'
+        }
+        // It has answered nothing: another one goes ahead in its place.
+        else if (isProbe) hold(FIRST_HOLD)
+      },
+    }
+    return place
+  }
+
   return {
     take(rank) {
       const held = heldUntil - now()
       if (held > 0) return held
-      if (probe === 'under way') return SECOND
+      if (typeof probe === 'object') return SECOND
       const wait = Math.max(
-        waitOf(taken.all, MOST),
-        rank === 'lesser' ? waitOf(taken.lesser, MOST_LESSER) : 0,
+        waitOf(taken.all, MAX_SENT),
+        rank === 'lesser' ? waitOf(taken.lesser, MAX_LESSER) : 0,
       )
       if (wait > 0) return wait
-      if (probe === 'due') probe = 'under way'
-      taken.all.push(now())
-      taken[rank].push(now())
-      return 0
-    },
-    giveBack(rank) {
-      taken.all.pop()
-      taken[rank].pop()
-      if (probe === 'under way') probe = 'due'
-    },
-    succeeded() {
-      last = undefined
-      holds = 0
-      probe = 'none'
-    },
-    limited(chat, retryMs) {
-      const before = last
-      last = { chat, at: now(), retryMs }
-      const isProbe = probe === 'under way'
-      const isNear = before && before.chat !== chat && last.at - before.at <= NEAR
-      if (!isProbe && !isNear) return
-      // Those that were under way together are one refusal.
-      if (!isProbe && heldUntil > now()) return
-      const shortest = Math.min(retryMs, before?.retryMs ?? retryMs)
-      heldUntil = now() + Math.min(FIRST_HOLD * 2 ** holds, shortest)
-      holds += 1
-      probe = 'due'
+      const at = now()
+      taken.all.push(at)
+      taken[rank].push(at)
+      const place = placeAt(at, rank)
+      if (probe === 'due') probe = place
+      return place
     },
   }
 }

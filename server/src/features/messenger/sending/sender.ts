@@ -9,15 +9,15 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { Bot } from '../bot/bot.ts'
 import type { Tenure } from '../bot/lease.ts'
 import { TOPIC_DUE } from '../topics.ts'
-import { openBudget, type Rank } from './budget.ts'
+import { type Ending, openBudget, type Place, type Rank } from './budget.ts'
 import type { Outcome } from './outcome.ts'
 import { type DueChat, findDue, findNextDue } from './sending.store.ts'
 import type { Turn } from './turn.ts'
 
 /** Messages under way at once: a few seconds of the rate, as some chats take long to answer. */
-const MOST_UNDER_WAY = 300
+const MAX_UNDER_WAY = 300
 /** Of these, what strangers and failing chats may take. */
-const MOST_LESSER = 150
+const MAX_LESSER = 150
 /** Chats of a rank that are looked for at once: a second's worth. */
 const LOOKED_FOR = 30
 const POLL_MS = 1_000
@@ -44,19 +44,22 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
   const busy = new Map<string, DueChat>()
   const running = new Set<Promise<unknown>>()
 
-  function note(key: string, rank: Rank, outcome: Outcome | undefined): void {
-    if (outcome) onSent?.(outcome.kind)
-    if (!outcome) budget.giveBack(rank)
-    else if (outcome.kind === 'limited') budget.limited(key, outcome.retryMs)
-    else if (outcome.kind === 'token refused') bot.refused()
-    else if (outcome.kind !== 'failed') budget.succeeded()
+  async function send(key: string, chat: DueChat, place: Place): Promise<void> {
+    let ending: Ending = { kind: 'failed' }
+    try {
+      const outcome = await turn(chat)
+      ending = endingOf(key, outcome)
+      if (outcome) onSent?.(outcome.kind)
+      if (outcome?.kind === 'token refused') bot.refused()
+    } finally {
+      place.end(ending)
+    }
   }
 
-  function begin(chat: DueChat): void {
+  function begin(chat: DueChat, place: Place): void {
     const key = chat.hash.toString('hex')
     busy.set(key, chat)
-    const taken = turn(chat).then((outcome) => note(key, chat.rank, outcome))
-    const ended = canFail(taken, 'sending to a chat', log).finally(() => {
+    const ended = canFail(send(key, chat, place), 'sending to a chat', log).finally(() => {
       busy.delete(key)
       running.delete(ended)
       sender.wake()
@@ -66,8 +69,8 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
 
   function roomFor(rank: Rank): number {
     const lesser = [...busy.values()].filter((chat) => chat.rank === 'lesser').length
-    const room = MOST_UNDER_WAY - busy.size
-    return Math.max(0, Math.min(LOOKED_FOR, room, rank === 'lesser' ? MOST_LESSER - lesser : room))
+    const room = MAX_UNDER_WAY - busy.size
+    return Math.max(0, Math.min(LOOKED_FOR, room, rank === 'lesser' ? MAX_LESSER - lesser : room))
   }
 
   /** Begins what is due of a rank. Returns the milliseconds until more may begin, or undefined. */
@@ -82,9 +85,9 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
     )
     for (const chat of due) {
       if (!tenure.isSure() || !bot.isGood()) return undefined
-      const wait = budget.take(rank)
-      if (wait > 0) return wait
-      begin(chat)
+      const place = budget.take(rank)
+      if (typeof place === 'number') return place
+      begin(chat, place)
     }
     return due.length === limit ? 0 : undefined
   }
@@ -113,4 +116,12 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
       await within(STOP_MS, Promise.all(running))
     },
   }
+}
+
+/** What a message means for the rate of all. */
+function endingOf(chat: string, outcome: Outcome | undefined): Ending {
+  if (!outcome) return { kind: 'unsent' }
+  if (outcome.kind === 'limited') return { kind: 'limited', chat, retryMs: outcome.retryMs }
+  const isAnswered = outcome.kind !== 'failed' && outcome.kind !== 'token refused'
+  return { kind: isAnswered ? 'arrived' : 'failed' }
 }
