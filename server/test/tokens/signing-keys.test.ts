@@ -152,7 +152,7 @@ describe('a retired key', () => {
     }
     service.clock.advance(15 * MINUTE)
     expect(await standing(service, lasting())).toBe(200)
-    service.clock.advance(HOUR)
+    service.clock.advance(2 * HOUR)
     expect(await standing(service, lasting())).toBe(401)
     const published = (await keysOf(service)).keys.map(({ kid }) => kid)
     expect(published).toEqual([service.app.features.auth.keys.signer().kid])

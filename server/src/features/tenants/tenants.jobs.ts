@@ -17,7 +17,7 @@ const PURGE = jobKind<Record<string, never>>('tenants.purge', {
 })
 const BATCH = 1000
 
-/** How the rows of a deleted tenant go, from features in the order of their ranks: the highest first. */
+/** How the rows of a deleted tenant go, from features in the order in which they were opened: the last first. */
 export function purgesOf(features: readonly Feature[]): PurgeRows[] {
   return features.toReversed().flatMap(({ purgeRows }) => purgeRows ?? [])
 }

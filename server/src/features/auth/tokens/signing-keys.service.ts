@@ -21,8 +21,11 @@ import type { JsonWebKeySet } from './signing-keys.schema.ts'
 import * as store from './signing-keys.store.ts'
 
 export const ALGORITHM = 'EdDSA'
-/** Longer than any access token lives, by far. */
-const VERIFIES_FOR = HOUR
+/**
+ * Longer than any access token lives, by far: a node that could not read the keys anew signs with the
+ * retired one until its next try, an hour later at the most.
+ */
+const VERIFIES_FOR = 2 * HOUR
 const FORGOTTEN_AFTER = DAY
 /** An unknown `kid` makes the keys be read again, but not more often than this. */
 const REREAD_AFTER = SECOND
