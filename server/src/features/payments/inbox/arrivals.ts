@@ -102,7 +102,7 @@ interface Folded {
   times: number
 }
 
-/** Each event once, in the order of their keys: so no two transactions wait for each other in a circle. */
+/** Each event once, in the order of their keys, by bytes as `collate "C"` has it: so no two transactions wait for each other in a circle. */
 function folded(waiting: readonly Waiting[]): Folded[] {
   const byKey = new Map<unknown, Folded>()
   for (const one of waiting) {
@@ -112,8 +112,9 @@ function folded(waiting: readonly Waiting[]): Folded[] {
     if (known) known.times += 1
     else byKey.set(key, { first: one, times: 1 })
   }
-  const keyOf = ({ first }: Folded) => `${first.notice.provider} ${first.notice.event_key}`
-  return [...byKey.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  const keyOf = ({ first }: Folded) =>
+    Buffer.from(`${first.notice.provider} ${first.notice.event_key}`)
+  return [...byKey.values()].sort((a, b) => Buffer.compare(keyOf(a), keyOf(b)))
 }
 
 async function sealed(tx: TenantTx, seals: Seals, { first, times }: Folded): Promise<Arrival> {

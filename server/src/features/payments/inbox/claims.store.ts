@@ -75,7 +75,7 @@ export async function nextDue(tx: TenantTx, provider: Provider): Promise<string 
 }
 
 /**
- * Keeps others from these until the transaction ends. Answers those whose lease still holds, with when they
+ * Keeps others from these until the transaction ends: locked in the order in which repeats lock them. Answers those whose lease still holds, with when they
  * were last armed.
  */
 export async function lockClaimed(
@@ -87,7 +87,8 @@ export async function lockClaimed(
     join unnest(${claimed.map(({ id }) => id)}::bigint[],
       ${claimed.map(({ attempts }) => attempts)}::integer[]) as c(id, attempts)
       on c.id = n.id and c.attempts = n.attempts
-    where n.state = 'received' order by n.id for no key update of n`.execute(tx.db)
+    where n.state = 'received' order by n.provider, n.event_key collate "C", n.id
+    for no key update of n`.execute(tx.db)
   return new Map(rows.map(({ id, armed_at }) => [id, armed_at]))
 }
 
