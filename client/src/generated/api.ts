@@ -1363,7 +1363,7 @@ export interface components {
              */
             state: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
             /** @enum {string|null} */
-            reason: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "provider_away" | "provider_refused" | null;
+            reason: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused" | null;
             attempts: number;
             times_received: number;
             /** Format: date-time */
@@ -1389,7 +1389,7 @@ export interface components {
              */
             state: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
             /** @enum {string|null} */
-            reason: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "provider_away" | "provider_refused" | null;
+            reason: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused" | null;
             attempts: number;
             times_received: number;
             /** Format: date-time */
@@ -2559,7 +2559,7 @@ export interface operations {
             query?: {
                 provider?: "cardnet" | "paygate";
                 state?: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
-                reason?: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "provider_away" | "provider_refused";
+                reason?: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused";
                 from_date?: string;
                 to_date?: string;
                 page?: number;

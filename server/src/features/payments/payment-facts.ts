@@ -37,6 +37,7 @@ export const REASONS = {
   amount_unreadable: 'an amount cannot be held exactly in the currency',
   refund_too_large: 'more would be refunded than was paid',
   not_confirmed: "the provider's API does not say so",
+  refund_not_counted: 'its payment says no more than before, and may lag',
   provider_away: "the provider's API did not answer, or not as it should",
   provider_refused: "the provider's API refused the credentials",
 } as const
@@ -54,7 +55,8 @@ export interface Notice {
 
 /** What a stored notice turns out to say. */
 export type Reading =
-  | { is: 'payment'; facts: PaymentFacts }
+  /** With `isGrowth` it should move the payment: where it does not, the provider may lag. */
+  | { is: 'payment'; facts: PaymentFacts; isGrowth?: boolean }
   /** About something that is no payment of ours. */
   | { is: 'ignored' }
   /** It will never say more by itself; the tenant where that could be read. */

@@ -1,6 +1,6 @@
 /**
  * What a payment becomes by what a provider says, in whichever order and however often that comes: a
- * payment only moves forward, so that all orders end in the same (see README.md for the diagram).
+ * payment only moves forward, so that all orders end in the same (see docs/payments.md for the diagram).
  */
 import type { PublicAction } from '../../platform/journal/index.ts'
 import type { PaymentFacts, Reason } from './payment-facts.ts'

@@ -1,5 +1,5 @@
 /** What becomes of a notification by what was read of it. */
-import { DAY, MINUTE, SECOND } from '../../../lib/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { PaymentFacts, Reading, Reason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
 import type { Ledger, Page } from './ledger.ts'
@@ -11,6 +11,8 @@ const FOR_GOOD_PAUSE_MS = 5 * MINUTE
 /** After that nobody asks any more by themselves, if they have asked so often. */
 const GIVE_UP_AFTER_MS = DAY
 const MIN_TRIES = 5
+/** After that a refund that its payment does not grow by is taken for one that it knew before. */
+const REFUND_LAGS_FOR_MS = 6 * HOUR
 
 export interface Verdict {
   state: NotificationState
@@ -61,12 +63,17 @@ export function judged(
     const waits = { ...UNNAMED, state: 'received', reason } as const
     if (forGood) return { ...waits, againIn: FOR_GOOD_PAUSE_MS, isRearmed: true }
     // Time in which nobody could ask does not count alone.
-    if (tried.age >= GIVE_UP_AFTER_MS && tried.tries + 1 >= MIN_TRIES)
-      return { ...UNNAMED, state: 'failed', reason }
+    if (isOver(tried, GIVE_UP_AFTER_MS)) return { ...UNNAMED, state: 'failed', reason }
     return { ...waits, againIn: pauseAfter(tried.tries) }
   }
-  return ofPayment(reading.facts, living, ledger)
+  const verdict = ofPayment(reading.facts, living, ledger)
+  const mayLag = verdict.state === 'superseded' && verdict.page?.status !== 'refunded'
+  if (!reading.isGrowth || !mayLag || isOver(tried, REFUND_LAGS_FOR_MS)) return verdict
+  const againIn = pauseAfter(tried.tries)
+  return { ...UNNAMED, state: 'received', reason: 'refund_not_counted', againIn }
 }
+
+const isOver = ({ tries, age }: Tried, most: number) => age >= most && tries + 1 >= MIN_TRIES
 
 function ofPayment(facts: PaymentFacts, living: ReadonlySet<number>, ledger: Ledger): Verdict {
   const { provider_payment_id, tenant_id } = facts

@@ -31,7 +31,13 @@ export function readBack(api: PaygateApi, clock: Clock): ReadBack {
     if (refund.id !== id) return AWAY
     if (!claims.every((claim) => saysAtLeast(refund.status, claim))) return UNCONFIRMED
     if (!isAskable(refund.payment_id)) return { is: 'failed', reason: 'unreadable' }
-    return ofPayment(refund.payment_id, signal, (payment) => isCounted(refund, payment))
+    const reading = await ofPayment(refund.payment_id, signal, (payment) =>
+      isCounted(refund, payment),
+    )
+    // The sum may hold others alone that were made before it.
+    return reading.is === 'payment' && refund.status === 'succeeded'
+      ? { ...reading, isGrowth: true }
+      : reading
   }
 
   return async (body, signal) => {

@@ -11,8 +11,11 @@ export interface OpenCount {
   provider: Provider
   state: (typeof OPEN_STATES)[number]
   count: number
-  /** Since when the longest waiting of them is there, or was last tried by hand. */
-  since: string
+  /**
+   * Since when the longest waiting of them is there, or was last tried by hand. Null where all only make
+   * sure that a refund is counted.
+   */
+  since: string | null
 }
 
 /** How many notifications somebody may have to look at. */
@@ -21,7 +24,9 @@ export async function countOpen(tx: TenantTx): Promise<OpenCount[]> {
     select provider, state, count(*) as count, min(armed_at) as since from payment_notifications
     where state in ('unverified', 'failed') group by provider, state
     union all
-    select provider, state, count(*), min(armed_at) from payment_notifications
+    select provider, state, count(*),
+      min(armed_at) filter (where reason is distinct from 'refund_not_counted')
+    from payment_notifications
     where state = 'received' group by provider, state`.execute(tx.db)
   return rows
 }

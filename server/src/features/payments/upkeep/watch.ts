@@ -68,7 +68,9 @@ export function watchInbox({ db, clock, changes, log, registry }: WatchDeps): Wa
   return {
     check() {
       const late = isoAt(clock, -MAX_WAIT_MS)
-      const isWell = open.every(({ state, since }) => state === 'received' && since >= late)
+      const isWell = open.every(
+        ({ state, since }) => state === 'received' && (since === null || since >= late),
+      )
       return isWell ? 'ok' : 'degraded'
     },
     settled(settled) {

@@ -1,0 +1,54 @@
+/** Refunds that paygate's API counts late: the sum of the payment may hold earlier ones alone. */
+import { expect, test } from 'vitest'
+import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
+import { HOUR, SECOND } from '../../src/lib/clock.ts'
+import { until } from '../support/embedded.ts'
+import { openPaidClinic, type PaidClinic } from './clinic.ts'
+
+const sum = (value: string) => ({ value, currency: 'EUR' })
+
+function refund({ paygate, send }: PaidClinic, id: string) {
+  const one = { id, payment_id: 'p1', status: 'succeeded', amount: sum('30.00') } as const
+  paygate.refunds.set(id, one)
+  return send(paygate.noticeOf('refund.succeeded', one))
+}
+
+/** Two refunds of one sum, of which the payment counts the first. */
+async function openLagging() {
+  const scene = await openPaidClinic()
+  const untilLast = (expected: Record<string, unknown>) =>
+    until(JSON.stringify(expected), async () => {
+      const row = (await scene.rows()).at(-1)
+      return Object.entries(expected).every(([name, value]) => row?.[name] === value) || undefined
+    })
+  scene.pay('p1', { refunded_amount: sum('30.00') })
+  await refund(scene, 'r1')
+  await untilLast({ state: 'applied' })
+  await refund(scene, 'r2')
+  await untilLast({ state: 'received', reason: 'refund_not_counted', leased_until: null })
+  return { ...scene, untilLast }
+}
+
+test('a second refund is asked about again until the payment counts it', async () => {
+  const scene = await openLagging()
+  expect(await scene.payments()).toMatchObject([{ amount_refunded: 3_000 }])
+  // Nobody has to look at it meanwhile.
+  expect(await scene.service.app.db.acrossTenants(countOpen, 'read')).toEqual([
+    { provider: 'paygate', state: 'received', count: 1, since: null },
+  ])
+  scene.pay('p1', { refunded_amount: sum('60.00') })
+  scene.service.clock.advance(5 * SECOND)
+  await scene.untilLast({ state: 'applied', reason: null })
+  expect(await scene.payments()).toMatchObject([{ amount_refunded: 6_000 }])
+})
+
+test('one that the payment never grows by is superseded after 6 hours', async () => {
+  const scene = await openLagging()
+  // As if it had been asked about all the time.
+  await scene.service.database.sql(
+    "update payment_notifications set tries = 20 where state = 'received'",
+  )
+  scene.service.clock.advance(6 * HOUR)
+  await scene.untilLast({ state: 'superseded', reason: null })
+  expect(await scene.payments()).toMatchObject([{ amount_refunded: 3_000 }])
+})
