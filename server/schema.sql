@@ -525,7 +525,7 @@ CREATE TABLE messenger_bot (
   read_at timestamp(3) with time zone,
   CONSTRAINT messenger_bot_pkey PRIMARY KEY (one),
   CONSTRAINT messenger_bot_one_check CHECK (one),
-  CONSTRAINT messenger_bot_state_check CHECK (state = ANY (ARRAY['new'::text, 'ok'::text, 'conflict'::text, 'refused'::text]))
+  CONSTRAINT messenger_bot_state_check CHECK (state = ANY (ARRAY['new'::text, 'ok'::text, 'deaf'::text, 'conflict'::text, 'refused'::text]))
 );
 GRANT insert, select, update ON messenger_bot TO wardkeep_platform;
 

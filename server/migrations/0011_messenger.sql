@@ -7,7 +7,7 @@ create table messenger_bot (
   leased_by text,
   leased_until timestamptz(3),
   epoch bigint not null default 0,
-  state text not null default 'new' check (state in ('new', 'ok', 'conflict', 'refused')),
+  state text not null default 'new' check (state in ('new', 'ok', 'deaf', 'conflict', 'refused')),
   -- Numbers of updates are each bot's own.
   bot_id bigint,
   username text,

@@ -1,10 +1,12 @@
 /** What becomes of messages, whatever the provider answers. */
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { claim } from '../../src/features/messenger/bot/bot.store.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
+import { openService } from '../support/service.ts'
 import { openScene, type Scene } from './scene.ts'
 
 let scene: Scene
@@ -243,6 +245,29 @@ describe('the bot', () => {
     await untilIs('all is well again', health, 'ok')
     const code = await scene.codeOf(newChat())
     expect(code).toMatch(/^\w{4}-\w{4}$/)
+  })
+
+  test('that cannot have updates come its way is degraded, sends all the same, and recovers', async () => {
+    const one = await linked()
+    await untilIs('all is well', health, 'ok')
+    scene.bot.refuse(401)
+    await happen(one, 'user.password_changed')
+    await untilIs('it does not work', capability, false)
+    scene.bot.refuse(400, ['deleteWebhook'])
+    await untilIs('it works', capability, true)
+    expect(await health()).toBe('degraded')
+    scene.service.clock.advance(5_001)
+    await scene.heard(one.chat, /password/)
+    scene.bot.refuse()
+    await untilIs('all is well again', health, 'ok')
+  })
+
+  test('is known anew by each process that takes it over', async () => {
+    const service = await openService()
+    const stateOf = () => service.database.sql<{ state: string }>('select state from messenger_bot')
+    await service.database.sql("update messenger_bot set state = 'ok'")
+    await service.app.db.acrossTenants((tx) => claim(tx, 'another'))
+    expect(await stateOf()).toEqual([{ state: 'new' }])
   })
 
   test('hears everybody, however much a stranger writes', async () => {

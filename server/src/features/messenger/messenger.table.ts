@@ -1,6 +1,7 @@
 import type { Generated } from 'kysely'
 
-export type BotState = 'new' | 'ok' | 'conflict' | 'refused'
+/** `deaf`: it sends, but updates do not come the way that is configured. */
+export type BotState = 'new' | 'ok' | 'deaf' | 'conflict' | 'refused'
 
 export interface MessengerBotTable {
   one: Generated<boolean>

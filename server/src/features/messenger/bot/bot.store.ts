@@ -6,10 +6,13 @@ import type { BotState } from '../messenger.table.ts'
 /** Seconds that a lease holds unless it is renewed; so long a killed process keeps the bot silent. */
 export const LEASE_SECONDS = 10
 
-/** Takes the bot over where nobody has it. Returns the number of its time, by which writes are fenced. */
+/**
+ * Takes the bot over where nobody has it; how it does has to be found out anew. Returns the number of its
+ * time, by which writes are fenced.
+ */
 export async function claim(tx: TenantTx, worker: string): Promise<number | undefined> {
   const { rows } = await sql<{ epoch: number }>`
-    update messenger_bot set leased_by = ${worker}, epoch = epoch + 1,
+    update messenger_bot set leased_by = ${worker}, epoch = epoch + 1, state = 'new',
       leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
     where leased_until is null or leased_until < now() returning epoch`.execute(tx.db)
   return rows[0]?.epoch

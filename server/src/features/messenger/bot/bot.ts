@@ -33,7 +33,7 @@ export interface BotDeps {
 }
 
 export interface Bot {
-  /** Whether messages can be sent. */
+  /** Whether messages can be sent: the token is good, whatever becomes of updates. */
   isGood(): boolean
   /** Notes that the token was refused; the bot then finds out for itself. */
   refused(): void
@@ -67,10 +67,21 @@ export function startBot(deps: BotDeps): Bot {
       isSetUp = false
       changes.notify(TOPIC_BOT)
     }
-    if (!isSetUp) await api.setWebhook(webhook, tenure.over)
-    isSetUp = true
-    if (state === 'new' || state === 'refused') await note('ok')
+    if (!isSetUp) await setUp()
+    if (state === 'new' || state === 'refused' || state === 'deaf') await note('ok')
     return me
+  }
+
+  /** Has updates come the way that is configured. */
+  async function setUp(): Promise<void> {
+    try {
+      await api.setWebhook(webhook, tenure.over)
+      isSetUp = true
+    } catch (error) {
+      const isTokenRefused = error instanceof BotFault && isOfToken(error)
+      if (!isTokenRefused && !tenure.over.aborted) await note('deaf')
+      throw error
+    }
   }
 
   async function take(bot_id: number, update: Update): Promise<void> {
@@ -115,9 +126,9 @@ export function startBot(deps: BotDeps): Bot {
   }
 
   /** Returns how long to wait after a refusal of the provider. */
-  async function bear({ refusal }: BotFault): Promise<number> {
-    const { code, retryAfter } = refusal ?? {}
-    if (code === 401 || code === 404) {
+  async function bear(fault: BotFault): Promise<number> {
+    const { code, retryAfter } = fault.refusal ?? {}
+    if (isOfToken(fault)) {
       me = undefined
       await note('refused')
       return REFUSED_WAIT
@@ -151,7 +162,7 @@ export function startBot(deps: BotDeps): Bot {
     onError: (error, previous) => tenure.over.aborted || logFailure(error, previous),
   })
   return {
-    isGood: () => state === 'ok' || state === 'conflict',
+    isGood: () => me !== undefined,
     refused() {
       me = undefined
       state = 'refused'
@@ -163,10 +174,14 @@ export function startBot(deps: BotDeps): Bot {
 
 const WRONG: Record<Exclude<BotState, 'ok'>, string> = {
   new: 'the messenger bot is not known yet',
+  deaf: 'the messenger bot sends, but could not have its updates come the way that is configured',
   conflict:
     'another program takes the updates of the messenger bot; stop it, or give it a bot of its own',
   refused: 'the token of the messenger bot is refused; give MESSENGER_BOT_TOKEN a good one',
 }
+
+/** Whether it is the token that was refused. */
+const isOfToken = ({ refusal }: BotFault): boolean => refusal?.code === 401 || refusal?.code === 404
 
 const isUpdate = (update: unknown): update is Update =>
   Number.isSafeInteger((update as Update | null)?.update_id)

@@ -2,16 +2,19 @@
 import { poller } from '../../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import type { BotState } from '../messenger.table.ts'
 import { TOPIC_BOT } from '../topics.ts'
 import { type BotStanding, findStanding } from './bot.store.ts'
 
 const POLL_MS = 5_000
+/** The states in which messages go out. */
+const SENDS: ReadonlySet<BotState> = new Set(['ok', 'deaf', 'conflict'])
 
 export interface Standing {
   username(): string | null
   /** Whether messages go out: some process has the bot, and its token is good. */
   works(): boolean
-  /** Whether all is well: it works, and no other program takes its updates away. */
+  /** Whether all is well: it works, and is told of updates. */
   isWell(): boolean
   stop(): Promise<void>
 }
@@ -29,7 +32,7 @@ export function watchStanding(deps: { db: Scopes; changes: Changes; log: Logger 
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === TOPIC_BOT || topic === null) watcher.wake()
   })
-  const works = () => known.is_held && (known.state === 'ok' || known.state === 'conflict')
+  const works = () => known.is_held && SENDS.has(known.state)
   return {
     username: () => known.username,
     works,
