@@ -60,6 +60,11 @@ test('with the provider answering, refusing, resetting and out of reach', {
       `the log says ${what}`,
       () => inspect(service.logged, { depth: 8 }).includes(what) || undefined,
     )
+  /** Before when nothing more is sent to the chat: each outcome is written down with another one. */
+  const freeAt = async () => {
+    const rows = await service.database.sql('select free_at::text from messenger_chats')
+    return String(rows[0]?.free_at)
+  }
   const code = await scene.codeOf(CHAT)
   expect((await scene.call('POST', '/link', doctor, { code })).status).toBe(200)
   const wrong = await scene.call('POST', '/link', doctor, { code })
@@ -70,8 +75,10 @@ test('with the provider answering, refusing, resetting and out of reach', {
     [{ code: 400, description: `Bad Request: ${CHAT} "The password of"` }, 'unsendable'],
   ] as const) {
     bot.chatAnswers(CHAT, answer)
+    const before = await freeAt()
     await happen()
     await warned(`kind: '${outcome}'`)
+    await until('it is written down', async () => (await freeAt()) !== before || undefined)
     service.clock.advance(3_700_000)
   }
   bot.chatAnswers(CHAT)
