@@ -210,7 +210,8 @@ describe('a chat', () => {
   })
 })
 
-describe('the bot', () => {
+// The bot asks again ever more rarely, after 20 seconds at last.
+describe('the bot', { timeout: 120_000 }, () => {
   const capability = async () =>
     (await scene.service.call('GET', '/api/auth/capabilities')).body.messenger_bot_enabled
   const health = async () =>
