@@ -4,7 +4,6 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { furnishPayment } from '../isolation/scene.ts'
 import { fresh, jtiOf, newPerson } from '../sessions/users.ts'
 import { forgive } from '../support/accounts.ts'
 import {
@@ -15,6 +14,7 @@ import {
   signIn,
   superadmin,
 } from '../support/clinics.ts'
+import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import { openService, type Service } from '../support/service.ts'
 import { type Described, faultOf, OPERATIONS } from './document.ts'
 import { requests } from './requests.ts'
@@ -107,10 +107,27 @@ async function newRecords(role: string): Promise<Known> {
   }
 }
 
-/** A payment of the clinic, with a notification that failed. */
+/** A payment of the clinic, and a notification that failed: nobody is at work here to make them. */
 async function newPayment(): Promise<Known['named']> {
-  const { paymentId, notificationId } = await furnishPayment(service, clinic)
-  return { payment_id: paymentId, notification_id: notificationId }
+  const id = crypto.randomUUID()
+  const payload = JSON.stringify(cardnetNotice('succeeded', { id, amount: 'much' }, { id }))
+  const headers = { 'cardnet-signature': cardnetSignature(payload) }
+  await service.call('POST', '/webhooks/cardnet', { payload, headers })
+  const [made] = await service.database.sql<{ payment_id: number; notification_id: number }>(
+    `with failed as (
+       update payment_notifications
+       set state = 'failed', reason = 'amount_unreadable', due_at = null, processed_at = now()
+       where event_key = $1 returning id
+     ), paid as (
+       insert into payments (tenant_id, provider, provider_payment_id, status, amount, amount_refunded,
+         currency, currency_exponent, said_at)
+       values ($2, 'cardnet', $1, 'succeeded', 1000, 0, 'EUR', 2, 1) returning id
+     )
+     select paid.id as payment_id, failed.id as notification_id from paid, failed`,
+    [id, clinic.id],
+  )
+  if (!made) throw new Error('the notification was not taken')
+  return made
 }
 
 /** A webhook of the caller's tenant, in place of those before, with an old secret, a delivery and a replay. */
