@@ -31,14 +31,16 @@ export function openHealth(
   )
   return {
     name: 'health',
-    operations: healthOperations(service, () => told(capabilities)),
+    operations: healthOperations(service, () => statesOf(capabilities)),
     stopping() {
       state.isServing = false
     },
   }
 }
 
-function told<Name extends string>(capabilities: Record<Name, Capability>): Record<Name, boolean> {
+function statesOf<Name extends string>(
+  capabilities: Record<Name, Capability>,
+): Record<Name, boolean> {
   const entries = Object.entries<Capability>(capabilities)
   return Object.fromEntries(
     entries.map(([name, one]) => [name, typeof one === 'function' ? one() : one]),

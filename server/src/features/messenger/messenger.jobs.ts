@@ -15,13 +15,13 @@ const BATCH = 1000
 /** The provider repeats no update that is older than a day. */
 const UPDATES_KEPT = 2 * DAY
 
-/** What is swept, and how old it has to be, in milliseconds. */
-const SWEEPS: readonly (readonly [store.Sweep, number])[] = [
-  [store.sweepCodes, 0],
-  [store.sweepReplies, 0],
-  [store.sweepUpdates, UPDATES_KEPT],
-  [store.sweepNotices, DROPPED_AFTER],
-  [store.sweepChats, DAY],
+/** What is deleted, and how old it has to be, in milliseconds. */
+const OUTDATED: readonly (readonly [store.DeleteBatch, number])[] = [
+  [store.deleteCodes, 0],
+  [store.deleteReplies, 0],
+  [store.deleteUpdates, UPDATES_KEPT],
+  [store.deleteNotices, DROPPED_AFTER],
+  [store.deleteChats, DAY],
 ]
 
 export interface UpkeepDeps {
@@ -32,17 +32,17 @@ export interface UpkeepDeps {
 
 export function keepMessengerTidy(deps: UpkeepDeps): void {
   deps.jobs.schedule(UPKEEP, '23 * * * *')
-  deps.jobs.work(UPKEEP, (_data, { signal }) => sweepAll(deps, signal))
+  deps.jobs.work(UPKEEP, (_data, { signal }) => deleteOutdated(deps, signal))
 }
 
 /** Exported for its test. */
-export async function sweepAll(
+export async function deleteOutdated(
   { db, clock }: Pick<UpkeepDeps, 'db' | 'clock'>,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const [sweep, age] of SWEEPS)
+  for (const [deleteBatch, age] of OUTDATED)
     await inBatches(signal, async () => {
-      const swept = await db.acrossTenants((tx) => sweep(tx, isoAt(clock, -age), BATCH))
-      return swept === BATCH
+      const deleted = await db.acrossTenants((tx) => deleteBatch(tx, isoAt(clock, -age), BATCH))
+      return deleted === BATCH
     })
 }

@@ -116,7 +116,7 @@ export function openScopes(
     work: (tx: TenantTx) => Promise<T>,
   ): Promise<T> {
     const client = await checkOut()
-    const { tx, sent, topics, told } = transactionOn(client, tenantId, mode, totals)
+    const { tx, sent, topics, committed } = transactionOn(client, tenantId, mode, totals)
     let broken: Error | undefined
     let value: T
     try {
@@ -145,7 +145,7 @@ export function openScopes(
       client.release(broken)
     }
     // Behind the commit: nothing that fails from here on may look like a change that did not happen.
-    told(changes, log)
+    committed(changes, log)
     return value
   }
 
@@ -212,7 +212,7 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
     sent,
     topics,
     /** Tells of the commit. */
-    told(changes: Changes, log: Logger) {
+    committed(changes: Changes, log: Logger) {
       changes.invalidate(topics)
       for (const topic of notified) changes.notify(topic)
       for (const followUp of followUps) canThrow(followUp, 'what follows a commit', log)

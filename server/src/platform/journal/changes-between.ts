@@ -28,8 +28,8 @@ export function changesBetween<T extends object>(
   for (const field of fields) {
     const [was, is] = [before?.[field], after?.[field]]
     if (isSame(was, is)) continue
-    if (old) old[field] = told(was, is)
-    if (now) now[field] = told(is, was)
+    if (old) old[field] = shown(was, is)
+    if (now) now[field] = shown(is, was)
   }
   return { before: old, after: now }
 }
@@ -44,7 +44,7 @@ export function differing<T extends object>(
 }
 
 /** What is told of `value` beside `other`, which stands or stood in its place. */
-function told(value: unknown, other: unknown): unknown {
+function shown(value: unknown, other: unknown): unknown {
   if (!isObject(value)) return value
   const differing = Object.keys(value).filter(
     (key) => !isObject(other) || !isSame(value[key], other[key]),

@@ -8,7 +8,7 @@ const DIGEST_GAPS = [1, 2, 5, 10, 30].map((seconds) => seconds * SECOND)
 /** After so long without a message the gap is the first one again. */
 const QUIET = MINUTE
 const FIRST_RETRY = 5 * SECOND
-const LONGEST_RETRY = 15 * MINUTE
+const MAX_RETRY = 15 * MINUTE
 
 /** Events older than this are only counted, and at the second age dropped. */
 export const LATE_AFTER = DAY
@@ -47,5 +47,5 @@ export const gapOf = (step: number): number => DIGEST_GAPS[step] ?? CHAT_GAP
 
 /** Returns the wait after so many failures in a row: 5 s, doubled each time, a quarter of an hour at the most. */
 export function retryAfter(failures: number): number {
-  return Math.min(FIRST_RETRY * 2 ** (failures - 1), LONGEST_RETRY)
+  return Math.min(FIRST_RETRY * 2 ** (failures - 1), MAX_RETRY)
 }

@@ -4,41 +4,41 @@ import type { TenantTx } from '../../../platform/db/index.ts'
 import '../messenger.table.ts'
 
 /** Deletes some rows. Returns how many. */
-export type Sweep = (tx: TenantTx, at: string, limit: number) => Promise<number>
+export type DeleteBatch = (tx: TenantTx, at: string, limit: number) => Promise<number>
 
-const sweep =
-  (statement: (at: string, limit: number) => RawBuilder<unknown>): Sweep =>
+const deleteBatch =
+  (statement: (at: string, limit: number) => RawBuilder<unknown>): DeleteBatch =>
   async (tx, at, limit) => {
     const { numAffectedRows = 0n } = await statement(at, limit).execute(tx.db)
     return Number(numAffectedRows)
   }
 
-export const sweepCodes = sweep(
+export const deleteCodes = deleteBatch(
   (at, limit) => sql`
     delete from messenger_codes where chat_hash in
       (select chat_hash from messenger_codes where expires_at < ${at}::timestamptz limit ${limit})`,
 )
 
-export const sweepReplies = sweep(
+export const deleteReplies = deleteBatch(
   (at, limit) => sql`
     delete from messenger_replies where id in
       (select id from messenger_replies where expires_at < ${at}::timestamptz limit ${limit})`,
 )
 
-export const sweepUpdates = sweep(
+export const deleteUpdates = deleteBatch(
   (at, limit) => sql`
     delete from messenger_updates where (bot_id, update_id) in
       (select bot_id, update_id from messenger_updates where taken_at < ${at}::timestamptz limit ${limit})`,
 )
 
-export const sweepNotices = sweep(
+export const deleteNotices = deleteBatch(
   (at, limit) => sql`
     delete from messenger_notices where id in
       (select id from messenger_notices where event_at < ${at}::timestamptz limit ${limit})`,
 )
 
 /** Chats that were made before, are linked with nobody, and for which nothing waits. */
-export const sweepChats = sweep(
+export const deleteChats = deleteBatch(
   (at, limit) => sql`
     delete from messenger_chats where hash in (
       select c.hash from messenger_chats c

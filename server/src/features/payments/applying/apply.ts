@@ -36,7 +36,7 @@ export interface ApplyDeps {
   seals: Seals
 }
 
-/** Answers what has become of the notifications whose lease still held. */
+/** Returns what has become of the notifications whose lease still held. */
 export type Apply = (reads: readonly Read[]) => Promise<Settled[]>
 
 export function applier(deps: ApplyDeps): Apply {

@@ -5,7 +5,7 @@ import type { NotificationState } from '../payments.table.ts'
 import type { Ledger, Page } from './ledger.ts'
 
 const FIRST_PAUSE_MS = 5 * SECOND
-const LONGEST_PAUSE_MS = 30 * MINUTE
+const MAX_PAUSE_MS = 30 * MINUTE
 /** Where it is not the notification's fault: nothing is gained by waiting longer. */
 const FOR_GOOD_PAUSE_MS = 5 * MINUTE
 /** After that nobody asks any more by themselves, if they have asked so often. */
@@ -88,5 +88,5 @@ function ofPayment(facts: PaymentFacts, living: ReadonlySet<number>, ledger: Led
 }
 
 function pauseAfter(tries: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(tries, 20), LONGEST_PAUSE_MS)
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(tries, 20), MAX_PAUSE_MS)
 }

@@ -16,9 +16,9 @@ import {
   isQuiet,
   openQueue,
   outdate,
+  pauseUntil,
   type Queue,
   renewed,
-  rest,
   stateOf,
 } from './queue.ts'
 import { openTarget } from './targets.ts'
@@ -91,7 +91,7 @@ export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDe
 
   function fail(queue: Queue, why: string, err?: unknown): void {
     log.error({ err, webhook_id: queue.id }, `nothing is sent to a webhook for a while: ${why}`)
-    rest(queue, clock.now() + FAULT_PAUSE)
+    pauseUntil(queue, clock.now() + FAULT_PAUSE)
   }
 
   const isOverdue = (queue: Queue) =>

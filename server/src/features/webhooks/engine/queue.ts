@@ -178,7 +178,7 @@ export function outdate(queue: Queue): void {
 }
 
 /** Begins nothing more in the queue before `until`, in milliseconds since the Unix epoch. */
-export function rest(queue: Queue, until: number): void {
+export function pauseUntil(queue: Queue, until: number): void {
   queue.circuit = { ...queue.circuit, pausedUntil: until }
   end(queue)
 }
