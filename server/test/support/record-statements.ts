@@ -34,6 +34,7 @@ export async function record(noted: Set<string>): Promise<void> {
     connectionParameters.application_name === 'wardkeep'
   const { query } = pg.Client.prototype
   pg.Client.prototype.query = function (this: Connection, ...args: any[]): any {
+    // The driver's overloads have no one signature to call them all by.
     const result: any = (query as any).apply(this, args)
     const text = typeof args[0] === 'string' ? args[0] : args[0]?.text
     if (typeof text !== 'string' || !isOfService(this)) return result
