@@ -534,7 +534,6 @@ CREATE TABLE messenger_chats (
   due_at timestamp(3) with time zone,
   free_at timestamp(3) with time zone,
   digest_at timestamp(3) with time zone,
-  sent_at timestamp(3) with time zone,
   gap integer DEFAULT 0 NOT NULL,
   failures integer DEFAULT 0 NOT NULL,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,

@@ -35,7 +35,6 @@ create table messenger_chats (
   -- Nothing is sent before, and no digest before the second.
   free_at timestamptz(3),
   digest_at timestamptz(3),
-  sent_at timestamptz(3),
   -- The step of the gap between digests.
   gap integer not null default 0,
   failures integer not null default 0,

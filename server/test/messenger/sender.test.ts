@@ -1,22 +1,17 @@
-/** That sending goes on, whatever turneds of a single message. */
+/** That sending goes on, whatever becomes of a single message, and at rest does nothing. */
 import { expect, onTestFinished, test } from 'vitest'
 import { startSender } from '../../src/features/messenger/sending/sender.ts'
-import { watchChanges } from '../../src/platform/db/index.ts'
+import type { Turn } from '../../src/features/messenger/sending/turn.ts'
+import { type Scopes, watchChanges } from '../../src/platform/db/index.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
-import { openService } from '../support/service.ts'
+import { openService, type Service } from '../support/service.ts'
 
-test('a turn that throws when it goes ahead of all after a hold keeps nobody', async () => {
-  const { app, database, clock } = await openService({ role: 'api' })
+/** A sender with turns of the test's own. */
+function sending({ app, database, clock }: Service, turn: Turn, db: Scopes = app.db) {
   const changes = watchChanges(database.address, silentLog)
-  const turned: string[] = []
-  const isDue = (chats: readonly string[]) =>
-    database.sql(
-      "insert into messenger_chats (hash, due_at) select decode(unnest($1::text[]), 'hex'), now()",
-      [chats],
-    )
   const sender = startSender({
-    db: app.db,
+    db,
     changes,
     clock,
     log: silentLog,
@@ -27,21 +22,110 @@ test('a turn that throws when it goes ahead of all after a hold keeps nobody', a
       isSure: () => true,
       fence: async () => undefined,
     },
-    async turn({ hash }) {
-      await database.sql('update messenger_chats set due_at = null where hash = $1', [hash])
-      const turns = turned.push(hash.toString('hex'))
-      if (turns <= 2) return { kind: 'limited', retryMs: 1000 }
-      if (turns === 3) throw new Error('the database is away')
-      return { kind: 'sent' }
-    },
+    turn,
   })
   onTestFinished(async () => {
     await sender.stop()
     await changes.stop()
   })
-  await isDue(['01', '02'])
+  return sender
+}
+
+/** Something waits for the chats, in so many milliseconds. */
+const isDue = ({ database, clock }: Service, chats: readonly string[], ms = 0) =>
+  database.sql(
+    `insert into messenger_chats (hash, due_at)
+     select decode(unnest($1::text[]), 'hex'), to_timestamp($2)`,
+    [chats, (clock.now() + ms) / 1000],
+  )
+
+const settle = ({ database }: Service, hash: Buffer) =>
+  database.sql('update messenger_chats set due_at = null where hash = $1', [hash])
+
+test('a turn that throws when it goes ahead of all after a hold keeps nobody', async () => {
+  const service = await openService({ role: 'api' })
+  const turned: string[] = []
+  sending(service, async ({ hash }) => {
+    await settle(service, hash)
+    const turns = turned.push(hash.toString('hex'))
+    if (turns <= 2) return { kind: 'limited', retryMs: 1000 }
+    if (turns === 3) throw new Error('the database is away')
+    return { kind: 'sent' }
+  })
+  await isDue(service, ['01', '02'])
   await until('all are held', () => turned.length === 2 || undefined, 20_000)
-  await isDue(['03', '04', '05'])
+  await isDue(service, ['03', '04', '05'])
   await until('all have had their turn', () => turned.length === 5 || undefined, 20_000)
   expect(turned.toSorted()).toEqual(['01', '02', '03', '04', '05'])
+})
+
+test('a message that is under way is not looked for again and again', async () => {
+  const service = await openService({ role: 'api' })
+  let looks = 0
+  const counted: Scopes = {
+    ...service.app.db,
+    acrossTenants(work, mode) {
+      looks += 1
+      return service.app.db.acrossTenants(work, mode)
+    },
+  }
+  const turned: string[] = []
+  let answer = (): void => undefined
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  await isDue(service, ['01'])
+  await isDue(service, ['02'], 2500)
+  sending(
+    service,
+    async ({ hash }) => {
+      turned.push(hash.toString('hex'))
+      if (turned.length === 1) await answered
+      await settle(service, hash)
+      return { kind: 'sent' }
+    },
+    counted,
+  )
+  await until('the first is under way', () => turned.length === 1 || undefined)
+  await until('the second is due', () => turned.length === 2 || undefined)
+  answer()
+  // Each second one, some around each message, and where the clocks differ by a moment.
+  expect(looks).toBeLessThan(20)
+})
+
+test('a stop breaks off what nobody answers, in time for it to be written down', async () => {
+  const service = await openService({ role: 'api' })
+  let outcome: string | undefined
+  const sender = sending(service, async ({ hash }, stop) => {
+    outcome = 'under way'
+    await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve()))
+    await settle(service, hash)
+    outcome = 'written down'
+    return { kind: 'failed' }
+  })
+  await isDue(service, ['01'])
+  await until('it is under way', () => outcome)
+  await sender.stop()
+  expect(outcome).toBe('written down')
+})
+
+test('linked chats that have failed come before strangers, who are at most a third', async () => {
+  const service = await openService({ role: 'api' })
+  const { database } = service
+  const strangers = Array.from({ length: 40 }, (_, chat) => (chat + 16).toString(16))
+  await isDue(service, strangers, -60_000)
+  await isDue(service, ['01'])
+  await database.sql(
+    `insert into messenger_links (tenant_id, user_id, chat_hash, sealed_chat)
+     select tenant_id, id, '\\x01', '\\x01' from users where role = 'superadmin'`,
+  )
+  await database.sql("update messenger_chats set failures = 1 where hash = '\\x01'")
+  const turned: string[] = []
+  sending(service, async ({ hash }) => {
+    turned.push(hash.toString('hex'))
+    await settle(service, hash)
+    return { kind: 'sent' }
+  })
+  await until('some have had their turn', () => turned.length >= 11 || undefined)
+  expect(turned.slice(0, 11)).toContain('01')
 })

@@ -26,7 +26,6 @@ export interface MessengerChatsTable {
   due_at: string | null
   free_at: string | null
   digest_at: string | null
-  sent_at: string | null
   gap: Generated<number>
   failures: Generated<number>
   created_at: Generated<string>

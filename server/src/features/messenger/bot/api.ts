@@ -3,7 +3,7 @@
  * holds the URL, the chat or the text: nothing of it gets past this file but a `BotFault`.
  */
 import type { Api, GrammyError } from 'grammy'
-import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { DAY, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { type Upstream, upstreamFetch } from '../../../platform/net/index.ts'
 import type { Refusal } from '../sending/outcome.ts'
 
@@ -27,7 +27,7 @@ export interface BotApi {
   /** Has updates sent to the URL, with the secret; without one, has them asked for. */
   setWebhook(to: { url: string; secret: string } | null, signal?: AbortSignal): Promise<void>
   /** Sends plain text, without previews of links. */
-  sendMessage(chatId: number, text: string): Promise<void>
+  sendMessage(chatId: number, text: string, signal?: AbortSignal): Promise<void>
 }
 
 /** That the provider refused, or could not be asked. Says neither whom nor what it was about. */
@@ -99,13 +99,20 @@ export async function openBotApi({ token, root, upstream }: BotApiOptions): Prom
         const options = { secret_token: secret, allowed_updates: UPDATES }
         await api.setWebhook(url, options, signalOf(signal))
       }),
-    sendMessage: (chatId, text) =>
+    sendMessage: (chatId, text, signal) =>
       call('sendMessage', async () => {
-        await api.sendMessage(chatId, text, { link_preview_options: { is_disabled: true } })
+        const options = { link_preview_options: { is_disabled: true } }
+        await api.sendMessage(chatId, text, options, signalOf(signal))
       }),
   }
 }
 
 function refusalOf({ error_code, description, parameters }: GrammyError): Refusal {
-  return { code: error_code, description, retryAfter: parameters.retry_after }
+  return { code: error_code, description, retryAfter: secondsOf(parameters.retry_after) }
+}
+
+/** A wait that can be kept: a second at the least, a day at the most, whatever was written. */
+function secondsOf(retryAfter: unknown): number | undefined {
+  if (typeof retryAfter !== 'number') return undefined
+  return Math.min(Math.max(Math.ceil(retryAfter), 1), DAY / SECOND)
 }

@@ -6,7 +6,7 @@ import type { Chat, Chats } from '../linking/chats.ts'
 import { CODE_LIFE, newCode } from '../linking/codes.ts'
 import { CODE_PLACE } from '../linking/linking.service.ts'
 import { deleteCode, lockLinkOfChat, saveCode } from '../linking/links.store.ts'
-import type { Reply } from '../linking/replies.ts'
+import { hasRoomForAnswers, type Reply } from '../linking/replies.ts'
 import type { Unlink } from '../linking/unlink.ts'
 import { codeText, HELP, NOT_LINKED, UNLINKED } from '../text/talk.ts'
 
@@ -43,6 +43,8 @@ export type Handle = (tx: TenantTx, update: Update) => Promise<void>
 
 export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Handle {
   async function offerCode(tx: TenantTx, chat: Chat): Promise<void> {
+    // A code that nobody is told would only put an end to the one that the chat has.
+    if (!(await hasRoomForAnswers(tx))) return
     const code = newCode()
     const chat_hash = chats.hashOf(chat.id)
     await saveCode(tx, {

@@ -11,6 +11,10 @@ export const REPLY_PLACE = 'messenger_replies.sealed_reply'
 /** Answers that wait at once; commands beyond them are taken and not answered. */
 const MAX_WAITING = 10_000
 
+/** Whether another answer would wait to be sent, rather than be left out. */
+export const hasRoomForAnswers = async (tx: TenantTx): Promise<boolean> =>
+  !(await hasManyReplies(tx, MAX_WAITING))
+
 export interface SealedReply {
   chatId: number
   text: string
@@ -30,7 +34,7 @@ export type Reply = (
 export function replier({ chats, clock }: { chats: Chats; clock: Clock }): Reply {
   return async (tx, chatId, text, kind = 'news') => {
     const isAnswer = kind === 'answer'
-    if (isAnswer && (await hasManyReplies(tx, MAX_WAITING))) return
+    if (isAnswer && !(await hasRoomForAnswers(tx))) return
     const chat_hash = chats.hashOf(chatId)
     const content: SealedReply = { chatId, text }
     await insertReply(

@@ -1,19 +1,21 @@
 /**
- * How many messages the bot may send: 30 a second in all by the provider's rule, of which strangers and
- * chats that fail get a third at the most. Held back as a whole where the provider says that it was too much.
+ * How many messages the bot may send: 30 a second in all by the provider's rule, of which strangers get
+ * a third at the most, and so do chats that fail. Held back as a whole where the provider says that it
+ * was too much.
  */
 import { SECOND } from '../../../lib/clock.ts'
 
 /** One below the rule in a little more than a second: what is sent evenly arrives less so. */
 const MAX_SENT = 29
 const WITHIN = SECOND + 30
-const MAX_LESSER = 10
+const MAX_SENT_OF: Record<Rank, number> = { known: MAX_SENT, failing: 10, stranger: 10 }
 /** Refusals of two chats so close to each other are about the bot, not about a chat. */
 const NEAR = 5 * SECOND
 const FIRST_HOLD = SECOND
 
-/** A chat that is linked and takes messages, or any other. */
-export type Rank = 'known' | 'lesser'
+/** Chats that are linked and take messages, those that are linked and fail, and any others; in this order. */
+export const RANKS = ['known', 'failing', 'stranger'] as const
+export type Rank = (typeof RANKS)[number]
 
 /** What came of a message. */
 export type Ending =
@@ -35,9 +37,13 @@ export interface Budget {
   take(rank: Rank): Place | number
 }
 
-/** @param now milliseconds of a clock that only goes on */
+/**
+ * Opens a budget that begins as spent: who was the bot before may have sent as much until now.
+ * @param now milliseconds of a clock that only goes on
+ */
 export function openBudget(now: () => number): Budget {
-  const taken: Record<Rank | 'all', number[]> = { known: [], lesser: [], all: [] }
+  const all: number[] = Array(MAX_SENT).fill(now())
+  const taken: Record<Rank, number[]> = { known: [], failing: [], stranger: [] }
   let last: { chat: string; at: number; retryMs: number } | undefined
   let holds = 0
   let heldUntil = 0
@@ -81,7 +87,7 @@ export function openBudget(now: () => number): Budget {
           probe = 'none'
         } else if (ending.kind === 'limited') limited(ending.chat, ending.retryMs, isProbe)
         else if (ending.kind === 'unsent') {
-          giveBack(taken.all, at)
+          giveBack(all, at)
           giveBack(taken[rank], at)
           if (isProbe) probe = 'due'
         }
@@ -97,13 +103,10 @@ export function openBudget(now: () => number): Budget {
       const held = heldUntil - now()
       if (held > 0) return held
       if (typeof probe === 'object') return SECOND
-      const wait = Math.max(
-        waitOf(taken.all, MAX_SENT),
-        rank === 'lesser' ? waitOf(taken.lesser, MAX_LESSER) : 0,
-      )
+      const wait = Math.max(waitOf(all, MAX_SENT), waitOf(taken[rank], MAX_SENT_OF[rank]))
       if (wait > 0) return wait
       const at = now()
-      taken.all.push(at)
+      all.push(at)
       taken[rank].push(at)
       const place = placeAt(at, rank)
       if (probe === 'due') probe = place

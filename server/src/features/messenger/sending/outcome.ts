@@ -6,7 +6,7 @@ import type { UnlinkReason } from '../linking/letters.ts'
 export interface Refusal {
   code: number
   description: string
-  /** Seconds. */
+  /** Seconds, from one to a day of them. */
   retryAfter: number | undefined
 }
 

@@ -5,7 +5,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 export const CHAT_GAP = SECOND
 /** Between two digests while more keeps coming, step by step. */
 const DIGEST_GAPS = [1, 2, 5, 10, 30].map((seconds) => seconds * SECOND)
-/** After so long without a message the gap is the first one again. */
+/** After so long a time behind a digest without an event the gap is the first one again. */
 const QUIET = MINUTE
 const FIRST_RETRY = 5 * SECOND
 const MAX_RETRY = 15 * MINUTE
@@ -19,27 +19,22 @@ export const REFUSED_PAUSE = HOUR
 export const MAX_REFUSALS = 3
 export const REFUSED_FOR = DAY
 
-/** How a chat's digests have gone so far; times in milliseconds since the epoch. */
+/** How a chat's digests have gone so far. */
 export interface DigestPace {
+  /** The step of the gap behind the last one. */
   gap: number
-  sentAt: number | null
-  /** Before this no digest was to be sent. */
+  /** The end of that gap, in milliseconds since the epoch; null before the first digest. */
   digestAt: number | null
 }
 
 /**
- * Returns the step of the gap behind a digest that is sent now: a longer one where it has waited for
- * the gap before, the first one after a quiet minute.
+ * Returns the step of the gap behind a digest that is sent now: the next longer one while more keeps
+ * coming, the first one after a quiet minute.
  * @param queuedAt when the first of its events was queued
  */
-export function nextGap(
-  { gap, sentAt, digestAt }: DigestPace,
-  queuedAt: number,
-  now: number,
-): number {
-  if (sentAt === null || now - sentAt >= QUIET) return 0
-  const hasWaited = digestAt !== null && queuedAt < digestAt
-  return hasWaited ? Math.min(gap + 1, DIGEST_GAPS.length - 1) : gap
+export function nextGap({ gap, digestAt }: DigestPace, queuedAt: number): number {
+  if (digestAt === null || queuedAt - (digestAt - gapOf(gap)) >= QUIET) return 0
+  return Math.min(gap + 1, DIGEST_GAPS.length - 1)
 }
 
 /** Returns the milliseconds that a step stands for. */

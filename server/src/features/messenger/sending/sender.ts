@@ -1,28 +1,36 @@
 /** Sends what is due, as fast as the provider allows, many chats side by side and each in its order. */
 import { performance } from 'node:perf_hooks'
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Clock } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import { within } from '../../../lib/within.ts'
-import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
+import {
+  type Changes,
+  logFailures,
+  type Scopes,
+  type TenantTx,
+} from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Bot } from '../bot/bot.ts'
 import type { Tenure } from '../bot/lease.ts'
 import { TOPIC_DUE } from '../topics.ts'
-import { type Ending, openBudget, type Place, type Rank } from './budget.ts'
+import { type Ending, openBudget, type Place, RANKS, type Rank } from './budget.ts'
 import type { Outcome } from './outcome.ts'
-import { type DueChat, findDue, findNextDue } from './sending.store.ts'
+import { type DueChat, findFirst } from './sending.store.ts'
 import type { Turn } from './turn.ts'
 
-/** Messages under way at once: a few seconds of the rate, as some chats take long to answer. */
-const MAX_UNDER_WAY = 300
-/** Of these, what strangers and failing chats may take. */
-const MAX_LESSER = 150
+/** Messages under way at once: what the rate comes to until those are given up that nobody answers. */
+const MAX_UNDER_WAY = 400
+const MAX_UNDER_WAY_OF: Record<Rank, number> = { known: MAX_UNDER_WAY, failing: 100, stranger: 100 }
 /** Chats of a rank that are looked for at once: a second's worth. */
 const LOOKED_FOR = 30
 const POLL_MS = 1_000
-/** For messages that are under way at a stop; what is not written down by then goes out again. */
+/**
+ * For messages that are under way at a stop, of which the last second is for those to be written down
+ * that were broken off.
+ */
 const STOP_MS = 4_000
+const BREAK_OFF_MS = 3_000
 /** What is queued within this goes together. */
 const GATHER_MS = 5
 
@@ -43,11 +51,12 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
   /** The chats that are being sent to, by hash. */
   const busy = new Map<string, DueChat>()
   const running = new Set<Promise<unknown>>()
+  const breakOff = new AbortController()
 
   async function send(key: string, chat: DueChat, place: Place): Promise<void> {
     let ending: Ending = { kind: 'failed' }
     try {
-      const outcome = await turn(chat)
+      const outcome = await turn(chat, breakOff.signal)
       ending = endingOf(key, outcome)
       if (outcome) onSent?.(outcome.kind)
       if (outcome?.kind === 'token refused') bot.refused()
@@ -68,36 +77,39 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
   }
 
   function roomFor(rank: Rank): number {
-    const lesser = [...busy.values()].filter((chat) => chat.rank === 'lesser').length
-    const room = MAX_UNDER_WAY - busy.size
-    return Math.max(0, Math.min(LOOKED_FOR, room, rank === 'lesser' ? MAX_LESSER - lesser : room))
+    const same = [...busy.values()].filter((chat) => chat.rank === rank).length
+    return Math.min(LOOKED_FOR, MAX_UNDER_WAY - busy.size, MAX_UNDER_WAY_OF[rank] - same)
   }
 
-  /** Begins what is due of a rank. Returns the milliseconds until more may begin, or undefined. */
-  async function beginDue(rank: Rank): Promise<number | undefined> {
-    const limit = roomFor(rank)
-    if (limit === 0) return undefined
-    const now = isoAt(clock)
+  /** The first chats of each rank for which there is room. */
+  const findAll = (tx: TenantTx) => {
     const taken = [...busy.values()].map(({ hash }) => hash)
-    const due = await db.acrossTenants(
-      (tx) => findDue(tx, rank, { now, limit, busy: taken }),
-      'read',
+    const withRoom = RANKS.map((rank) => ({ rank, limit: roomFor(rank) }))
+    return Promise.all(
+      withRoom
+        .filter(({ limit }) => limit > 0)
+        .map(({ rank, limit }) => findFirst(tx, rank, { limit, busy: taken })),
     )
-    for (const chat of due) {
-      if (!tenure.isSure() || !bot.isGood()) return undefined
-      const place = budget.take(rank)
+  }
+
+  /** Begins what is due of these. Returns the milliseconds until more may begin, as far as is known. */
+  function beginDue(chats: readonly DueChat[]): number {
+    for (const chat of chats) {
+      const early = Date.parse(chat.due_at) - clock.now()
+      if (early > 0) return early
+      // When a message ends, it looks again.
+      if (roomFor(chat.rank) <= 0 || !tenure.isSure() || !bot.isGood()) return POLL_MS
+      const place = budget.take(chat.rank)
       if (typeof place === 'number') return place
       begin(chat, place)
     }
-    return due.length === limit ? 0 : undefined
+    return chats.length === 0 ? POLL_MS : 0
   }
 
   async function look(): Promise<boolean | number> {
     if (!tenure.isSure() || !bot.isGood()) return false
-    const waits = [await beginDue('known'), await beginDue('lesser')]
-    const next = await db.acrossTenants(findNextDue, 'read')
-    const untilDue = next === null ? POLL_MS : Math.max(Date.parse(next) - clock.now(), GATHER_MS)
-    const shortest = Math.min(...waits.map((wait) => wait ?? untilDue), POLL_MS)
+    const found = await db.acrossTenants(findAll, 'read')
+    const shortest = Math.min(...found.map(beginDue), POLL_MS)
     return Math.max(Math.ceil(shortest), GATHER_MS)
   }
 
@@ -113,7 +125,9 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
     async stop() {
       unsubscribe()
       await sender.stop()
-      await within(STOP_MS, Promise.all(running))
+      if (await within(BREAK_OFF_MS, Promise.all(running))) return
+      breakOff.abort()
+      await within(STOP_MS - BREAK_OFF_MS, Promise.all(running))
     },
   }
 }

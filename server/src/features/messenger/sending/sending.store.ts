@@ -8,40 +8,30 @@ import '../messenger.table.ts'
 export interface DueChat {
   hash: Buffer
   rank: Rank
+  due_at: string
   gap: number
   failures: number
-  sent_at: string | null
   digest_at: string | null
 }
 
 /**
- * The chats of a rank that are due, those first that wait longest.
+ * The first chats of a rank for which something waits, those first that wait longest, whether or not
+ * their time has come.
  * @param busy chats that are being sent to
  */
-export async function findDue(
+export async function findFirst(
   tx: TenantTx,
   rank: Rank,
-  { now, limit, busy }: { now: string; limit: number; busy: readonly Buffer[] },
+  { limit, busy }: { limit: number; busy: readonly Buffer[] },
 ): Promise<DueChat[]> {
   const { rows } = await sql<Omit<DueChat, 'rank'>>`
-    select c.hash, c.gap, c.failures, c.sent_at, c.digest_at
+    select c.hash, c.due_at, c.gap, c.failures, c.digest_at
     from messenger_chats c left join messenger_links l on l.chat_hash = c.hash
-    where c.due_at <= ${now}::timestamptz and c.hash <> all(${[...busy]}::bytea[])
-      and (l.id is not null and c.failures = 0) = ${rank === 'known'}
+    where c.due_at is not null and c.hash <> all(${[...busy]}::bytea[])
+      and case when l.id is null then 'stranger' when c.failures > 0 then 'failing' else 'known' end
+        = ${rank}
     order by c.due_at limit ${limit}`.execute(tx.db)
   return rows.map((row) => ({ ...row, rank }))
-}
-
-/** When the next chat is due; null when nothing waits. */
-export async function findNextDue(tx: TenantTx): Promise<string | null> {
-  const row = await tx.db
-    .selectFrom('messenger_chats')
-    .select('due_at')
-    .where('due_at', 'is not', null)
-    .orderBy('due_at')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.due_at ?? null
 }
 
 export interface WaitingReply {
@@ -104,7 +94,6 @@ export async function deleteReplies(tx: TenantTx, hash: Buffer): Promise<void> {
 export interface ChatState {
   free_at?: string
   digest_at?: string
-  sent_at?: string
   gap?: number
   failures?: number
 }

@@ -1,7 +1,7 @@
 /** One chat's turn: sends what waits for it, and writes down how that went. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Clock, isoAt } from '../../../lib/clock.ts'
-import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { problemOf, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type BotApi, BotFault } from '../bot/api.ts'
@@ -34,8 +34,11 @@ export interface TurnDeps {
   unlink: Unlink
 }
 
-/** Sends to the chat. Returns what became of it, or undefined where there was nothing to send. */
-export type Turn = (chat: store.DueChat) => Promise<Outcome | undefined>
+/**
+ * Sends to the chat. Returns what became of it, or undefined where there was nothing to send.
+ * @param stop breaks off a message that is under way, which may have arrived by then
+ */
+export type Turn = (chat: store.DueChat, stop: AbortSignal) => Promise<Outcome | undefined>
 
 type Message = Exclude<Composed, { kind: 'nothing' }>
 
@@ -51,24 +54,24 @@ export function turnTaker(deps: TurnDeps): Turn {
     })
 
   /**
-   * As `record`, again and again until it is written or the tenure is over: what has arrived is not to
-   * go out a second time only because the database was away for a moment.
+   * As `record`, again and again until the database is back or the tenure is over: what has arrived is
+   * not to go out a second time only because the database was away for a moment.
    */
   async function recordSurely(hash: Buffer, work: Parameters<typeof record>[1]): Promise<void> {
     for (;;) {
       try {
         return await record(hash, work)
       } catch (error) {
-        if (error instanceof TenureOver || tenure.over.aborted) throw error
+        if (!mayPass(error) || tenure.over.aborted) throw error
         log.warn({ err: error }, 'what became of a message could not be written down')
         await delay(RECORD_AGAIN_MS, undefined, { signal: tenure.over })
       }
     }
   }
 
-  async function send({ chatId, text }: Message): Promise<Outcome> {
+  async function send({ chatId, text }: Message, stop: AbortSignal): Promise<Outcome> {
     try {
-      await api.sendMessage(chatId, text)
+      await api.sendMessage(chatId, text, stop)
       return { kind: 'sent' }
     } catch (error) {
       if (!(error instanceof BotFault)) throw error
@@ -86,12 +89,17 @@ export function turnTaker(deps: TurnDeps): Turn {
     await drop(tx, message)
     const { link } = message
     if (link && link.refusals > 0) await store.saveRefusals(tx, link, 0, null)
-    const state = { sent_at: isoAt(clock), free_at: isoAt(clock, CHAT_GAP), failures: 0 }
+    const state = { free_at: isoAt(clock, CHAT_GAP), failures: 0 }
     if (message.kind === 'reply') return state
-    const pace = { gap: chat.gap, sentAt: timeOf(chat.sent_at), digestAt: timeOf(chat.digest_at) }
-    const gap = nextGap(pace, Date.parse(message.queuedAt), clock.now())
+    const digestAt = chat.digest_at === null ? null : Date.parse(chat.digest_at)
+    const gap = nextGap({ gap: chat.gap, digestAt }, Date.parse(message.queuedAt))
     return { ...state, gap, digest_at: isoAt(clock, gapOf(gap)) }
   }
+
+  const failedOnceMore = ({ failures }: store.DueChat): store.ChatState => ({
+    failures: failures + 1,
+    free_at: isoAt(clock, retryAfter(failures + 1)),
+  })
 
   /** Lets the chat rest; one that was refused often enough for long enough is unlinked. */
   async function refused(tx: TenantTx, message: Message): Promise<store.ChatState> {
@@ -132,10 +140,7 @@ export function turnTaker(deps: TurnDeps): Turn {
         return { free_at: isoAt(clock, outcome.retryMs) }
       case 'failed':
       case 'token refused':
-        return {
-          failures: chat.failures + 1,
-          free_at: isoAt(clock, retryAfter(chat.failures + 1)),
-        }
+        return failedOnceMore(chat)
       case 'gone':
         return gone(tx, chat.hash, message, outcome.reason)
       case 'refused':
@@ -146,7 +151,7 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
   }
 
-  return async (chat) => {
+  async function take(chat: store.DueChat, stop: AbortSignal): Promise<Outcome | undefined> {
     const message = await db.acrossTenants((tx) => compose(tx, chat.hash), 'read')
     if (message.kind === 'nothing') {
       const { link, lastId } = message
@@ -158,12 +163,26 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
     // Composing takes a moment, in which the bot may have become another process.
     if (!tenure.isSure()) return undefined
-    const outcome = await send(message)
+    const outcome = await send(message, stop)
     if (outcome.kind !== 'sent')
       log.warn({ outcome, link: message.link?.id }, 'a message was not taken by the messenger')
     await recordSurely(chat.hash, (tx) => settle(tx, chat, message, outcome))
     return outcome
   }
+
+  return async (chat, stop) => {
+    try {
+      return await take(chat, stop)
+    } catch (error) {
+      if (error instanceof TenureOver || tenure.over.aborted || mayPass(error)) throw error
+      // A fault of ours, which is not to be the first thing to do for ever.
+      log.error({ err: error }, 'a message could not be made or written down')
+      await record(chat.hash, async () => failedOnceMore(chat))
+      return { kind: 'failed' }
+    }
+  }
 }
 
-const timeOf = (iso: string | null): number | null => (iso === null ? null : Date.parse(iso))
+/** Whether the same would work by and by: the database is away, or others were before us. */
+const mayPass = (error: unknown) =>
+  ['database_away', 'busy'].includes(problemOf(error)?.code as string)
