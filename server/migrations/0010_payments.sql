@@ -47,6 +47,8 @@ create table payment_notifications (
   times_received integer not null default 1,
   received_at timestamptz(3) not null,
   armed_at timestamptz(3) not null,
+  -- Since when it is received: neither repeats nor tries begin this anew.
+  waiting_since timestamptz(3),
   -- Since when it is proven that the provider says so.
   verified_at timestamptz(3),
   processed_at timestamptz(3),
@@ -58,6 +60,7 @@ create table payment_notifications (
   sealed_body bytea not null,
   sealed_signature bytea,
   constraint payment_notifications__due check ((state = 'received') = (due_at is not null)),
+  constraint payment_notifications__waiting check ((state = 'received') = (waiting_since is not null)),
   constraint payment_notifications__lease check (state = 'received' or leased_until is null),
   constraint payment_notifications__payment foreign key (tenant_id, payment_id)
     references payments (tenant_id, id)
@@ -87,7 +90,8 @@ create table payment_reconciliations (
   -- Null while nobody is at it. How often it was begun is the fence of whoever is.
   leased_until timestamptz(3),
   attempts integer not null default 0,
-  -- Runs in a row that came to no end.
-  failures integer not null default 0
+  -- Runs in a row that came to no end, and whether the last of them was refused the credentials.
+  failures integer not null default 0,
+  is_refused boolean not null default false
 );
 grant select, insert, update, delete on payment_reconciliations to wardkeep_platform;

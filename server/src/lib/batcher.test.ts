@@ -41,6 +41,12 @@ test('what is added in one turn of the event loop is one batch, in its order', a
   expect(written).toEqual([['a', 'b', 'c']])
 })
 
+test('a batch is no larger than the limits allow, but for a single item', async () => {
+  const { batches, written } = gathering({ maxItems: 3, maxSize: 5, sizeOf: (item) => item.length })
+  await Promise.all(['aa', 'bbb', 'c', 'much too long', 'd', 'e', 'f', 'g'].map(batches.add))
+  expect(written).toEqual([['aa', 'bbb'], ['c'], ['much too long'], ['d', 'e', 'f'], ['g']])
+})
+
 test('what is added while a batch is written waits for the next one', async () => {
   const first = gate()
   const written: string[][] = []

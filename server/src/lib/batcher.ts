@@ -11,6 +11,9 @@ export type Verdict = 'retry' | 'split' | 'drop'
 export interface BatcherOptions<T> {
   /** Items written together at the most; no limit by default. */
   maxItems?: number
+  /** The sum of `sizeOf` of what is written together; one item may be larger. No limit by default. */
+  maxSize?: number
+  sizeOf?(item: T): number
   /** Milliseconds between the end of a write and the next one's beginning; none by default. */
   minGapMs?: number
   /** Milliseconds before a batch is tried again; 500 by default. */
@@ -50,7 +53,8 @@ export function batcher<T>(
   write: (items: readonly T[]) => Promise<void>,
   options: BatcherOptions<T>,
 ): Batcher<T> {
-  const { maxItems = Number.POSITIVE_INFINITY, minGapMs = 0, retryMs = 500, onError } = options
+  const { maxItems = Number.POSITIVE_INFINITY, maxSize = Number.POSITIVE_INFINITY } = options
+  const { sizeOf = () => 0, minGapMs = 0, retryMs = 500, onError } = options
   const waiting = new Map<T, Entry<T>>()
   let running: Promise<void> | undefined
   let isStopping = false
@@ -97,13 +101,24 @@ export function batcher<T>(
     }
   }
 
+  function next(): Entry<T>[] {
+    const batch: Entry<T>[] = []
+    let size = 0
+    for (const entry of waiting.values()) {
+      size += sizeOf(entry.item)
+      if (batch.length > 0 && (batch.length >= maxItems || size > maxSize)) break
+      batch.push(entry)
+      waiting.delete(entry.item)
+    }
+    return batch
+  }
+
   async function run(): Promise<void> {
     try {
       // What is added in the same turn of the event loop goes together.
       await turn()
       while (waiting.size > 0 && !isOver) {
-        const batch = [...waiting.values()].slice(0, maxItems)
-        for (const { item } of batch) waiting.delete(item)
+        const batch = next()
         await settle(batch)
         if (waiting.size > 0 && minGapMs > 0 && !isStopping) await gap()
       }

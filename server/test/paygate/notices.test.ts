@@ -1,6 +1,6 @@
 /** Notices of paygate: stored before they are answered, asked about afterwards, applied as its API says. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { DAY, SECOND } from '../../src/lib/clock.ts'
+import { DAY, HOUR, SECOND } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
 import { until } from '../support/embedded.ts'
 import { CREDENTIALS, SHOP } from '../support/paygate.ts'
@@ -84,7 +84,7 @@ describe('a notice', () => {
     scene.paygate.changeKey('another')
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
     await untilRow(scene, { state: 'received', reason: 'provider_refused' })
-    expect(await scene.health()).toMatchObject({ paygate: 'degraded' })
+    await untilPaygate('degraded')
     const { attempts } = await untilRow(scene, { state: 'received' })
     scene.service.clock.advance(3 * DAY)
     await eventuallyTried(attempts)
@@ -92,7 +92,37 @@ describe('a notice', () => {
     scene.paygate.changeKey(SHOP.key)
     scene.service.clock.advance(DAY)
     await untilRow(scene, { state: 'applied' })
-    expect(await scene.health()).toMatchObject({ paygate: 'ok' })
+    await untilPaygate('ok')
+  })
+
+  test('of a type that nobody knows is ignored, and not asked about', async () => {
+    const { paygate } = scene
+    await scene.send(paygate.noticeOf('payment.method_changed', scene.pay('p1')))
+    await untilRow(scene, { state: 'ignored', reason: null })
+    expect(paygate.asked).toEqual([])
+  })
+
+  test('goes by the clock of the database among open states, whatever the nodes think', async () => {
+    const late = await openService({
+      database: scene.service.database,
+      config: settingsOf(scene.paygate),
+    })
+    // One node is an hour ahead: what the other one hears later has to stand.
+    scene.service.clock.advance(HOUR)
+    await scene.send(
+      scene.paygate.noticeOf('payment.pending', scene.pay('p1', { status: 'pending' })),
+    )
+    await until(
+      'it is pending',
+      async () => (await scene.payments())[0]?.status === 'pending' || undefined,
+    )
+    await scene.service.close()
+    const payment = scene.pay('p1', { status: 'waiting_for_capture' })
+    await senderTo(late)(scene.paygate.noticeOf('payment.waiting_for_capture', payment))
+    await until(
+      'it is authorized',
+      async () => (await scene.payments())[0]?.status === 'authorized' || undefined,
+    )
   })
 
   test('of a refund sets what is refunded, and never takes it back', async () => {
@@ -140,6 +170,9 @@ const eventuallyTried = (attempts: number) =>
 
 const eventuallyRefunded = (amount: number) =>
   untilSomething(async () => (await scene.payments())[0]?.amount_refunded === amount)
+
+const untilPaygate = (is: string) =>
+  until(`paygate is ${is}`, async () => (await scene.health()).paygate === is || undefined)
 
 const untilSomething = (isSo: () => Promise<boolean>) =>
   until('it is so', async () => (await isSo()) || undefined)

@@ -147,15 +147,10 @@ describe('an API', () => {
   })
 
   test.each([401, 403])('that refuses the credentials (%i) is waited for', async (status) => {
-    const { api, paygate, read } = await openPayment({ status })
+    const { paygate, read } = await openPayment({ status })
     expect(await read()).toEqual(later('provider_refused', true))
-    expect(api.isRefused()).toBe(true)
-    paygate.misbehave(() => 'reset')
-    expect(await read()).toEqual(later('provider_away'))
-    expect(api.isRefused()).toBe(true)
     paygate.misbehave(undefined)
     expect(await read()).toMatchObject({ is: 'payment' })
-    expect(api.isRefused()).toBe(false)
   })
 
   test('that redirects is not followed, so its credentials stay where they are', async () => {

@@ -49,7 +49,6 @@ describe('at the start', () => {
     await untilRun(1)
     expect(await scene.payments()).toHaveLength(230)
     expect(await scene.entries()).toHaveLength(230)
-    expect(await scene.rows()).toEqual([])
     expect(lists().map(({ limit, cursor }) => [limit, cursor])).toEqual([
       ['100', null],
       ['100', '100'],
@@ -88,6 +87,7 @@ describe('a run that comes to no end', () => {
     ['it answers HTML', { status: 200, body: '<html>' }],
     ['it answers without items', { status: 200, body: '{"next_cursor":"2"}' }],
     ['it answers one page for good', { status: 200, body: '{"items":[],"next_cursor":"2"}' }],
+    ['an item has no name', { status: 200, body: '{"items":[{"id":7}]}' }],
     ['its cursor is no text', { status: 200, body: '{"items":[],"next_cursor":2}' }],
   ])('as %s keeps its position, and is made again after a minute', async (_why, misbehaviour) => {
     scene.pay('p1')
@@ -102,6 +102,18 @@ describe('a run that comes to no end', () => {
     expect(await scene.payments()).toHaveLength(1)
   })
 
+  test('as its cursors go round in a circle is ended, and keeps its position', async () => {
+    const next: Record<string, string> = { none: 'a', a: 'b', b: 'c', c: 'a' }
+    scene.paygate.misbehave(({ path }) => {
+      const cursor = new URL(path, 'http://x').searchParams.get('cursor') ?? 'none'
+      return { status: 200, body: JSON.stringify({ items: [], next_cursor: next[cursor] }) }
+    })
+    await openNode()
+    await untilRun(1)
+    expect(lists().map(({ cursor }) => cursor)).toEqual([null, 'a', 'b', 'c'])
+    expect(await position()).toMatchObject({ reconciled_to: null, failures: 1 })
+  })
+
   test('leaves what it has applied, where it breaks off in the middle', async () => {
     for (let index = 0; index < 150; index += 1) scene.pay(`p${index}`)
     scene.paygate.misbehave(({ path }) => (path.includes('cursor=') ? 'reset' : undefined))
@@ -110,6 +122,44 @@ describe('a run that comes to no end', () => {
     expect(await scene.payments()).toHaveLength(100)
     expect(await position()).toMatchObject({ reconciled_to: null, failures: 1 })
   })
+})
+
+test('what cannot be used is in the inbox with its reason, said once, and keeps no other out', async () => {
+  scene.pay('p1')
+  scene.pay('p2', { currency: 'EUR', amount: { value: '0.001', currency: 'EUR' } })
+  scene.paygate.put({ id: 'foreign' })
+  scene.paygate.put({ id: 'unknown', metadata: { tenant_id: 999_999 } })
+  const node = await openNode()
+  await untilRun(1)
+  const failed = await until('all have failed', async () => {
+    const rows = await scene.rows()
+    return rows.length === 3 && rows.every(({ state }) => state === 'failed') ? rows : undefined
+  })
+  const reasons = failed.map(({ provider_payment_id, reason }) => [provider_payment_id, reason])
+  expect(reasons.toSorted()).toEqual([
+    ['foreign', 'tenant_unreadable'],
+    ['p2', 'amount_unreadable'],
+    ['unknown', 'unknown_tenant'],
+  ])
+  expect(await scene.payments()).toMatchObject([{ provider_payment_id: 'p1' }])
+  expect(await position()).toMatchObject({ reconciled_to: expect.any(String), failures: 0 })
+  const said = node.logged.filter(([, , what]) => what === 'payments of a list cannot be used')
+  expect(said).toMatchObject([
+    [
+      'warn',
+      { counts: { amount_unreadable: 1, tenant_unreadable: 1, unknown_tenant: 1 } },
+      expect.anything(),
+    ],
+  ])
+  await until('the health report says so', async () => {
+    return (await scene.health()).payments === 'degraded' || undefined
+  })
+  // Once it is right it is applied, by a repeat or by hand.
+  scene.pay('p2', { amount: { value: '1.00', currency: 'EUR' } })
+  const [odd] = failed.filter(({ provider_payment_id }) => provider_payment_id === 'p2')
+  const path = `/api/admin/payment-notifications/${odd?.id}/process`
+  await scene.service.call('POST', path, { token: scene.root.token })
+  await until('it is applied', async () => (await scene.payments()).length === 2 || undefined)
 })
 
 describe('of several nodes', () => {

@@ -33,7 +33,8 @@ test('a second refund is asked about again until the payment counts it', async (
   const scene = await openLagging()
   expect(await scene.payments()).toMatchObject([{ amount_refunded: 3_000 }])
   // Nobody has to look at it meanwhile.
-  expect(await scene.service.app.db.acrossTenants(countOpen, 'read')).toEqual([
+  const open = await scene.service.app.db.acrossTenants((tx) => countOpen(tx, 10), 'read')
+  expect(open.filter(({ count }) => count > 0)).toMatchObject([
     { provider: 'paygate', state: 'received', count: 1, since: null },
   ])
   scene.pay('p1', { refunded_amount: sum('60.00') })

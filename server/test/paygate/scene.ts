@@ -14,10 +14,9 @@ export async function openScene(options: Parameters<typeof openPaygateApi>[0] = 
   const upstream = openUpstream({ url: paygate.url })
   onTestFinished(() => upstream.close())
   const { id: shopId, key: secretKey } = SHOP
-  const clock = { now: () => 5 }
-  const api = openApi({ upstream, url: paygate.url, shopId, secretKey, clock, log })
+  const api = openApi({ upstream, url: paygate.url, shopId, secretKey, log })
   const cut = new AbortController()
-  const ask = readBack(api, clock)
+  const ask = readBack(api, async () => 5)
   return {
     paygate,
     upstream,

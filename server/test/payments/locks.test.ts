@@ -1,10 +1,11 @@
 /** Repeats and whoever applies lock notifications in one order, so neither waits for the other in a circle. */
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { openArrivals } from '../../src/features/payments/inbox/arrivals.ts'
+import { openArrivals, type Standing } from '../../src/features/payments/inbox/arrivals.ts'
 import { type Claimed, lockClaimed } from '../../src/features/payments/inbox/claims.store.ts'
+import { LOCKS } from '../../src/platform/db/locks.ts'
 import { until } from '../support/embedded.ts'
-import { openPaymentScene } from './scene.ts'
+import { openPaymentScene, type PaymentScene } from './scene.ts'
 
 /** In the order of their bytes in UTF-8, which is another than that of their UTF-16. */
 const FIRST = 'evt_\uffee'
@@ -48,9 +49,8 @@ test('whoever applies locks them by their keys, not by when they came', async ()
   await expectFree(db.acrossTenants((tx) => lockClaimed(tx, claimed as unknown as Claimed[])))
 })
 
-test('repeats lock them by the bytes of their keys', async () => {
-  const { scene, expectFree } = await openLocked()
-  const { service } = scene
+/** What takes notices in for the scene's service, without sealing them. */
+function arrivalsOf({ service }: PaymentScene) {
   const nothing = () => undefined
   const arrivals = openArrivals({
     db: service.app.db,
@@ -60,11 +60,39 @@ test('repeats lock them by the bytes of their keys', async () => {
     } as never,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
   })
-  const take = (event_key: string) =>
+  return (event_key: string, standing: Standing) =>
     arrivals.take({
       notice: { provider: 'cardnet', event_key, type: 'x', provider_payment_id: null },
       sent: { body: Buffer.alloc(1), signature: null },
-      standing: 'verified',
+      standing,
     })
-  await expectFree(Promise.all([take(SECOND), take(FIRST)]))
+}
+
+test('repeats lock them by the bytes of their keys', async () => {
+  const { scene, expectFree } = await openLocked()
+  const take = arrivalsOf(scene)
+  await expectFree(Promise.all([take(SECOND, 'verified'), take(FIRST, 'verified')]))
+})
+
+test('what waits for room among the unverified holds up nothing that is signed', async () => {
+  const scene = await openPaymentScene({ role: 'api' })
+  const take = arrivalsOf(scene)
+  const holder = new pg.Client({ connectionString: scene.service.database.url })
+  await holder.connect()
+  onTestFinished(() => holder.end())
+  await holder.query(`select pg_advisory_lock(${LOCKS.unverifiedNotifications})`)
+  const strangers = Array.from({ length: 300 }, (_, n) => take(`stranger_${n}`, 'unverified'))
+  await until('the strangers wait', async () => {
+    const waiting = await scene.service.database.sql(
+      "select from pg_locks where locktype = 'advisory' and not granted",
+    )
+    return waiting.length > 0 || undefined
+  })
+  await Promise.all([take('evt_signed', 'verified'), take('evt_hint', 'hint')])
+  const stored = await scene.service.database.sql(
+    'select event_key from payment_notifications order by 1',
+  )
+  expect(stored).toEqual([{ event_key: 'evt_hint' }, { event_key: 'evt_signed' }])
+  await holder.query('select pg_advisory_unlock_all()')
+  await Promise.all(strangers)
 })

@@ -45,6 +45,7 @@ export interface PaymentNotificationsTable {
   times_received: Generated<number>
   received_at: string
   armed_at: string
+  waiting_since: string | null
   verified_at: string | null
   processed_at: string | null
   due_at: string | null
@@ -61,6 +62,7 @@ export interface PaymentReconciliationsTable {
   leased_until: string | null
   attempts: Generated<number>
   failures: Generated<number>
+  is_refused: Generated<boolean>
 }
 
 declare module '../../platform/db/database.ts' {

@@ -37,19 +37,21 @@ type Core = Needs<
 export function openPayments(core: Core): Feature {
   const { db, clock, changes, log, config } = core
   const seals = openSeals(core.keyRing)
-  const paygate = openPaygate(config, { clock, log })
+  const paygate = openPaygate(config, { db, log })
   const providers: Providers = {
     cardnet: cardnet(config.CARDNET_WEBHOOK_SECRET, clock),
     paygate,
   }
   const arrivals = openArrivals({ db, clock, seals, log })
-  const watch = watchInbox({ db, clock, changes, log, registry: core.metrics.registry })
+  const everyMs = config.PAYGATE_RECONCILE_MINUTES * MINUTE
+  const { registry } = core.metrics
+  const watch = watchInbox({ db, clock, changes, log, registry, isReconciled: everyMs > 0 })
   const records = recordsService({ db, clock, seals, providers })
   keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS })
   return {
     name: 'payments',
     operations: paymentOperations({ arrivals, ...providers, records }),
-    checks: { payments: watch.check, ...(paygate.check ? { paygate: paygate.check } : {}) },
+    checks: { payments: watch.check, ...(paygate.api ? { paygate: watch.checkPaygate } : {}) },
     background() {
       const own = core.openPool(POOL_SIZE)
       const deps = { db: own, clock, changes, log, seals, onSettled: watch.settled }
@@ -59,10 +61,10 @@ export function openPayments(core: Core): Feature {
         if (readHere) return startDrain({ ...deps, apply }, provider, readHere)
         return read ? startWorker({ ...deps, apply }, { provider, read, atOnce }) : []
       })
-      const everyMs = config.PAYGATE_RECONCILE_MINUTES * MINUTE
+      const take = (notice: Buffer) => arrivals.take(paygate.judge(notice, []))
       const reconciliation =
         paygate.api && everyMs > 0
-          ? [startReconciliation({ ...deps, apply, api: paygate.api, everyMs })]
+          ? [startReconciliation({ ...deps, apply, take, api: paygate.api, everyMs })]
           : []
       const stopped = () =>
         Promise.all([

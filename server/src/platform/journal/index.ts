@@ -4,6 +4,7 @@ export {
   type Actor,
   actorOf,
   append,
+  appendAll,
   appendReturning,
   type Entry,
   type EntryRow,

@@ -1,11 +1,11 @@
 /** Applies what was read: payments, journal and inbox by one transaction, or none of them. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { append, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
+import { appendAll, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
 import { type Claimed, lockClaimed, type Outcome, settle } from '../inbox/claims.store.ts'
 import type { Seals, Sent } from '../inbox/sealed.ts'
 import { exponentOf } from '../money.ts'
-import type { Provider, Reading } from '../payment-facts.ts'
+import type { Reading, Reason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
 import { type Ledger, openLedger, type Page } from './ledger.ts'
 import { insertPayments, livingTenants, lockPayments, movePayments } from './payments.store.ts'
@@ -24,10 +24,12 @@ interface ReadOf {
   isRearmed?: boolean
 }
 
-/** What has become of a notification. */
+/** What has become of what was read. */
 export interface Settled {
-  provider: Provider
+  read: Read
+  /** `received` where it is left for the next try. */
   state: NotificationState
+  reason: Reason | null
 }
 
 export interface ApplyDeps {
@@ -36,7 +38,7 @@ export interface ApplyDeps {
   seals: Seals
 }
 
-/** Returns what has become of the notifications whose lease still held. */
+/** Returns what has become of them, but for notifications whose lease does not hold any more. */
 export type Apply = (reads: readonly Read[]) => Promise<Settled[]>
 
 export function applier(deps: ApplyDeps): Apply {
@@ -68,10 +70,10 @@ export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
     const outcomes: Outcome[] = []
     const settled: Settled[] = []
     for (const { read, verdict } of verdicts) {
-      if (!read.of) continue
-      const outcome = await outcomeOf(tx, seals, clock, read.of, verdict)
-      outcomes.push(outcome)
-      settled.push({ provider: read.of.claimed.provider, state: outcome.state })
+      const outcome = read.of && (await outcomeOf(tx, seals, clock, read.of, verdict))
+      if (outcome) outcomes.push(outcome)
+      const { state, reason } = outcome ?? (isLeftAlone(verdict) ? LEFT : verdict)
+      settled.push({ read, state, reason })
     }
     if (outcomes.length > 0) settle(tx, outcomes)
     return settled
@@ -114,15 +116,23 @@ async function writeLedger(tx: TenantTx, ledger: Ledger, now: string): Promise<v
       old.map((page) => ({ ...page, id: page.id as number, isSeen: page.tellings.length > 0 })),
       now,
     )
-  for (const { id, tenant_id, tellings } of moved)
-    for (const { action, changes } of id === null ? [] : tellings)
-      await append(tx, SYSTEM, { ...journalEntry(action, 'payment', { id, tenant_id }), changes })
+  const entries = moved.flatMap(({ id, tenant_id, tellings }) =>
+    tellings.flatMap(({ action, changes }) =>
+      id === null ? [] : { ...journalEntry(action, 'payment', { id, tenant_id }), changes },
+    ),
+  )
+  appendAll(tx, SYSTEM, entries)
 }
 
 const isSame = (
   one: Pick<Page, 'provider' | 'provider_payment_id'>,
   other: Pick<Page, 'provider' | 'provider_payment_id'>,
 ) => one.provider === other.provider && one.provider_payment_id === other.provider_payment_id
+
+/** Another node has just added the payment. */
+const isLeftAlone = ({ page }: Verdict) => page !== null && page.id === null
+
+const LEFT = { state: 'received', reason: null } as const
 
 async function outcomeOf(
   tx: TenantTx,
@@ -136,14 +146,13 @@ async function outcomeOf(
   const now = isoAt(clock)
   // It came again behind the question, whose answer may be older than that.
   const isOutdated = isRearmed && !verdict.isConfirmed && verdict.state !== 'ignored'
-  // Or another node has just added the payment. Either way the next try sees more, at once.
-  if (isOutdated || (verdict.page && verdict.page.id === null))
+  // Either way the next try sees more, at once.
+  if (isOutdated || isLeftAlone(verdict))
     return {
       ...common,
       tries: isOutdated ? 0 : common.tries,
       tenant_id: claimed.tenant_id,
-      state: 'received',
-      reason: null,
+      ...LEFT,
       provider_payment_id: null,
       due_at: now,
       verified_at: null,

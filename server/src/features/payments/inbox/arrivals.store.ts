@@ -25,12 +25,12 @@ export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[])
   await sql`
     insert into payment_notifications as n (provider, event_key, type, provider_payment_id, holds_key,
       times_received, received_at, verified_at, seal_id, sealed_body, sealed_signature,
-      armed_at, state, reason, due_at)
+      armed_at, state, reason, due_at, waiting_since)
     select a.provider, a.event_key, a.type, a.provider_payment_id, a.holds_key, a.times_received,
       a.received_at, a.verified_at, a.seal_id, a.sealed_body, a.sealed_signature, a.received_at,
       case when a.holds_key then 'received' else 'unverified' end,
       case when a.holds_key then null else 'not_configured' end,
-      case when a.holds_key then a.received_at end
+      case when a.holds_key then a.received_at end, case when a.holds_key then a.received_at end
     from unnest(${column('provider')}::text[], ${column('event_key')}::text[], ${column('type')}::text[],
       ${column('provider_payment_id')}::text[], ${column('holds_key')}::boolean[],
       ${column('times')}::integer[], ${column('received_at')}::timestamptz[],
@@ -44,6 +44,8 @@ export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[])
       reason = case when ${isOpen} then null else n.reason end,
       due_at = case when ${isOpen} then excluded.due_at else n.due_at end,
       armed_at = case when ${isOpen} then excluded.armed_at else n.armed_at end,
+      waiting_since = case when ${isOpen} then coalesce(n.waiting_since, excluded.waiting_since)
+        else n.waiting_since end,
       tries = case when ${isOpen} then 0 else n.tries end`.execute(tx.db)
 }
 

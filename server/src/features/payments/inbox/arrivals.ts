@@ -17,16 +17,17 @@ import { INBOX_TOPIC } from './topics.ts'
 /** Unverified ones of a provider; beyond, whoever sends more is asked to come again. */
 export const MAX_UNVERIFIED = 10_000
 const MAX_TOGETHER = 200
+/** Bytes that are stored together: sealed and escaped they hold up everything else for some ms. */
+const MAX_BYTES_TOGETHER = 1024 * 1024
 const FULL_RETRY_SECONDS = HOUR / SECOND
 
-/** What is proven of a notice as it comes. */
-export type Standing =
-  /** The provider has signed it. */
-  | 'verified'
-  /** The provider's API is to be asked. */
-  | 'hint'
-  /** Nobody can tell yet: the provider is not configured. */
-  | 'unverified'
+/**
+ * What is proven of a notice as it comes: the provider has signed it; its API is to be asked; or nobody
+ * can tell yet, as the provider is not configured.
+ */
+const STANDINGS = ['verified', 'hint', 'unverified'] as const
+
+export type Standing = (typeof STANDINGS)[number]
 
 export interface Arriving {
   notice: Notice
@@ -58,22 +59,29 @@ export function openArrivals({ db, clock, seals, log }: ArrivalDeps): Arrivals {
       await insertArrivals(tx, arrivals)
       tx.notify(INBOX_TOPIC)
     })
-  const batches = batcher<Waiting>(store, {
-    maxItems: MAX_TOGETHER,
-    // What the database refuses of one keeps no other out; when it is away all are told so.
-    onError: (error, { length }) => {
-      if (isPassing(error)) return 'drop'
-      log.error({ err: error, notifications: length }, 'storing notifications')
-      return 'split'
-    },
-  })
+  const open = () =>
+    batcher<Waiting>(store, {
+      maxItems: MAX_TOGETHER,
+      maxSize: MAX_BYTES_TOGETHER,
+      sizeOf: ({ sent }) => sent.body.length,
+      // What the database refuses of one keeps no other out; when it is away all are told so.
+      onError: (error, { length }) => {
+        if (isPassing(error)) return 'drop'
+        log.error({ err: error, notifications: length }, 'storing notifications')
+        return 'split'
+      },
+    })
+  // Each by itself: what strangers may send never holds up what is signed.
+  const batches = { verified: open(), hint: open(), unverified: open() }
   return {
     async take(arriving) {
       const waiting = { ...arriving, at: isoAt(clock), isRefused: false }
-      await batches.add(waiting)
+      await batches[arriving.standing].add(waiting)
       if (waiting.isRefused) throw new Problem('inbox_full', { retryAfter: FULL_RETRY_SECONDS })
     },
-    stop: batches.stop,
+    async stop(patienceMs) {
+      await Promise.all(STANDINGS.map((standing) => batches[standing].stop(patienceMs)))
+    },
   }
 }
 

@@ -121,7 +121,9 @@ export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
     sql`update payment_notifications n
       set state = o.state, reason = o.reason, tenant_id = o.tenant_id, payment_id = o.payment_id,
         provider_payment_id = coalesce(o.provider_payment_id, n.provider_payment_id), attempts = o.attempts,
-        tries = o.tries, armed_at = coalesce(o.armed_at, n.armed_at), due_at = o.due_at, leased_until = null, verified_at = coalesce(n.verified_at, o.verified_at),
+        tries = o.tries, armed_at = coalesce(o.armed_at, n.armed_at), due_at = o.due_at, leased_until = null,
+        waiting_since = case when o.state = 'received' then n.waiting_since end,
+        verified_at = coalesce(n.verified_at, o.verified_at),
         processed_at = o.processed_at, sealed_body = coalesce(s.body, n.sealed_body),
         sealed_signature = case when s.id is null then n.sealed_signature else s.signature end
       from unnest(${column('id')}::bigint[], ${column('state')}::text[], ${column('reason')}::text[],

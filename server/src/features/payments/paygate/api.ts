@@ -1,5 +1,5 @@
 /** paygate's API: asked with the shop's credentials, few questions at once, and never believed blindly. */
-import { type Clock, HOUR, SECOND } from '../../../lib/clock.ts'
+import { SECOND } from '../../../lib/clock.ts'
 import type { Exchange, Upstream } from '../../../platform/net/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { openTurns } from '../../../platform/throttle/index.ts'
@@ -9,8 +9,6 @@ const DEADLINE_MS = 10 * SECOND
 /** Questions under way on a node, whoever asks. */
 export const MAX_AT_ONCE = 8
 const PAGE = 100
-/** Whoever was refused longer ago has not asked since: another node may know better. */
-const REFUSAL_COUNTS_MS = HOUR
 
 export type Answer =
   | { is: 'said'; object: JsonObject }
@@ -27,8 +25,6 @@ export interface PaygateApi {
   refund(id: string, signal: AbortSignal): Promise<Answer>
   /** A page of the payments made since (ISO 8601). @param cursor of the page before; null for the first */
   payments(since: string, cursor: string | null, signal: AbortSignal): Promise<Answer>
-  /** Whether the last answer was that the credentials are refused, within an hour. */
-  isRefused(): boolean
 }
 
 export interface PaygateApiOptions {
@@ -37,17 +33,15 @@ export interface PaygateApiOptions {
   url: string
   shopId: string
   secretKey: string
-  clock: Clock
   log: Logger
 }
 
 export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
-  const { upstream, url, shopId, secretKey, clock, log } = options
+  const { upstream, url, shopId, secretKey, log } = options
   // RFC 7617.
   const credentials = Buffer.from(`${shopId}:${secretKey}`).toString('base64')
   const headers = { accept: 'application/json', authorization: `Basic ${credentials}` }
   const inTurn = openTurns(MAX_AT_ONCE)
-  let refusedAt: number | undefined
 
   async function ask(what: string, path: string, signal: AbortSignal): Promise<Answer> {
     const exchange = await inTurn('paygate', () =>
@@ -60,7 +54,6 @@ export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
       }),
     )
     const answer = meaningOf(exchange)
-    if (answer.is !== 'away') refusedAt = answer.is === 'refused' ? clock.now() : undefined
     const { durationMs: ms } = exchange
     const fields = { provider: 'paygate', what, ms, is: answer.is, ...outcomeOf(exchange) }
     if (answer.is === 'said') log.debug(fields, 'asked a provider')
@@ -76,7 +69,6 @@ export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
       if (cursor !== null) query.set('cursor', cursor)
       return ask('payments', `payments?${query}`, signal)
     },
-    isRefused: () => refusedAt !== undefined && clock.now() - refusedAt < REFUSAL_COUNTS_MS,
   }
 }
 

@@ -84,7 +84,7 @@ describe('a hint', () => {
     ['payment.succeeded', 'succeeded', 'payment', ['succeeded', 'succeeded']],
     ['payment.waiting_for_capture', undefined, 'payment', ['waiting_for_capture']],
     ['payment.succeeded', 'pending', 'payment', ['succeeded', 'pending']],
-    ['payment.something', 'new', 'payment', []],
+    ['payment.something', 'new', 'other', []],
     ['refund.succeeded', 'succeeded', 'refund', ['succeeded', 'succeeded']],
     ['payout.succeeded', 'succeeded', 'other', ['succeeded', 'succeeded']],
     ['payment_method.active', undefined, 'other', []],

@@ -27,7 +27,7 @@ export function noticeIn(body: Buffer): Notice {
   if (!read) throw new Problem('notification_unreadable')
   const { event, object } = read
   const status = isName(object.status, MAX_WORD) ? object.status : ''
-  const payment = aboutOf(event) === 'payment' ? object.id : object.payment_id
+  const payment = event.startsWith('payment.') ? object.id : object.payment_id
   return {
     provider: 'paygate',
     // It has no id of its own: what happened to what names it.
@@ -42,7 +42,7 @@ export function hintIn(body: Buffer): Hint | undefined {
   const read = parsed(body)
   if (!read) return undefined
   const { event, object } = read
-  const words = [event.slice(event.indexOf('.') + 1), object.status]
+  const words = [wordOf(event), object.status]
   return { about: aboutOf(event), id: object.id, claims: words.filter(isApiStatus) }
 }
 
@@ -55,7 +55,10 @@ function parsed(body: Buffer): Body | undefined {
     : undefined
 }
 
+/** What has become of the object, by the event's name. */
+const wordOf = (event: string) => event.slice(event.indexOf('.') + 1)
+
 function aboutOf(event: string): Hint['about'] {
-  if (event.startsWith('payment.')) return 'payment'
+  if (event.startsWith('payment.')) return isApiStatus(wordOf(event)) ? 'payment' : 'other'
   return event.startsWith('refund.') ? 'refund' : 'other'
 }

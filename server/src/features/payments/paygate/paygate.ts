@@ -1,12 +1,12 @@
 /** paygate: does not sign its notices, so its API is asked what each is worth (decisions §6). */
-import type { Clock } from '../../../lib/clock.ts'
-import type { State } from '../../../platform/feature.ts'
+import type { Scopes } from '../../../platform/db/index.ts'
 import { type Network, openUpstream } from '../../../platform/net/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { PaymentProvider } from '../provider.ts'
 import { MAX_AT_ONCE, openPaygateApi, type PaygateApi } from './api.ts'
 import { noticeIn } from './notice.ts'
 import { readBack } from './read-back.ts'
+import { databaseTime } from './time.store.ts'
 
 /** The variables of the configuration: all four, or none. */
 export interface PaygateSettings {
@@ -19,20 +19,18 @@ export interface PaygateSettings {
 export interface Paygate extends PaymentProvider {
   /** Null while it is not configured. */
   api: PaygateApi | null
-  /** Degraded while the API refuses the credentials; undefined while it is not configured. */
-  check?: () => State
   close(): Promise<void>
 }
 
 export function openPaygate(
   settings: PaygateSettings,
-  { clock, log }: { clock: Clock; log: Logger },
+  { db, log }: { db: Scopes; log: Logger },
 ): Paygate {
   const { PAYGATE_API_URL: url, PAYGATE_SHOP_ID: shopId, PAYGATE_SECRET_KEY: secretKey } = settings
   if (!url || !shopId || !secretKey) return UNCONFIGURED
   const upstream = openUpstream({ url })
-  const api = openPaygateApi({ upstream, url, shopId, secretKey, clock, log })
-  const read = readBack(api, clock)
+  const api = openPaygateApi({ upstream, url, shopId, secretKey, log })
+  const read = readBack(api, () => db.acrossTenants(databaseTime, 'read'))
   return {
     judge: (body) => judged(body, 'hint'),
     // Nothing is proven by what is stored: the API will say.
@@ -41,7 +39,6 @@ export function openPaygate(
     networks: settings.PAYGATE_ALLOWED_NETWORKS,
     atOnce: MAX_AT_ONCE,
     api,
-    check: () => (api.isRefused() ? 'degraded' : 'ok'),
     close: upstream.close,
   }
 }

@@ -2,7 +2,6 @@
  * Finds out what a notice of paygate's is worth. It is only a hint, as nobody has signed it: what counts
  * is what the API says when it is asked, and it has to say as much as the notice does (decisions §6).
  */
-import type { Clock } from '../../../lib/clock.ts'
 import type { Reading } from '../payment-facts.ts'
 import type { JsonObject } from '../provider-json.ts'
 import type { Answer, PaygateApi } from './api.ts'
@@ -11,13 +10,14 @@ import { isAskable, readingOf, saysAtLeast, sumIn } from './payment.ts'
 
 export type ReadBack = (body: Buffer, signal: AbortSignal) => Promise<Reading>
 
-export function readBack(api: PaygateApi, clock: Clock): ReadBack {
+/** @param now of one clock for all nodes, ms since the epoch */
+export function readBack(api: PaygateApi, now: () => Promise<number>): ReadBack {
   async function ofPayment(
     id: string,
     signal: AbortSignal,
     isTrue: (payment: JsonObject) => boolean,
   ): Promise<Reading> {
-    const saidAt = clock.now()
+    const saidAt = await now()
     const answer = await api.payment(id, signal)
     if (answer.is !== 'said') return again(answer)
     if (answer.object.id !== id) return AWAY

@@ -53,11 +53,12 @@ export async function renew(
 export async function finish(
   tx: TenantTx,
   { provider, attempts }: Run,
-  end: { reconciled_to: string | null; due_at: string; failures: number },
+  end: { reconciled_to: string | null; due_at: string; failures: number; is_refused: boolean },
 ): Promise<void> {
   await sql`
     update payment_reconciliations
     set reconciled_to = coalesce(${end.reconciled_to}::timestamptz, reconciled_to),
-      due_at = ${end.due_at}::timestamptz, failures = ${end.failures}, leased_until = null
+      due_at = ${end.due_at}::timestamptz, failures = ${end.failures},
+      is_refused = ${end.is_refused}, leased_until = null
     where provider = ${provider} and attempts = ${attempts}`.execute(tx.db)
 }

@@ -7,12 +7,14 @@ import { type Clock, DAY, HOUR, isoAt, MINUTE, SECOND } from '../../../lib/clock
 import { poller } from '../../../lib/poller.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { Background } from '../../../platform/feature.ts'
-import type { Logger } from '../../../platform/observe/log.ts'
-import type { Apply } from '../applying/apply.ts'
+import type { Apply, Read } from '../applying/apply.ts'
+import type { Reading } from '../payment-facts.ts'
 import { isName, isObject } from '../provider-json.ts'
 import type { PaygateApi } from './api.ts'
 import { readingOf } from './payment.ts'
 import * as store from './reconciliation.store.ts'
+import { databaseTime } from './time.store.ts'
+import { openUnusable, type Unusable, type UnusableDeps } from './unusable.ts'
 
 const PROVIDER = 'paygate'
 /** For lists that lag, and for clocks that differ. */
@@ -27,10 +29,9 @@ const POLL_MS = 2 * SECOND
 const MAX_PAGES = 10_000
 const MAX_CURSOR = 1024
 
-export interface ReconciliationDeps {
+export interface ReconciliationDeps extends UnusableDeps {
   db: Scopes
   clock: Clock
-  log: Logger
   api: PaygateApi
   apply: Apply
   /** `PAYGATE_RECONCILE_MINUTES`, in milliseconds. */
@@ -85,6 +86,7 @@ async function reconcile(
       reconciled_to: isDone ? new Date(startedAt).toISOString() : null,
       due_at: new Date(startedAt + (signal.aborted ? 0 : pause)).toISOString(),
       failures,
+      is_refused: end === 'refused',
     }),
   )
   if (!isDone && !signal.aborted)
@@ -95,36 +97,62 @@ const pauseAfter = (failures: number, most: number) =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20), most)
 
 async function readAll(
-  { db, clock, log, api, apply }: ReconciliationDeps,
+  deps: ReconciliationDeps,
   run: store.Run,
   startedAt: number,
   signal: AbortSignal,
-): Promise<'done' | 'failed' | 'overtaken'> {
+): Promise<'done' | 'failed' | 'refused' | 'overtaken'> {
+  const { db, clock, log, api } = deps
   const { reconciled_to } = run
   const from = reconciled_to ? Date.parse(reconciled_to) - OVERLAP_MS : startedAt - FIRST_SPAN_MS
   const since = new Date(from).toISOString()
+  const seen = new Set<string | null>()
+  const unusable = openUnusable(PROVIDER, deps)
   let cursor: string | null = null
   let payments = 0
-  for (let pages = 1; pages <= MAX_PAGES; pages += 1) {
-    const saidAt = clock.now()
+  while (seen.size < MAX_PAGES) {
+    seen.add(cursor)
+    const saidAt = await db.acrossTenants(databaseTime, 'read')
     const answer = await api.payments(since, cursor, signal)
+    if (answer.is === 'refused') return 'refused'
     if (answer.is !== 'said' || !Array.isArray(answer.object.items)) return 'failed'
     const { items, next_cursor } = answer.object
-    const readings = items.filter(isObject).map((item) => readingOf(item, saidAt))
-    const reads = readings
-      .filter((reading) => reading.is === 'payment')
-      .map((reading) => ({ reading, of: null }))
-    payments += reads.length
-    // Twice, as a payment that another node has added meanwhile is left alone the first time.
-    if (reads.length > 0) for (let pass = 0; pass < 2; pass += 1) await apply(reads)
+    payments += items.length
+    await unusable.note(await applyPage(deps, items, saidAt))
     if (!(await db.acrossTenants((tx) => store.renew(tx, run, isoAt(clock, LEASE_MS)))))
       return 'overtaken'
     if (next_cursor === undefined || next_cursor === null) {
-      log.info({ provider: PROVIDER, pages, payments }, 'reconciled payments')
-      return 'done'
+      log.info({ provider: PROVIDER, pages: seen.size, payments }, 'reconciled payments')
+      return unusable.end() ? 'done' : 'failed'
     }
-    if (!isName(next_cursor, MAX_CURSOR) || next_cursor === cursor) return 'failed'
+    if (!isName(next_cursor, MAX_CURSOR) || seen.has(next_cursor)) return 'failed'
     cursor = next_cursor
   }
   return 'failed'
 }
+
+/** Applies the items of a page. Answers those that cannot be. */
+async function applyPage(
+  { apply }: ReconciliationDeps,
+  items: readonly unknown[],
+  saidAt: number,
+): Promise<Unusable[]> {
+  const unusable: Unusable[] = []
+  const itemOf = new Map<Read, unknown>()
+  for (const item of items) {
+    const reading: Reading = isObject(item) ? readingOf(item, saidAt) : UNREADABLE
+    if (reading.is === 'failed') unusable.push({ item, reason: reading.reason })
+    else itemOf.set({ reading, of: null }, item)
+  }
+  let left = [...itemOf.keys()]
+  // Twice, as a payment that another node has added meanwhile is left alone the first time.
+  for (let pass = 0; pass < 2 && left.length > 0; pass += 1) {
+    const settled = await apply(left)
+    for (const { read, reason } of settled)
+      if (reason !== null) unusable.push({ item: itemOf.get(read), reason })
+    left = settled.flatMap(({ read, state }) => (state === 'received' ? read : []))
+  }
+  return unusable
+}
+
+const UNREADABLE: Reading = { is: 'failed', reason: 'unreadable' }

@@ -10,25 +10,56 @@ export const OPEN_STATES = ['received', 'unverified', 'failed'] as const
 export interface OpenCount {
   provider: Provider
   state: (typeof OPEN_STATES)[number]
+  /** Up to `most`. */
   count: number
   /**
-   * Since when the longest waiting of them is there, or was last tried by hand. Null where all only make
+   * Since when the longest waiting of them is received. Null of other states, and where all only make
    * sure that a refund is counted.
    */
   since: string | null
+  /** Whether one of them waits for the provider to take the credentials. */
+  isRefused: boolean
 }
 
-/** How many notifications somebody may have to look at. */
-export async function countOpen(tx: TenantTx): Promise<OpenCount[]> {
+/** What of a deleted tenant is in the inbox is nobody's to look at. */
+const isLiving = sql`(n.tenant_id is null
+  or n.tenant_id not in (select id from tenants where deleted_at is not null))`
+
+/**
+ * How many notifications somebody may have to look at.
+ * @param most of each provider and state are counted; of those that wait, the ones that are due first
+ */
+export async function countOpen(tx: TenantTx, most: number): Promise<OpenCount[]> {
   const { rows } = await sql<OpenCount>`
-    select provider, state, count(*) as count, min(armed_at) as since from payment_notifications
-    where state in ('unverified', 'failed') group by provider, state
+    select p.provider, s.state, f.count, null::timestamptz as since, false as "isRefused"
+    from (values ('cardnet'), ('paygate')) p(provider), (values ('unverified'), ('failed')) s(state),
+      lateral (select count(*) from (
+        select from payment_notifications n
+        where n.provider = p.provider and n.state = s.state and n.state in ('unverified', 'failed')
+          and ${isLiving} limit ${most}) few) f
     union all
-    select provider, state, count(*),
-      min(armed_at) filter (where reason is distinct from 'refund_not_counted')
-    from payment_notifications
-    where state = 'received' group by provider, state`.execute(tx.db)
+    select p.provider, 'received', w.count, w.since, w.is_refused
+    from (values ('cardnet'), ('paygate')) p(provider),
+      lateral (select count(*),
+          min(waiting_since) filter (where reason is distinct from 'refund_not_counted') as since,
+          coalesce(bool_or(reason = 'provider_refused'), false) as is_refused
+        from (
+          select n.waiting_since, n.reason from payment_notifications n
+          where n.provider = p.provider and n.state = 'received' and ${isLiving}
+          order by greatest(n.due_at, n.leased_until) limit ${most}) few) w`.execute(tx.db)
   return rows
+}
+
+/** How the last runs through a provider's list went; undefined before the first. */
+export async function lastRun(
+  tx: TenantTx,
+  provider: Provider,
+): Promise<{ failures: number; is_refused: boolean } | undefined> {
+  return tx.db
+    .selectFrom('payment_reconciliations')
+    .select(['failures', 'is_refused'])
+    .where('provider', '=', provider)
+    .executeTakeFirst()
 }
 
 /** Deletes up to `limit` that came before, but none that still waits. Answers how many. */

@@ -7,16 +7,22 @@ import type { State } from '../../../platform/feature.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Settled } from '../applying/apply.ts'
 import { INBOX_TOPIC } from '../inbox/topics.ts'
-import { PROVIDERS } from '../payment-facts.ts'
-import { countOpen, OPEN_STATES, type OpenCount } from './upkeep.store.ts'
+import { countOpen, lastRun, type OpenCount } from './upkeep.store.ts'
 
 /** What waits for longer is not just busy. */
 const MAX_WAIT_MS = 5 * MINUTE
-const POLL_MS = 30 * SECOND
+/** So many runs in a row that came to no end are no passing trouble. */
+const MAX_FAILURES = 3
+/** As many unverified ones as there can be of a provider. */
+const MAX_COUNTED = 10_000
+const POLL_MS = 5 * SECOND
 const MIN_GAP_MS = SECOND
 
 export interface Watch {
+  /** Of the inbox. */
   check(): State
+  /** Of paygate's API, whichever node asks it. */
+  checkPaygate(): State
   /** Counts what has become of notifications. */
   settled(settled: readonly Settled[]): void
   stop(): Promise<void>
@@ -28,12 +34,15 @@ export interface WatchDeps {
   changes: Changes
   log: Logger
   registry: Registry
+  /** Whether paygate's list is read at all. */
+  isReconciled: boolean
 }
 
-export function watchInbox({ db, clock, changes, log, registry }: WatchDeps): Watch {
+export function watchInbox(deps: WatchDeps): Watch {
+  const { db, clock, changes, log, registry, isReconciled } = deps
   const waiting = new Gauge({
     name: 'wardkeep_payment_notifications',
-    help: 'Notifications of payment providers that wait, are unverified or have failed',
+    help: `Notifications of payment providers that wait, are unverified or have failed, up to ${MAX_COUNTED}`,
     labelNames: ['provider', 'state'] as const,
     registers: [registry],
   })
@@ -44,14 +53,16 @@ export function watchInbox({ db, clock, changes, log, registry }: WatchDeps): Wa
     registers: [registry],
   })
   let open: OpenCount[] = []
+  let run: Awaited<ReturnType<typeof lastRun>>
 
   const look = async () => {
-    open = await db.acrossTenants(countOpen, 'read')
-    for (const provider of PROVIDERS)
-      for (const state of OPEN_STATES) {
-        const found = open.find((row) => row.provider === provider && row.state === state)
-        waiting.set({ provider, state }, found?.count ?? 0)
-      }
+    const found = await db.acrossTenants(
+      async (tx) => ({ open: await countOpen(tx, MAX_COUNTED), run: await lastRun(tx, 'paygate') }),
+      'read',
+    )
+    open = found.open
+    run = isReconciled ? found.run : undefined
+    for (const { provider, state, count } of open) waiting.set({ provider, state }, count)
     return false
   }
   const looks = poller(look, {
@@ -69,12 +80,18 @@ export function watchInbox({ db, clock, changes, log, registry }: WatchDeps): Wa
     check() {
       const late = isoAt(clock, -MAX_WAIT_MS)
       const isWell = open.every(
-        ({ state, since }) => state === 'received' && (since === null || since >= late),
+        ({ state, count, since }) =>
+          count === 0 || (state === 'received' && (since === null || since >= late)),
       )
       return isWell ? 'ok' : 'degraded'
     },
+    checkPaygate() {
+      const isRefused = open.some((one) => one.isRefused) || run?.is_refused === true
+      return isRefused || (run && run.failures >= MAX_FAILURES) ? 'degraded' : 'ok'
+    },
     settled(settled) {
-      for (const labels of settled) outcomes.inc({ ...labels })
+      for (const { read, state } of settled)
+        if (read.of) outcomes.inc({ provider: read.of.claimed.provider, state })
       if (settled.length > 0) looks.wake()
     },
     stop() {

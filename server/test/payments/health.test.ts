@@ -1,0 +1,90 @@
+/** What of the inbox degrades the health report, on every node; and what does not. */
+import { expect, test } from 'vitest'
+import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { openPaidClinic, settingsOf, untilRow } from '../paygate/clinic.ts'
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import { openPaymentScene } from './scene.ts'
+
+async function checksOf(service: Service): Promise<Record<string, string>> {
+  const { token } = await superadmin(service)
+  return (await service.call('GET', '/api/admin/health', { token })).body.checks
+}
+
+const untilCheck = (service: Service, expected: Record<string, string>) =>
+  until(`the health report says ${JSON.stringify(expected)}`, async () => {
+    const checks = await checksOf(service)
+    return Object.entries(expected).every(([name, is]) => checks[name] === is) || undefined
+  })
+
+test('what waits for over 5 minutes degrades it, however often it comes again', async () => {
+  const scene = await openPaidClinic({ role: 'api' })
+  const notice = scene.paygate.noticeOf('payment.succeeded', scene.pay('p1'))
+  await scene.send(notice)
+  const [first] = await scene.rows()
+  for (let minute = 1; minute <= 5; minute += 1) {
+    scene.service.clock.advance(MINUTE)
+    await scene.send(notice)
+  }
+  const [row] = await scene.rows()
+  expect(row).toMatchObject({ times_received: 6, waiting_since: first?.waiting_since })
+  expect(row?.armed_at).not.toEqual(first?.armed_at)
+  scene.service.clock.advance(1000)
+  await untilCheck(scene.service, { payments: 'degraded' })
+})
+
+test('it counts from when it began to wait: what failed and comes again begins anew', async () => {
+  const scene = await openPaidClinic()
+  const payment = scene.pay('p1', { metadata: {} })
+  const notice = scene.paygate.noticeOf('payment.succeeded', payment)
+  await scene.send(notice)
+  expect(await untilRow(scene, { state: 'failed' })).toMatchObject({ waiting_since: null })
+  scene.service.clock.advance(10 * MINUTE)
+  scene.paygate.misbehave(() => ({ status: 500 }))
+  await scene.send(notice)
+  const again = await untilRow(scene, { state: 'received', reason: 'provider_away' })
+  expect(again.waiting_since).toEqual(again.armed_at)
+})
+
+test('while the credentials are refused every node says so, also one that asks nobody', async () => {
+  const scene = await openPaidClinic()
+  const api = await openService({
+    database: scene.service.database,
+    role: 'api',
+    config: settingsOf(scene.paygate),
+  })
+  await untilCheck(api, { payments: 'ok', paygate: 'ok' })
+  scene.paygate.changeKey('another')
+  await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
+  await untilRow(scene, { state: 'received', reason: 'provider_refused' })
+  await untilCheck(api, { paygate: 'degraded' })
+  await untilCheck(scene.service, { paygate: 'degraded' })
+})
+
+test('a run through the list that is refused degrades it on every node too', async () => {
+  const scene = await openPaidClinic({ role: 'api' })
+  const config = { ...settingsOf(scene.paygate), PAYGATE_RECONCILE_MINUTES: 60 }
+  const { database } = scene.service
+  const api = await openService({ database, role: 'api', config })
+  scene.paygate.changeKey('another')
+  await openService({ database, config })
+  await untilCheck(api, { paygate: 'degraded' })
+})
+
+test('what a deleted tenant has left in the inbox is nobody to look at', async () => {
+  const at = await openPaymentScene()
+  await at.settle(at.about('succeeded', 'pay_odd', { amount: 'much' }))
+  await untilCheck(at.service, { payments: 'degraded' })
+  const { token } = at.root
+  await at.service.call('DELETE', `/api/admin/tenants/${at.clinic.id}`, { token })
+  await untilCheck(at.service, { payments: 'ok' })
+})
+
+test('counts are bounded', async () => {
+  const at = await openPaymentScene({ role: 'api' })
+  for (const id of ['a', 'b', 'c']) await at.send(at.about('succeeded', id))
+  const counts = await at.service.app.db.acrossTenants((tx) => countOpen(tx, 2), 'read')
+  expect(counts.find(({ state, count }) => state === 'received' && count > 0)?.count).toBe(2)
+})
