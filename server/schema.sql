@@ -698,6 +698,7 @@ CREATE TABLE payment_notifications (
   times_received integer DEFAULT 1 NOT NULL,
   received_at timestamp(3) with time zone NOT NULL,
   armed_at timestamp(3) with time zone NOT NULL,
+  waiting_since timestamp(3) with time zone,
   verified_at timestamp(3) with time zone,
   processed_at timestamp(3) with time zone,
   due_at timestamp(3) with time zone,
@@ -708,6 +709,7 @@ CREATE TABLE payment_notifications (
   CONSTRAINT payment_notifications_pkey PRIMARY KEY (id),
   CONSTRAINT payment_notifications__due CHECK ((state = 'received'::text) = (due_at IS NOT NULL)),
   CONSTRAINT payment_notifications__lease CHECK (state = 'received'::text OR leased_until IS NULL),
+  CONSTRAINT payment_notifications__waiting CHECK ((state = 'received'::text) = (waiting_since IS NOT NULL)),
   CONSTRAINT payment_notifications_provider_check CHECK (provider = ANY (ARRAY['cardnet'::text, 'paygate'::text])),
   CONSTRAINT payment_notifications_state_check CHECK (state = ANY (ARRAY['received'::text, 'applied'::text, 'superseded'::text, 'ignored'::text, 'unverified'::text, 'failed'::text])),
   CONSTRAINT payment_notifications__payment FOREIGN KEY (tenant_id, payment_id) REFERENCES payments(tenant_id, id)
@@ -716,8 +718,9 @@ CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree 
 CREATE UNIQUE INDEX payment_notifications__event ON payment_notifications USING btree (provider, event_key) WHERE holds_key;
 CREATE INDEX payment_notifications__of_payment ON payment_notifications USING btree (tenant_id, payment_id, id) WHERE payment_id IS NOT NULL;
 CREATE INDEX payment_notifications__of_tenant ON payment_notifications USING btree (tenant_id, id);
-CREATE INDEX payment_notifications__open ON payment_notifications USING btree (provider, state, id) WHERE state = ANY (ARRAY['unverified'::text, 'failed'::text]);
 CREATE INDEX payment_notifications__received ON payment_notifications USING btree (received_at, id);
+CREATE INDEX payment_notifications__with_reason ON payment_notifications USING btree (reason, id) WHERE reason IS NOT NULL;
+CREATE INDEX payment_notifications__with_state ON payment_notifications USING btree (state, id) WHERE state <> ALL (ARRAY['received'::text, 'applied'::text]);
 ALTER TABLE payment_notifications ENABLE ROW LEVEL SECURITY;
 ALTER TABLE payment_notifications FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON payment_notifications FOR all TO wardkeep_platform
@@ -736,6 +739,7 @@ CREATE TABLE payment_reconciliations (
   leased_until timestamp(3) with time zone,
   attempts integer DEFAULT 0 NOT NULL,
   failures integer DEFAULT 0 NOT NULL,
+  is_refused boolean DEFAULT false NOT NULL,
   CONSTRAINT payment_reconciliations_pkey PRIMARY KEY (provider),
   CONSTRAINT payment_reconciliations_provider_check CHECK (provider = ANY (ARRAY['cardnet'::text, 'paygate'::text]))
 );
@@ -762,8 +766,11 @@ CREATE TABLE payments (
   CONSTRAINT payments_status_check CHECK (status = ANY (ARRAY['pending'::text, 'authorized'::text, 'failed'::text, 'canceled'::text, 'succeeded'::text, 'partially_refunded'::text, 'refunded'::text])),
   CONSTRAINT payments_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
+CREATE INDEX payments__by_status ON payments USING btree (status, id) WHERE status <> 'succeeded'::text;
+CREATE INDEX payments__by_time ON payments USING btree (created_at, id);
 CREATE INDEX payments__created ON payments USING btree (tenant_id, created_at, id);
-CREATE INDEX payments__with_status ON payments USING btree (tenant_id, status, id);
+CREATE INDEX payments__with_currency ON payments USING btree (currency, id);
+CREATE INDEX payments__with_status ON payments USING btree (tenant_id, status, id) WHERE status <> 'succeeded'::text;
 ALTER TABLE payments ENABLE ROW LEVEL SECURITY;
 ALTER TABLE payments FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON payments FOR all TO wardkeep_platform

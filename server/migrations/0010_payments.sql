@@ -21,7 +21,12 @@ create table payments (
   constraint payments__amounts check (amount_refunded between 0 and amount)
 );
 create index payments__created on payments (tenant_id, created_at, id);
-create index payments__with_status on payments (tenant_id, status, id);
+-- Across tenants, of whom each has few of them.
+create index payments__by_time on payments (created_at, id);
+create index payments__with_currency on payments (currency, id);
+-- Most have succeeded: those are found by any other index.
+create index payments__with_status on payments (tenant_id, status, id) where status <> 'succeeded';
+create index payments__by_status on payments (status, id) where status <> 'succeeded';
 call isolate('payments');
 grant select, insert, update, delete on payments to wardkeep_app, wardkeep_platform;
 
@@ -72,8 +77,10 @@ create unique index payment_notifications__event on payment_notifications (provi
 create index payment_notifications__due_at on payment_notifications (provider, greatest(due_at, leased_until))
   where state = 'received';
 -- What somebody has to look at: few among many.
-create index payment_notifications__open on payment_notifications (provider, state, id)
-  where state in ('unverified', 'failed');
+create index payment_notifications__with_state on payment_notifications (state, id)
+  where state not in ('received', 'applied');
+create index payment_notifications__with_reason on payment_notifications (reason, id)
+  where reason is not null;
 create index payment_notifications__received on payment_notifications (received_at, id);
 create index payment_notifications__of_tenant on payment_notifications (tenant_id, id);
 create index payment_notifications__of_payment on payment_notifications (tenant_id, payment_id, id)
