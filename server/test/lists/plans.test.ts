@@ -15,6 +15,7 @@ import { listUsers } from '../../src/features/users/users.store.ts'
 import { listDeliveries } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
 import { deliveryList } from '../../src/features/webhooks/webhooks.schema.ts'
 import type { Asked, List } from '../../src/lib/page.ts'
+import { openPool } from '../../src/platform/db/connection.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { queriesOn } from '../../src/platform/db/statements.ts'
 import { openTotals } from '../../src/platform/db/totals.ts'
@@ -23,11 +24,10 @@ import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 
 const BIG = 1
 
-let database: TestDatabase
-let client: pg.Client
+let client: pg.PoolClient
 
 beforeAll(async () => {
-  database = await migratedDatabase()
+  const database = await migratedDatabase()
   await database.sql(`
     insert into tenants (id, name, subdomain) select n, 't', 't' || n from generate_series(1, 101) n;
     insert into users (tenant_id, email, full_name, role, password_hash)
@@ -44,11 +44,17 @@ beforeAll(async () => {
       select 1, 1 + n % 3, n, now() + n % 3 * interval '1 day', 'user.updated', now()
       from generate_series(1, 9000) n;
     analyze`)
-  const { address } = database
-  client = new pg.Client('url' in address ? { connectionString: address.url } : address)
-  await client.connect()
-  atTheEnd(() => client.end())
+  client = await connectionTo(database)
 })
+
+/** A connection as requests have them: its settings decide on plans as well. */
+async function connectionTo({ address }: TestDatabase): Promise<pg.PoolClient> {
+  const pool = openPool(address, 1)
+  atTheEnd(() => pool.end())
+  const connection = await pool.connect()
+  atTheEnd(() => connection.release())
+  return connection
+}
 
 /** The statements that a list sends; their answers are empty. */
 async function sentBy(tenantId: number | null, run: (tx: TenantTx) => Promise<unknown>) {
@@ -65,19 +71,23 @@ async function sentBy(tenantId: number | null, run: (tx: TenantTx) => Promise<un
 }
 
 /** The plan of a statement for all values, in a scope. */
-async function planOf(tenantId: number | null, { text, values = [] }: pg.QueryConfig) {
+async function planOf(
+  tenantId: number | null,
+  { text, values = [] }: pg.QueryConfig,
+  connection = client,
+) {
   const role = tenantId === null ? 'wardkeep_platform' : 'wardkeep_app'
-  await client.query(`begin read only; set local role ${role};
+  await connection.query(`begin read only; set local role ${role};
     set local wardkeep.tenant_id = '${tenantId ?? ''}'; set local plan_cache_mode = force_generic_plan`)
   try {
     const literals = values.map((value) => pg.escapeLiteral(String(value))).join(', ')
-    await client.query(`prepare page as ${text}`)
-    const { rows } = await client.query(
+    await connection.query(`prepare page as ${text}`)
+    const { rows } = await connection.query(
       `explain execute page${literals === '' ? '' : `(${literals})`}`,
     )
     return rows.map((row) => row['QUERY PLAN'] as string).join('\n')
   } finally {
-    await client.query('rollback; deallocate all')
+    await connection.query('rollback; deallocate all')
   }
 }
 
@@ -135,4 +145,22 @@ describe('along an index, without sorting, is read', () => {
     expect(plan).not.toMatch(/(^|-> +)(Incremental )?Sort\b|Seq Scan on (?!tenants)|Bitmap/m)
     if (asked.from) expect(plan).toMatch(/Index Cond: .*ROW\(|Index Cond: .*(id|entry_id) [<>]/)
   })
+})
+
+test('a clinic that is one of a few reads none but its own users', async () => {
+  const database = await migratedDatabase()
+  await database.sql(`
+    insert into tenants (id, name, subdomain) select n, 't', 't' || n from generate_series(1, 5) n;
+    insert into users (tenant_id, email, full_name, role, password_hash)
+      select 1 + n / 1000, 'u' || n || '@x.test', 'User', 'nurse', repeat('-', 97) from generate_series(0, 4999) n;
+    analyze`)
+  const asked = {
+    list: userList,
+    caller: { role: 'admin' as const, tenant_id: 5 },
+    query: { limit: 20, sort_by: 'id' as const, sort_order: 'asc' as const },
+    from: undefined,
+  }
+  const [page] = await sentBy(5, (tx) => listUsers(tx, asked))
+  const plan = await planOf(5, page as pg.QueryConfig, await connectionTo(database))
+  expect(plan).toMatch(/Index Cond: \(tenant_id = /)
 })
