@@ -4,13 +4,14 @@ import { PROBLEMS } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import { anyone } from '../access/index.ts'
 import { bodyLimitOf, showBytes } from './body-limit.ts'
+import { fileOf } from './download.ts'
 import { type AnyOperation, operation, statusesOf } from './operation.ts'
 import { takesBytes } from './raw-body.ts'
 
 type Json = Record<string, unknown>
 
 /** Keywords of our own that mean nothing to readers of the document. */
-const INTERNAL = new Set(['trim', 'freeForm', 'eachOf', '$id'])
+const INTERNAL = new Set(['trim', 'freeForm', 'eachOf', '$id', 'ranges'])
 
 const HEADERS: Json = {
   RequestId: { description: 'Finds the request in the log', schema: { type: 'string' } },
@@ -28,6 +29,7 @@ const MEANING: Record<number, string> = {
   403: 'Not allowed',
   404: 'No such record, or not yours',
   409: 'Conflicts with the state of things',
+  416: 'The file has no such part',
   422: 'The input is invalid',
   429: 'Too many requests',
   500: 'A fault of the service',
@@ -99,16 +101,23 @@ function describe(op: AnyOperation, components: Json): Json {
 /** Every type of body is taken where its bytes are; what is in them is JSON all the same. */
 const ANY_TYPE: Json = { '*/*': { schema: { type: 'object', additionalProperties: true } } }
 
+const PARTIAL = 206
+
+const contentOf = (schema: TSchema, schemaOf: (schema: TSchema) => unknown): Json => {
+  const file = fileOf(schema)
+  return file ? { [file.contentMediaType]: { schema: schemaOf(schema) } } : json(schemaOf(schema))
+}
+
 const json = (schema: unknown): Json => ({ 'application/json': { schema } })
 
 function respond(op: AnyOperation, status: number, schemaOf: (schema: TSchema) => unknown): Json {
   const [success, schema] = op.success
   const headers = { 'X-Request-Id': header('RequestId'), ...headersOf(op, status) }
-  if (status === success)
+  if (status === success || status === PARTIAL)
     return {
-      description: schema === null ? 'Done; no body' : 'Done',
+      description: schema === null ? 'Done; no body' : status === PARTIAL ? 'A part' : 'Done',
       headers,
-      ...(schema === null ? {} : { content: json(schemaOf(schema)) }),
+      ...(schema === null ? {} : { content: contentOf(schema, schemaOf) }),
     }
   const codes = Object.entries(PROBLEMS).flatMap(([code, [of]]) => (of === status ? [code] : []))
   return {

@@ -6,6 +6,7 @@ import type { Static, TSchema } from 'typebox'
 import type { Refuse } from '../../lib/problems.ts'
 import type { Access, Origin, Restriction } from '../access/index.ts'
 import type { Network } from '../net/index.ts'
+import { fileOf } from './download.ts'
 import type { OwnLimit } from './rate-limit.ts'
 import { takesBytes } from './raw-body.ts'
 
@@ -115,5 +116,6 @@ export function statusesOf(op: AnyOperation): number[] {
   if (op.params || op.query || (op.body && !takesBytes(op))) common.push(422)
   // 409: whatever a write refers to may be deleted while it runs.
   if (op.method !== 'GET') common.push(409, 413)
+  if (fileOf(op.success[1])?.ranges) common.push(206, 416)
   return [...new Set([op.success[0], ...common, ...(op.refusals ?? [])])].sort((a, b) => a - b)
 }

@@ -9,6 +9,7 @@ import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { whenDone } from './arrival.ts'
 import { bodyLimitOf, takesLongBodies } from './body-limit.ts'
+import { type Download, fileOf, sendDownload } from './download.ts'
 import { sendError } from './errors.ts'
 import { type FewAtOnce, fewAtOnce } from './few-at-once.ts'
 import { inputReader } from './input.ts'
@@ -201,8 +202,13 @@ function originOf(request: FastifyRequest): Origin {
 function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMethod {
   const readInput = inputReader(op)
   const [status, schema] = op.success
+  const file = fileOf(schema)
   return (request, reply) => {
-    const send = (value: unknown) => reply.code(status).send(schema === null ? undefined : value)
+    const send = (value: unknown) => {
+      reply.code(status)
+      if (file) return sendDownload(request, reply, file, value as Download)
+      return reply.send(schema === null ? undefined : value)
+    }
     const { caller } = request
     const answer = readInput(request, caller, (input) => {
       const origin = caller?.origin ?? originOf(request)
@@ -230,15 +236,17 @@ function headersOf({ headers }: AnyOperation, { raw: { rawHeaders } }: FastifyRe
 /** For the serializer: undeclared fields never leave, whatever a service answers. */
 function responseSchemas(op: AnyOperation): Record<string, unknown> {
   const [status, schema] = op.success
-  const refusals = statusesOf(op).map((refusal) => [
-    refusal,
-    anonymous(refusal === 422 ? InvalidBody : ProblemBody),
-  ])
+  const refusals = statusesOf(op)
+    .filter(isRefusal)
+    .map((refusal) => [refusal, anonymous(refusal === 422 ? InvalidBody : ProblemBody)])
   return {
     ...Object.fromEntries(refusals),
-    [status]: schema ? anonymous(schema) : { type: 'null' },
+    // What is streamed is serialized by nobody.
+    ...(fileOf(schema) ? {} : { [status]: schema ? anonymous(schema) : { type: 'null' } }),
   }
 }
+
+const isRefusal = (status: number) => status >= 400
 
 /** The schema without the names that are for the OpenAPI document; Fastify would want them unique. */
 function anonymous(schema: unknown): unknown {

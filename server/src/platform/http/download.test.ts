@@ -1,0 +1,158 @@
+/** Files by HTTP: whole, in parts, and no more of them than the caller takes. */
+import { get as request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Type from 'typebox'
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLog } from '../../../test/support/server-address.ts'
+import { anyone } from '../access/index.ts'
+import { type Download, FileOf } from './download.ts'
+import { openApiDocument } from './openapi.ts'
+import { operation } from './operation.ts'
+import { openLimits } from './rate-limit.ts'
+import { addOperations } from './routes.ts'
+import { openServer } from './server.ts'
+
+const TEXT = Buffer.from('0123456789')
+const CHUNK = Buffer.alloc(64 * 1024)
+
+const noLimits = { requests: 0, guesses: 0, notifications: 0, userWrites: 0, tenantWrites: 0 }
+
+async function open() {
+  const seen = { opened: 0, chunks: 0, ended: Promise.withResolvers<void>() }
+  async function* endless() {
+    try {
+      for (;;) {
+        seen.chunks += 1
+        yield CHUNK
+      }
+    } finally {
+      seen.ended.resolve()
+    }
+  }
+  const files: Record<string, Download> = {
+    known: {
+      name: 'digits.txt',
+      whole: { size: TEXT.length, etag: 'v1' },
+      async *open(range) {
+        seen.opened += 1
+        yield range ? TEXT.subarray(range.start, range.end + 1) : TEXT
+      },
+    },
+    endless: { name: 'endless.bin', open: endless },
+  }
+  const op = operation({
+    method: 'GET',
+    path: '/files/{name}',
+    id: 'getFile',
+    summary: 'A file',
+    tag: 'Files',
+    access: anyone,
+    params: Type.Object({ name: Type.String() }),
+    success: [200, FileOf('text/plain', { ranges: true })],
+    handle: ({ path }) => files[path.name] as Download,
+  })
+  const limits = openLimits(noLimits)
+  const server = await openServer({
+    trustedProxies: 0,
+    corsOrigins: [],
+    limits,
+    log: silentLog,
+    onAnswered: () => undefined,
+  })
+  addOperations(server, [op], {
+    authenticate: () => Promise.reject(new Error('nobody signs in')),
+    refused: async () => undefined,
+    limits,
+    log: silentLog,
+  })
+  onTestFinished(() => server.close())
+  const get = (name: string, headers: Record<string, string> = {}, method = 'GET') =>
+    server.inject({ method: method as 'GET', url: `/files/${name}`, headers })
+  return { server, get, seen, document: openApiDocument([op], '1') }
+}
+
+test('the whole file, with what it is called, how long it is and its tag', async () => {
+  const { get } = await open()
+  const answer = await get('known')
+  expect(answer.statusCode).toBe(200)
+  expect(answer.headers).toMatchObject({
+    'content-type': 'text/plain',
+    'content-disposition': 'attachment; filename="digits.txt"',
+    'content-length': '10',
+    'accept-ranges': 'bytes',
+    etag: '"v1"',
+  })
+  expect(answer.body).toBe(String(TEXT))
+})
+
+test.each([
+  ['bytes=2-5', '2345', 'bytes 2-5/10'],
+  ['bytes=7-', '789', 'bytes 7-9/10'],
+  ['bytes=7-99', '789', 'bytes 7-9/10'],
+  ['bytes=-3', '789', 'bytes 7-9/10'],
+  ['bytes=-99', '0123456789', 'bytes 0-9/10'],
+  ['bytes=0-0', '0', 'bytes 0-0/10'],
+])('the part %s', async (range, text, contentRange) => {
+  const { get } = await open()
+  const answer = await get('known', { range })
+  expect(answer.statusCode).toBe(206)
+  expect(answer.headers['content-range']).toBe(contentRange)
+  expect(answer.headers['content-length']).toBe(String(text.length))
+  expect(answer.body).toBe(text)
+})
+
+test.each(['bytes=10-', 'bytes=99-100', 'bytes=-0'])('no part: %s', async (range) => {
+  const { get } = await open()
+  const answer = await get('known', { range })
+  expect(answer.statusCode).toBe(416)
+  expect(answer.headers['content-range']).toBe('bytes */10')
+  expect(answer.json()).toMatchObject({ code: 'range_not_satisfiable' })
+})
+
+test.each([
+  ['several parts', { range: 'bytes=0-1,3-4' }],
+  ['another unit', { range: 'lines=0-1' }],
+  ['backwards', { range: 'bytes=5-2' }],
+  ['of a file that has changed', { range: 'bytes=2-5', 'if-range': '"v0"' }],
+])('the whole file instead of a part: %s', async (_, headers) => {
+  const { get } = await open()
+  const answer = await get('known', headers)
+  expect(answer.statusCode).toBe(200)
+  expect(answer.body).toBe(String(TEXT))
+})
+
+test('a part while the file is the same', async () => {
+  const { get } = await open()
+  const answer = await get('known', { range: 'bytes=2-5', 'if-range': '"v1"' })
+  expect(answer.statusCode).toBe(206)
+})
+
+test('HEAD opens nothing', async () => {
+  const { get, seen } = await open()
+  const answer = await get('known', {}, 'HEAD')
+  expect(answer.statusCode).toBe(200)
+  expect(answer.headers['content-length']).toBe('10')
+  expect(seen.opened).toBe(0)
+})
+
+test('a caller who goes away ends the reading, which never ran ahead of them', async () => {
+  const { server, seen } = await open()
+  await server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  const sent = request(`http://127.0.0.1:${port}/files/endless`, (answer) => {
+    answer.once('data', () => sent.destroy())
+  })
+  sent.on('error', () => undefined)
+  await seen.ended.promise
+  // What the sockets of both sides and the stream in between hold, and no more.
+  expect(seen.chunks * CHUNK.length).toBeLessThan(64 * 1024 * 1024)
+})
+
+test('the document says of which type it is, and that it comes in parts', async () => {
+  const { document } = await open()
+  const responses = (document as { paths: Record<string, { get: { responses: object } }> }).paths[
+    '/files/{name}'
+  ]?.get.responses as Record<string, { content: Record<string, unknown> }>
+  expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '206', '416']))
+  expect(Object.keys(responses[206]?.content ?? {})).toEqual(['text/plain'])
+})

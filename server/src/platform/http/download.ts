@@ -1,0 +1,84 @@
+/** An operation that hands out a file: streamed, and in parts where the caller asks for them (RFC 9110 §14). */
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import Type, { type TSchema } from 'typebox'
+import { Problem } from '../../lib/problems.ts'
+
+/** Bytes of a file, both inclusive, counted from 0. */
+export interface ByteRange {
+  start: number
+  end: number
+}
+
+/** What the handler answers with. */
+export interface Download {
+  /** What the file is called where it is saved: ASCII without quotes. */
+  name: string
+  /** Yields the file, or the part that is asked for. Ended early when the caller goes away. */
+  open(range?: ByteRange): AsyncIterable<Uint8Array>
+  /** Where both are known parts of it can be asked for. The tag is that of the content, without quotes. */
+  whole?: { size: number; etag: string }
+}
+
+/** As the success schema of an operation: its handler answers with a `Download` of this type. */
+export const FileOf = (contentMediaType: string, { ranges = false } = {}) =>
+  Type.Unsafe<Download>({ type: 'string', format: 'binary', contentMediaType, ranges })
+
+interface FileSchema {
+  contentMediaType: string
+  ranges: boolean
+}
+
+/** The kind of file that an operation hands out; undefined for others. */
+export function fileOf(schema: TSchema | null): FileSchema | undefined {
+  const file = schema as Partial<FileSchema> | null
+  return file?.contentMediaType === undefined ? undefined : (file as FileSchema)
+}
+
+/** Answers with the file, or with the part that `Range` and `If-Range` ask for. */
+export function sendDownload(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { contentMediaType }: FileSchema,
+  { name, open, whole }: Download,
+): FastifyReply {
+  reply.header('content-type', contentMediaType)
+  reply.header('content-disposition', `attachment; filename="${name}"`)
+  let range: ByteRange | undefined
+  if (whole) {
+    reply.header('accept-ranges', 'bytes').header('etag', `"${whole.etag}"`)
+    range = rangeOf(request, reply, whole)
+    reply.header('content-length', range ? range.end - range.start + 1 : whole.size)
+    if (range) {
+      reply.code(206)
+      reply.header('content-range', `bytes ${range.start}-${range.end}/${whole.size}`)
+    }
+  }
+  // HEAD has the headers alone: nothing is opened for it.
+  const bytes = request.method === 'HEAD' ? [] : open(range)
+  return reply.send(Readable.from(bytes, { objectMode: false }))
+}
+
+/**
+ * The one part that is asked for; undefined for the whole, as for several parts at once, which nobody
+ * has to serve, and for a part of a file that has changed.
+ * @throws Problem 416 where the file ends before it
+ */
+function rangeOf(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  { size, etag }: { size: number; etag: string },
+): ByteRange | undefined {
+  const asked = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/.exec(headers.range ?? '')
+  const condition = headers['if-range']
+  if (!asked || (condition !== undefined && condition !== `"${etag}"`)) return undefined
+  const [, first, last, suffix] = asked
+  const start = first === undefined ? Math.max(0, size - Number(suffix)) : Number(first)
+  const end = first === undefined || !last ? size - 1 : Math.min(Number(last), size - 1)
+  if (last && Number(last) < start) return undefined
+  if (start >= size || end < start) {
+    reply.header('content-range', `bytes */${size}`)
+    throw new Problem('range_not_satisfiable')
+  }
+  return { start, end }
+}
