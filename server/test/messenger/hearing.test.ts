@@ -101,6 +101,33 @@ test('who is blocked hears of that, and of nothing after it', async () => {
   expect(textsTo(chat)).not.toContain('was changed')
 })
 
+test('a superadmin hears all public events of the platform’s own tenant, and of no clinic', async () => {
+  const clinic = await freshClinic()
+  const chat = newChat()
+  await scene.link(scene.root, chat)
+  await subscribe(scene.root, ['*'])
+  await happen(clinic.id, 'Elsewhere')
+  await happen(scene.root.tenant_id, 'Operations')
+  await scene.heard(chat, 'The department Operations was created.')
+  expect(textsTo(chat)).not.toContain('Elsewhere')
+})
+
+test('of a clinic’s deletion its administrators hear, deactivated before or not, and of nothing else', async () => {
+  const { id, people } = await freshClinic()
+  const chat = newChat()
+  await scene.link(people.admin, chat)
+  await subscribe(people.admin, ['*'])
+  const tenant = (method: string, body?: object) =>
+    scene.service.call(method, `/api/admin/tenants/${id}`, { token: scene.root.token, body })
+  expect((await tenant('PUT', { is_active: false })).status).toBe(200)
+  await scene.heard(chat, 'The clinic was deactivated')
+  await happen(id, 'Surgery')
+  await judged()
+  expect((await tenant('DELETE')).status).toBeLessThan(300)
+  await scene.heard(chat, 'The clinic was deleted')
+  expect(textsTo(chat)).not.toContain('Surgery')
+})
+
 test('who is no administrator any more hears only of the own account', async () => {
   const { id, people } = await freshClinic()
   const chat = newChat()

@@ -1,4 +1,4 @@
-/** Events that have waited for a day, or for a week. */
+/** Events that have waited: for an answer, for a day, or for a week. */
 import { expect, test } from 'vitest'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import type { Person } from '../support/clinics.ts'
@@ -57,4 +57,33 @@ test('what is older than a day is only counted, and after seven days dropped', a
       .join()
       .match(/password/g),
   ).toHaveLength(1)
+})
+
+test('a message that nobody answers within ten seconds is sent again, and holds up no other', {
+  timeout: 90_000,
+}, async () => {
+  scene = await openScene()
+  const { doctor, nurse } = scene.clinic.people
+  await scene.link(doctor, 9001)
+  await scene.link(nurse, 9002)
+  scene.bot.chatAnswers(9001, 'stall')
+  await happen(doctor)
+  await until('it is not answered', () => scene.bot.stalled.includes(9001) || undefined)
+  await happen(nurse)
+  await scene.heard(9002, 'password')
+  await until(
+    'it is given up',
+    async () => {
+      const rows = await scene.service.database.sql(
+        `select from messenger_chats c join messenger_links l on l.chat_hash = c.hash
+       where l.user_id = $1 and c.failures = 1`,
+        [doctor.id],
+      )
+      return rows.length > 0 || undefined
+    },
+    40_000,
+  )
+  scene.bot.chatAnswers(9001)
+  scene.service.clock.advance(5_001)
+  await scene.heard(9001, 'password')
 })

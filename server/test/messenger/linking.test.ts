@@ -1,9 +1,12 @@
 /** A chat asks for a code, and the code links it with an account. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { idle } from '../accounts/people.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
 import { BOT } from '../support/bot-server.ts'
+import { makeClinic, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
-import { openScene, type Scene } from './scene.ts'
+import { openService } from '../support/service.ts'
+import { botConfig, openScene, type Scene } from './scene.ts'
 
 let scene: Scene
 let chats = 5000
@@ -73,20 +76,55 @@ test.each(['', 'ABCD-234', 'not-a-code!', 7, null])(
   },
 )
 
-test('of sixteen who enter one code at once one is linked', async () => {
-  const { doctor, nurse, receptionist, auditor } = scene.clinic.people
-  const code = await scene.codeOf(newChat())
-  const people = [doctor, nurse, receptionist, auditor]
+test('of sixteen who enter one code at once, on two nodes, one is linked', async () => {
+  const other = await openService({
+    database: scene.service.database,
+    role: 'api',
+    config: botConfig(scene.bot),
+  })
+  const clinics = await Promise.all(
+    ['east', 'south', 'west'].map((name) => makeClinic(scene.service, scene.root, name)),
+  )
+  const people = [scene.root, ...clinics.flatMap((clinic) => Object.values(clinic.people))]
+  const chat = newChat()
+  const code = await scene.codeOf(chat)
   const answers = await Promise.all(
-    Array.from({ length: 16 }, (_, index) =>
-      scene.call('POST', '/link', people[index % 4] as (typeof people)[0], { code }),
+    people.map(({ token }, index) =>
+      (index % 2 === 0 ? scene.service : other).call('POST', '/api/messenger/link', {
+        token,
+        body: { code },
+      }),
     ),
   )
-  const statuses = answers.map(({ status }) => status)
-  expect(statuses.filter((status) => status === 200)).toHaveLength(1)
-  expect(statuses.filter((status) => status !== 200 && status !== 400 && status !== 429)).toEqual(
-    [],
+  const statuses = answers.map(({ status }) => status).sort()
+  expect(statuses).toEqual([200, ...Array(15).fill(400)])
+  const links = await scene.service.database.sql(
+    'select from messenger_links where user_id = any($1)',
+    [people.map(({ id }) => id)],
   )
+  expect(links).toHaveLength(1)
+})
+
+test('a link that fails to commit tells nobody: neither the chat nor the mail nor the journal', async () => {
+  const clinic = await makeClinic(scene.service, scene.root, 'failing')
+  const { nurse } = clinic.people
+  const { sql } = scene.service.database
+  await sql(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create constraint trigger refuse after insert on messenger_links
+      deferrable initially deferred for each row execute function refuse()`)
+  const chat = newChat()
+  const code = await scene.codeOf(chat)
+  expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(500)
+  await sql('drop trigger refuse on messenger_links; drop function refuse')
+  // The code is not used up. What is told now would come behind what was told before.
+  expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(200)
+  await scene.heard(chat, 'is now linked')
+  await until('the mail is there', async () => (await mailsTo(scene.service, nurse.email))[0])
+  await until('no mail is left to send', () => idle(scene.service))
+  expect(await mailsTo(scene.service, nurse.email)).toHaveLength(1)
+  expect(scene.bot.textsTo(chat).filter((text) => text.includes('is now linked'))).toHaveLength(1)
+  expect(await entriesOf(nurse.id)).toHaveLength(1)
 })
 
 test('a chat is one account’s, in all tenants', async () => {
@@ -177,6 +215,35 @@ test('five wrong codes are free, then there is a wait, also for the right one', 
   const { status, headers } = await scene.call('POST', '/link', person, { code })
   expect(status).toBe(429)
   expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+})
+
+test('twenty wrong codes from one address slow down whoever else is there', async () => {
+  const clinic = await makeClinic(scene.service, await superadmin(scene.service), 'crowded')
+  const { admin, ...others } = clinic.people
+  for (const person of Object.values(others))
+    for (let guess = 0; guess < 5; guess += 1) {
+      const { status } = await scene.call('POST', '/link', person, { code: 'ABCD-2345' })
+      expect(status).toBe(400)
+    }
+  const code = await scene.codeOf(newChat())
+  expect((await scene.call('POST', '/link', admin, { code })).status).toBe(429)
+})
+
+test('a chat is given no code where there is no room to tell it, and keeps the one it has', async () => {
+  const { admin } = (await makeClinic(scene.service, await superadmin(scene.service), 'full'))
+    .people
+  const { sql } = scene.service.database
+  const chat = newChat()
+  const code = await scene.codeOf(chat)
+  await sql(`
+    with chat as (insert into messenger_chats (hash) values ('\\x01') returning hash)
+    insert into messenger_replies (chat_hash, is_answer, sealed_reply, expires_at)
+    select hash, false, '\\x00', now() + interval '1 hour' from chat, generate_series(1, 10001)`)
+  scene.bot.says(chat, '/start')
+  const polls = scene.bot.polls.length
+  await until('it was taken', () => scene.bot.polls.length > polls || undefined)
+  await sql("delete from messenger_replies where chat_hash = '\\x01'")
+  expect((await scene.call('POST', '/link', admin, { code })).status).toBe(200)
 })
 
 describe('the bot', () => {

@@ -34,6 +34,8 @@ export interface BotServer {
   url: string
   /** Every message that was taken, in their order. */
   sent: SentMessage[]
+  /** The chats of messages that were left without an answer. */
+  stalled: number[]
   /** How many messages were refused by the limits, and how many questions with 409. */
   readonly broken: { rate: number; chat: number; conflicts: number }
   /** The last webhook that was set; null where there is none. */
@@ -63,6 +65,7 @@ const MOST_A_SECOND = 30
 
 export async function openBotServer(options: { port?: number } = {}): Promise<BotServer> {
   const sent: SentMessage[] = []
+  const stalled: number[] = []
   const polls: BotServer['polls'] = []
   const broken = { rate: 0, chat: 0, conflicts: 0 }
   const updates: Body[] = []
@@ -103,6 +106,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
       webhook = method === 'setWebhook' ? body : null
       return ok(response, true)
     }
+    if (method === 'getWebhookInfo') return ok(response, { url: webhook?.url ?? '' })
     if (method === 'getUpdates') return giveUpdates(body, response)
     if (method === 'sendMessage') return takeMessage(body, request, response)
     return refuse(response, 404, 'Not Found: method not found')
@@ -154,7 +158,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
   ): Promise<unknown> {
     const chat = Number(body.chat_id)
     const answer = answers.get(chat)
-    if (answer === 'stall') return undefined
+    if (answer === 'stall') return void stalled.push(chat)
     if (answer === 'reset') return request.socket.resetAndDestroy()
     if (answer === 'html')
       return response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad</h1>')
@@ -199,6 +203,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
   return {
     url: `http://127.0.0.1:${port}`,
     sent,
+    stalled,
     broken,
     polls,
     webhook: () => webhook as ReturnType<BotServer['webhook']>,

@@ -8,6 +8,7 @@ import { startBot } from './bot/bot.ts'
 import { HOOK_PATH, openHook } from './bot/hook.ts'
 import { keepLease, type Tenure } from './bot/lease.ts'
 import { watchStanding } from './bot/standing.ts'
+import { updateTaker } from './bot/taking.ts'
 import { updateHandler } from './bot/updates.ts'
 import { openChats } from './linking/chats.ts'
 import { linkingService } from './linking/linking.service.ts'
@@ -56,7 +57,7 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
   const reply = replier({ ...core, chats })
   const unlink = unlinker({ ...core, chats, reply })
   const deps = { ...core, ...handed, chats, reply, unlink }
-  const handle = updateHandler(deps)
+  const take = updateTaker({ ...core, handle: updateHandler(deps) })
   const isHooked = token !== undefined && config.MESSENGER_MODE === 'webhook'
   const secret = isHooked ? deriveKey('messenger webhook').toString('base64url') : null
   const standing = token === undefined ? undefined : watchStanding(core)
@@ -70,7 +71,7 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
   function background(known: BotApi): Background {
     const own = core.openPool(POOL_SIZE)
     const begin = (tenure: Tenure) => {
-      const bot = startBot({ ...core, db: own, api: known, tenure, handle, webhook })
+      const bot = startBot({ ...core, db: own, api: known, tenure, take, webhook })
       const compose = composer(deps)
       const turn = turnTaker({ ...deps, db: own, api: known, tenure, compose })
       const sender = startSender({ ...core, db: own, bot, tenure, turn, onSent })
@@ -89,7 +90,7 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
     name: 'messenger',
     operations: messengerOperations(
       linkingService({ ...deps, standing }),
-      openHook({ db, handle, secret }),
+      openHook({ db, take, secret }),
     ),
     ...(api ? { background: () => background(api) } : {}),
     capabilities: { messenger_bot_enabled: () => standing?.works() ?? false },

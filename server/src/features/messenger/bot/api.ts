@@ -26,6 +26,8 @@ export interface BotApi {
   getUpdates(offset: number | null, signal: AbortSignal): Promise<unknown[]>
   /** Has updates sent to the URL, with the secret; without one, has them asked for. */
   setWebhook(to: { url: string; secret: string } | null, signal?: AbortSignal): Promise<void>
+  /** Where updates are sent to; empty where they are asked for. */
+  getWebhook(signal?: AbortSignal): Promise<string>
   /** Sends plain text, without previews of links. */
   sendMessage(chatId: number, text: string, signal?: AbortSignal): Promise<void>
 }
@@ -99,6 +101,8 @@ export async function openBotApi({ token, root, upstream }: BotApiOptions): Prom
         const options = { secret_token: secret, allowed_updates: UPDATES }
         await api.setWebhook(url, options, signalOf(signal))
       }),
+    getWebhook: (signal) =>
+      call('getWebhookInfo', async () => (await api.getWebhookInfo(signalOf(signal))).url ?? ''),
     sendMessage: (chatId, text, signal) =>
       call('sendMessage', async () => {
         const options = { link_preview_options: { is_disabled: true } }

@@ -8,7 +8,8 @@ import { TOPIC_BOT } from '../topics.ts'
 import { type BotApi, BotFault } from './api.ts'
 import * as store from './bot.store.ts'
 import type { Tenure } from './lease.ts'
-import type { Handle, Update } from './updates.ts'
+import type { Take } from './taking.ts'
+import type { Update } from './updates.ts'
 
 /** Another program that asks for updates is waited for, ever longer; a token that is refused always so. */
 const CONFLICT_WAITS = [1, 2, 5, 10, 20].map((seconds) => seconds * SECOND)
@@ -16,10 +17,6 @@ const REFUSED_WAIT = 10 * SECOND
 const FAILED_WAIT = 2 * SECOND
 /** After no updates: the provider has waited for some before it said so, and others may not. */
 const EMPTY_WAIT = 200
-/** How often a bot that is told of updates looks whether its token is still good. */
-const CHECK_WAIT = MINUTE
-/** An update that fails so often in a row is left out, so that it does not keep all others. */
-const MAX_TRIES = 3
 
 export interface BotDeps {
   db: Scopes
@@ -27,9 +24,11 @@ export interface BotDeps {
   log: Logger
   api: BotApi
   tenure: Tenure
-  handle: Handle
+  take: Take
   /** Where the provider sends updates to; null to ask for them. */
   webhook: { url: string; secret: string } | null
+  /** Milliseconds between looks where updates are sent to; a minute unless a test says otherwise. */
+  checkMs?: number
 }
 
 export interface Bot {
@@ -41,13 +40,16 @@ export interface Bot {
 }
 
 export function startBot(deps: BotDeps): Bot {
-  const { db, changes, log, api, tenure, webhook } = deps
+  const { db, changes, log, api, tenure, take, webhook, checkMs = MINUTE } = deps
   let me: number | undefined
   /** Whether updates come the way that is configured, as far as known. */
   let isSetUp = false
+  /** Where updates are sent to, as the provider writes it. */
+  let sentTo: string | undefined
+  /** Ends a question for updates, to see first whether the token is still good. */
+  let recheck = new AbortController()
   let state: BotState = 'new'
   let conflicts = 0
-  let failing: { update: number; tries: number } | undefined
 
   async function note(next: BotState): Promise<void> {
     state = next
@@ -58,8 +60,11 @@ export function startBot(deps: BotDeps): Bot {
     else log.error({ state: next }, WRONG[next])
   }
 
-  /** Finds out who the bot is, and has updates come the way that is configured. Returns its number. */
-  async function introduce(): Promise<number> {
+  /**
+   * Finds out who the bot is, and has updates come the way that is configured. Returns its number, or
+   * undefined where the token was refused meanwhile.
+   */
+  async function introduce(): Promise<number | undefined> {
     if (me === undefined) {
       const bot = await api.getMe(tenure.over)
       await db.acrossTenants((tx) => store.saveBot(tx, tenure.epoch, bot))
@@ -68,6 +73,7 @@ export function startBot(deps: BotDeps): Bot {
       changes.notify(TOPIC_BOT)
     }
     if (!isSetUp) await setUp()
+    if (me === undefined) return undefined
     if (state === 'new' || state === 'refused' || state === 'deaf') await note('ok')
     return me
   }
@@ -76,6 +82,7 @@ export function startBot(deps: BotDeps): Bot {
   async function setUp(): Promise<void> {
     try {
       await api.setWebhook(webhook, tenure.over)
+      if (webhook) sentTo = await api.getWebhook(tenure.over)
       isSetUp = true
     } catch (error) {
       const isTokenRefused = error instanceof BotFault && isOfToken(error)
@@ -84,43 +91,42 @@ export function startBot(deps: BotDeps): Bot {
     }
   }
 
-  async function take(bot_id: number, update: Update): Promise<void> {
-    const { update_id } = update
-    await db.acrossTenants(async (tx) => {
-      await tenure.fence(tx)
-      const isNew = await store.takeUpdate(tx, { bot_id, update_id })
-      const isPoison = failing?.update === update_id && failing.tries >= MAX_TRIES
-      if (isPoison) log.error({ update_id }, 'an update of the messenger is left out: it fails')
-      else if (isNew) await deps.handle(tx, update)
-      await store.saveOffset(tx, tenure.epoch, update_id + 1)
-    })
+  async function takeAll(bot_id: number, updates: readonly unknown[]): Promise<void> {
+    for (const update of updates.filter(isUpdate))
+      await db.acrossTenants(async (tx) => {
+        await tenure.fence(tx)
+        await take(tx, bot_id, update)
+        await store.saveOffset(tx, tenure.epoch, update.update_id + 1)
+      })
   }
 
-  async function takeAll(bot_id: number, updates: readonly unknown[]): Promise<void> {
-    for (const update of updates.filter(isUpdate)) {
-      try {
-        await take(bot_id, update)
-        failing = undefined
-      } catch (error) {
-        const { update_id } = update
-        const tries = failing?.update === update_id ? failing.tries : 0
-        failing = { update: update_id, tries: tries + 1 }
-        throw error
-      }
-    }
+  /** Updates come as configured. */
+  async function works(): Promise<void> {
+    conflicts = 0
+    if (state !== 'ok') await note('ok')
+  }
+
+  /** Another program has the updates of the bot come to it. Returns how long to wait for it to end. */
+  async function conflict(): Promise<number> {
+    // It may also be a webhook that somebody has set or deleted.
+    isSetUp = false
+    await note('conflict')
+    conflicts += 1
+    return CONFLICT_WAITS[conflicts - 1] ?? (CONFLICT_WAITS.at(-1) as number)
   }
 
   /** Asks for updates once, or looks whether all is well. Returns how long to wait then. */
   async function step(): Promise<number> {
     const id = await introduce()
+    if (id === undefined) return 0
     if (webhook) {
-      await api.getMe(tenure.over)
-      return CHECK_WAIT
+      if ((await api.getWebhook(tenure.over)) !== sentTo) return conflict()
+      await works()
+      return checkMs
     }
     const offset = await db.acrossTenants(store.findOffset, 'read')
-    const updates = await api.getUpdates(offset, tenure.over)
-    conflicts = 0
-    if (state !== 'ok') await note('ok')
+    const updates = await api.getUpdates(offset, AbortSignal.any([tenure.over, recheck.signal]))
+    await works()
     await takeAll(id, updates)
     return updates.length > 0 ? 0 : EMPTY_WAIT
   }
@@ -133,13 +139,7 @@ export function startBot(deps: BotDeps): Bot {
       await note('refused')
       return REFUSED_WAIT
     }
-    if (code === 409) {
-      // It may also be a webhook that somebody has set.
-      isSetUp = false
-      await note('conflict')
-      conflicts += 1
-      return CONFLICT_WAITS[conflicts - 1] ?? (CONFLICT_WAITS.at(-1) as number)
-    }
+    if (code === 409) return conflict()
     return retryAfter ? retryAfter * SECOND : FAILED_WAIT
   }
 
@@ -166,6 +166,8 @@ export function startBot(deps: BotDeps): Bot {
     refused() {
       me = undefined
       state = 'refused'
+      recheck.abort()
+      recheck = new AbortController()
       looker.wake()
     },
     stop: looker.stop,

@@ -2,8 +2,9 @@
 import { timingSafeEqual } from 'node:crypto'
 import { InvalidInput, Problem } from '../../../lib/problems.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
-import { findBotId, takeUpdate } from './bot.store.ts'
-import type { Handle, Update } from './updates.ts'
+import { findBotId } from './bot.store.ts'
+import type { Take } from './taking.ts'
+import type { Update } from './updates.ts'
 
 export const HOOK_PATH = '/webhooks/messenger'
 
@@ -18,12 +19,12 @@ export interface Hook {
 
 export interface HookDeps {
   db: Scopes
-  handle: Handle
+  take: Take
   /** What proves the provider; null where updates are asked for. */
   secret: string | null
 }
 
-export function openHook({ db, handle, secret }: HookDeps): Hook {
+export function openHook({ db, take, secret }: HookDeps): Hook {
   return {
     async take(secrets, body) {
       if (secret === null) throw new Problem('not_found')
@@ -33,8 +34,7 @@ export function openHook({ db, handle, secret }: HookDeps): Hook {
         const bot_id = await findBotId(tx)
         // The provider sends it again.
         if (bot_id === null) throw new Problem('messenger_unconfigured', { retryAfter: 5 })
-        const { update_id } = update
-        if (await takeUpdate(tx, { bot_id, update_id })) await handle(tx, update)
+        await take(tx, bot_id, update)
       })
     },
   }

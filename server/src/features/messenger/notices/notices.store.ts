@@ -30,7 +30,7 @@ export interface Pair {
 function isHeard(action: RawBuilder<string>, isOwn: RawBuilder<boolean>) {
   return sql<boolean>`(
     (u.is_active or (${isOwn} and ${action} = 'user.blocked'))
-    and (t.is_active or ${action} = 'tenant.deactivated')
+    and (t.is_active or ${action} in ('tenant.deactivated', 'tenant.deleted'))
     and (t.deleted_at is null or ${action} = 'tenant.deleted')
     and (${isOwn} or u.role in ('admin', 'superadmin'))
     and case when s.user_id is null then ${isOwn} and ${action} = any(${SECURITY_EVENTS}::text[])

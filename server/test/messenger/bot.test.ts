@@ -1,0 +1,133 @@
+/** The bot of a process: updates that come the way that is configured, and a token that may be refused. */
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type BotApi, BotFault } from '../../src/features/messenger/bot/api.ts'
+import { startBot } from '../../src/features/messenger/bot/bot.ts'
+import { updateTaker } from '../../src/features/messenger/bot/taking.ts'
+import { watchChanges } from '../../src/platform/db/index.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, type Service } from '../support/service.ts'
+
+const HOOK = { url: 'https://clinic.example/webhooks/messenger', secret: 'secret' }
+let service: Service
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+})
+
+/** A bot over an API of the test's own, which a webhook is set at. */
+function started(api: Partial<BotApi>) {
+  const changes = watchChanges(service.database.address, silentLog)
+  const bot = startBot({
+    db: service.app.db,
+    changes,
+    log: silentLog,
+    api: {
+      getMe: async () => ({ id: 1, username: 'bot' }),
+      setWebhook: async () => undefined,
+      getWebhook: async () => HOOK.url,
+      getUpdates: async () => [],
+      sendMessage: async () => undefined,
+      ...api,
+    },
+    tenure: {
+      epoch: 0,
+      over: new AbortController().signal,
+      isSure: () => true,
+      fence: async () => undefined,
+    },
+    take: async () => undefined,
+    webhook: HOOK,
+    checkMs: 50,
+  })
+  onTestFinished(async () => {
+    await bot.stop()
+    await changes.stop()
+  })
+  return bot
+}
+
+const stateIs = (state: string) =>
+  until(`the bot is ${state}`, async () => {
+    const [row] = await service.database.sql<{ state: string }>('select state from messenger_bot')
+    return row?.state === state || undefined
+  })
+
+test('another program that takes the webhook away is noted, and the webhook set again', async () => {
+  let hooked = ''
+  let isTaken = false
+  const set: string[] = []
+  started({
+    async setWebhook(to) {
+      if (isTaken) throw new BotFault('setWebhook', null)
+      set.push(to?.url ?? '')
+      hooked = HOOK.url
+    },
+    getWebhook: async () => hooked,
+  })
+  await stateIs('ok')
+  expect(set).toEqual([HOOK.url])
+  isTaken = true
+  hooked = 'https://elsewhere.example/'
+  await until('it is noted', async () => {
+    const [row] = await service.database.sql<{ state: string }>('select state from messenger_bot')
+    return row?.state !== 'ok' || undefined
+  })
+  isTaken = false
+  await stateIs('ok')
+  expect(set).toEqual([HOOK.url, HOOK.url])
+})
+
+test('a token that is refused while the webhook is being set is asked for before the bot is good', async () => {
+  const asked: string[] = []
+  const bot = started({
+    async getMe() {
+      asked.push('getMe')
+      return { id: 1, username: 'bot' }
+    },
+    async setWebhook() {
+      asked.push('setWebhook')
+      if (asked.length > 2) return
+      bot.refused()
+      expect(bot.isGood()).toBe(false)
+    },
+  })
+  await until('the webhook is set again', () => asked.length === 4 || undefined)
+  expect(asked).toEqual(['getMe', 'setWebhook', 'getMe', 'setWebhook'])
+  await until('it is good', () => bot.isGood() || undefined)
+})
+
+const taken = async (update_id: number) =>
+  (await service.database.sql('select from messenger_updates where update_id = $1', [update_id]))
+    .length
+
+test('an update that fails three times is left out, for good', async () => {
+  let handled = 0
+  const take = updateTaker({
+    log: silentLog,
+    handle: async () => {
+      handled += 1
+      throw new Error('poison')
+    },
+  })
+  const once = () => service.app.db.acrossTenants((tx) => take(tx, 1, { update_id: 71 }))
+  for (let time = 0; time < 3; time += 1) await expect(once()).rejects.toThrow('poison')
+  expect(await taken(71)).toBe(0)
+  await once()
+  await once()
+  expect([handled, await taken(71)]).toEqual([3, 1])
+})
+
+test('an update is not given up because the database is away', async () => {
+  let handled = 0
+  const take = updateTaker({
+    log: silentLog,
+    handle: async () => {
+      handled += 1
+      if (handled <= 5) throw Object.assign(new Error('away'), { code: '57P01' })
+    },
+  })
+  const once = () => service.app.db.acrossTenants((tx) => take(tx, 1, { update_id: 72 }))
+  for (let time = 0; time < 5; time += 1) await expect(once()).rejects.toThrow('away')
+  await once()
+  expect([handled, await taken(72)]).toEqual([6, 1])
+})
