@@ -343,6 +343,31 @@ begin
   raise exception 'the journal is append-only' using errcode = 'insufficient_privilege';
 end $function$;
 
+CREATE OR REPLACE PROCEDURE public.seal(IN target regclass, IN id_column text, VARIADIC sealed_columns text[])
+ LANGUAGE plpgsql
+AS $procedure$
+declare
+  table_name text := (select relname from pg_class where oid = target);
+  sealed_column text;
+begin
+  execute format('alter table %s add column data_key_id bigint not null generated always as (sealed_by(%I)) stored',
+    target, sealed_columns[1]);
+  execute format('alter table %s add constraint %I foreign key (data_key_id) references data_keys deferrable',
+    target, table_name || '__data_key');
+  foreach sealed_column in array sealed_columns[2:] loop
+    execute format('alter table %s add constraint %I check (sealed_by(%I) = data_key_id)',
+      target, table_name || '__' || sealed_column || '_key', sealed_column);
+  end loop;
+  execute format('create index %I on %s (data_key_id, %I)', table_name || '__by_data_key', target, id_column);
+end $procedure$;
+REVOKE ALL ON ROUTINE seal(regclass,text,text[]) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.sealed_by(sealed bytea)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((('x'::text || encode(SUBSTRING(sealed FROM CASE get_byte(SUBSTRING(sealed FROM 1 FOR 1), 0) WHEN 2 THEN 2 ELSE 1 END FOR 8), 'hex'::text)))::bit(64))::bigint;
+
 CREATE OR REPLACE FUNCTION public.webhook_partition_days()
  RETURNS SETOF date
  LANGUAGE sql
@@ -563,12 +588,15 @@ CREATE TABLE messenger_links (
   linked_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   refusals integer DEFAULT 0 NOT NULL,
   refused_since timestamp(3) with time zone,
+  data_key_id bigint GENERATED ALWAYS AS (sealed_by(sealed_chat)) STORED NOT NULL,
   CONSTRAINT messenger_links_pkey PRIMARY KEY (id),
   CONSTRAINT messenger_links__chat UNIQUE (chat_hash),
   CONSTRAINT messenger_links__of_tenant UNIQUE (tenant_id, id),
   CONSTRAINT messenger_links__of_user UNIQUE (tenant_id, user_id),
+  CONSTRAINT messenger_links__data_key FOREIGN KEY (data_key_id) REFERENCES data_keys(id) DEFERRABLE,
   CONSTRAINT messenger_links__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE
 );
+CREATE INDEX messenger_links__by_data_key ON messenger_links USING btree (data_key_id, id);
 ALTER TABLE messenger_links ENABLE ROW LEVEL SECURITY;
 ALTER TABLE messenger_links FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON messenger_links FOR all TO wardkeep_platform
@@ -706,14 +734,18 @@ CREATE TABLE payment_notifications (
   seal_id uuid NOT NULL,
   sealed_body bytea NOT NULL,
   sealed_signature bytea,
+  data_key_id bigint GENERATED ALWAYS AS (sealed_by(sealed_body)) STORED NOT NULL,
   CONSTRAINT payment_notifications_pkey PRIMARY KEY (id),
   CONSTRAINT payment_notifications__due CHECK ((state = 'received'::text) = (due_at IS NOT NULL)),
   CONSTRAINT payment_notifications__lease CHECK (state = 'received'::text OR leased_until IS NULL),
+  CONSTRAINT payment_notifications__sealed_signature_key CHECK (sealed_by(sealed_signature) = data_key_id),
   CONSTRAINT payment_notifications__waiting CHECK ((state = 'received'::text) = (waiting_since IS NOT NULL)),
   CONSTRAINT payment_notifications_provider_check CHECK (provider = ANY (ARRAY['cardnet'::text, 'paygate'::text])),
   CONSTRAINT payment_notifications_state_check CHECK (state = ANY (ARRAY['received'::text, 'applied'::text, 'superseded'::text, 'ignored'::text, 'unverified'::text, 'failed'::text])),
+  CONSTRAINT payment_notifications__data_key FOREIGN KEY (data_key_id) REFERENCES data_keys(id) DEFERRABLE,
   CONSTRAINT payment_notifications__payment FOREIGN KEY (tenant_id, payment_id) REFERENCES payments(tenant_id, id)
 );
+CREATE INDEX payment_notifications__by_data_key ON payment_notifications USING btree (data_key_id, id);
 CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree (provider, GREATEST(due_at, leased_until)) WHERE state = 'received'::text;
 CREATE UNIQUE INDEX payment_notifications__event ON payment_notifications USING btree (provider, event_key) WHERE holds_key;
 CREATE INDEX payment_notifications__of_payment ON payment_notifications USING btree (tenant_id, payment_id, id) WHERE payment_id IS NOT NULL;
@@ -1054,9 +1086,12 @@ CREATE TABLE second_factors (
   confirmed_at timestamp(3) with time zone,
   last_step bigint DEFAULT 0 NOT NULL,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  data_key_id bigint GENERATED ALWAYS AS (sealed_by(sealed_secret)) STORED NOT NULL,
   CONSTRAINT second_factors_pkey PRIMARY KEY (user_id),
+  CONSTRAINT second_factors__data_key FOREIGN KEY (data_key_id) REFERENCES data_keys(id) DEFERRABLE,
   CONSTRAINT second_factors__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE
 );
+CREATE INDEX second_factors__by_data_key ON second_factors USING btree (data_key_id, user_id);
 ALTER TABLE second_factors ENABLE ROW LEVEL SECURITY;
 ALTER TABLE second_factors FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON second_factors FOR all TO wardkeep_platform
@@ -1325,9 +1360,12 @@ CREATE TABLE webhook_secrets (
   sealed_secret bytea NOT NULL,
   expires_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  data_key_id bigint GENERATED ALWAYS AS (sealed_by(sealed_secret)) STORED NOT NULL,
   CONSTRAINT webhook_secrets_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_secrets__data_key FOREIGN KEY (data_key_id) REFERENCES data_keys(id) DEFERRABLE,
   CONSTRAINT webhook_secrets__webhook FOREIGN KEY (tenant_id, webhook_id) REFERENCES webhooks(tenant_id, id) ON DELETE CASCADE
 );
+CREATE INDEX webhook_secrets__by_data_key ON webhook_secrets USING btree (data_key_id, id);
 CREATE INDEX webhook_secrets__expired ON webhook_secrets USING btree (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX webhook_secrets__of_webhook ON webhook_secrets USING btree (tenant_id, webhook_id);
 CREATE UNIQUE INDEX webhook_secrets__one_current ON webhook_secrets USING btree (webhook_id) WHERE expires_at IS NULL;

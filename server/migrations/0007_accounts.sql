@@ -24,6 +24,35 @@ create index data_keys__by_kek on data_keys (key_encryption_key_id);
 call isolate('data_keys');
 grant select, insert, update, delete on data_keys to wardkeep_app, wardkeep_platform;
 
+-- The id of the data key that a sealed value names: behind the first byte of format 2, at the beginning of
+-- format 1. What is no sealed value names none that there is.
+create function sealed_by(sealed bytea) returns bigint
+language sql immutable parallel safe
+return ('x' || encode(substring(
+  sealed from case get_byte(substring(sealed from 1 for 1), 0) when 2 then 2 else 1 end for 8), 'hex'))::bit(64)::bigint;
+
+-- Has each row name its data key, as its bytes do: the key cannot be deleted while a row needs it, and the
+-- rows of a key are found in the order of their ids. All sealed columns of a row name the same key, the
+-- first of them is never null. Deferrable for the end of a tenant, whose rows and keys go together.
+create procedure seal(target regclass, id_column text, variadic sealed_columns text[])
+language plpgsql
+as $$
+declare
+  table_name text := (select relname from pg_class where oid = target);
+  sealed_column text;
+begin
+  execute format('alter table %s add column data_key_id bigint not null generated always as (sealed_by(%I)) stored',
+    target, sealed_columns[1]);
+  execute format('alter table %s add constraint %I foreign key (data_key_id) references data_keys deferrable',
+    target, table_name || '__data_key');
+  foreach sealed_column in array sealed_columns[2:] loop
+    execute format('alter table %s add constraint %I check (sealed_by(%I) = data_key_id)',
+      target, table_name || '__' || sealed_column || '_key', sealed_column);
+  end loop;
+  execute format('create index %I on %s (data_key_id, %I)', table_name || '__by_data_key', target, id_column);
+end $$;
+revoke execute on procedure seal from public;
+
 -- Tokens that go out by mail, one a user and purpose: a newer one takes the older one's place.
 create table account_tokens (
   tenant_id bigint not null,
@@ -55,6 +84,7 @@ create table second_factors (
     references users (tenant_id, id) on delete cascade
 );
 call isolate('second_factors');
+call seal('second_factors', 'user_id', 'sealed_secret');
 grant select, insert, update, delete on second_factors to wardkeep_app, wardkeep_platform;
 
 create table recovery_codes (

@@ -30,6 +30,7 @@ create unique index webhook_secrets__one_current on webhook_secrets (webhook_id)
 create index webhook_secrets__of_webhook on webhook_secrets (tenant_id, webhook_id);
 create index webhook_secrets__expired on webhook_secrets (expires_at) where expires_at is not null;
 call isolate('webhook_secrets');
+call seal('webhook_secrets', 'id', 'sealed_secret');
 grant select, insert, update, delete on webhook_secrets to wardkeep_app, wardkeep_platform;
 
 -- What the delivery engine knows of a webhook, apart from it so that neither waits for the other.

@@ -86,6 +86,7 @@ create index payment_notifications__of_tenant on payment_notifications (tenant_i
 create index payment_notifications__of_payment on payment_notifications (tenant_id, payment_id, id)
   where payment_id is not null;
 call isolate('payment_notifications');
+call seal('payment_notifications', 'id', 'sealed_body', 'sealed_signature');
 grant select, insert, update, delete on payment_notifications to wardkeep_app, wardkeep_platform;
 
 -- Up to where a provider's own list of payments was read, and who reads it.

@@ -88,6 +88,7 @@ create table messenger_links (
     references users (tenant_id, id) on delete cascade
 );
 call isolate('messenger_links');
+call seal('messenger_links', 'id', 'sealed_chat');
 grant select, insert, update, delete on messenger_links to wardkeep_app, wardkeep_platform;
 
 create table messenger_subscriptions (

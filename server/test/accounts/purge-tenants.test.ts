@@ -154,21 +154,17 @@ test('once that has begun it cannot be put back, and the next run ends it', asyn
 test('a destroyed data key stays in no memory', async () => {
   const { id } = await makeClinic(service, await superadmin(service), 'hill')
   const { db } = service.app
-  const ring = await openKeyRing(db, openSealer(ROOT_KEY))
-  const sealed = await db.inTenant(id, (tx) => ring.seal(tx, id, Buffer.from('hello'), 'a.b:1'))
-  const open = () => db.inTenant(id, (tx) => ring.open(tx, id, sealed, 'a.b:1'))
   const changes = watchChanges(service.database.address, openLog('silent'))
   onTestFinished(() => changes.stop())
-  const heard = new Promise<void>((resolve) => {
-    // As the service does on every node.
-    changes.subscribe((topic) => {
-      if (topic !== `tenant:${id}`) return
-      ring.forget(id)
-      resolve()
-    })
-  })
+  const ring = await openKeyRing(db, openSealer(ROOT_KEY), changes)
+  const place = { table: 'a', column: 'b', row: 1 }
+  const sealed = await db.inTenant(id, async (tx) =>
+    (await ring.forWriting(tx, id)).seal('hello', place),
+  )
+  const open = () =>
+    db.inTenant(id, async (tx) => (await ring.ofTenant(tx, id)).open(sealed, place))
+  await until('the node hears the others', () => changes.trusted() || undefined)
   await deleteTenant(id)
-  await heard
   service.clock.advance(DAYS * DAY + HOUR)
   expect((await open()).toString()).toBe('hello')
   await run()

@@ -45,7 +45,9 @@ function waitingToken(page: string, seen = 0): Promise<string> {
       `select id, data ->> 'sealed' as sealed from pgboss.job where name = 'mail.send'`,
     )
     const mails = jobs.map(({ id, sealed }) =>
-      sealer.open(Buffer.from(sealed, 'base64'), `pgboss.job.data:${id}`).toString('utf8'),
+      sealer
+        .open(Buffer.from(sealed, 'base64'), { table: 'pgboss.job', column: 'data', row: id })
+        .toString('utf8'),
     )
     const tokens = mails
       .map((mail) => JSON.parse(mail) as { text: string; time: number })

@@ -59,10 +59,10 @@ describe('a new address', () => {
     // Between reading the address and opening the secret.
     const keyRing = (ring: KeyRing): KeyRing => ({
       ...ring,
-      async open(...place) {
+      async ofTenant(...asked) {
         isTaken = true
         await pass
-        return ring.open(...place)
+        return ring.ofTenant(...asked)
       },
     })
     const node = await startNode(scene, { tuning: HELD, keyRing })

@@ -28,7 +28,8 @@ describe('a webhook whose secret cannot be opened', () => {
     const { sql } = scene.database
     const [kept] = await sql('select * from webhook_secrets where webhook_id = $1', [broken.id])
     const spoil = 'update webhook_secrets set sealed_secret = $2 where webhook_id = $1'
-    await sql(spoil, [broken.id, Buffer.alloc(60)])
+    const spoilt = Buffer.from(kept?.sealed_secret as Buffer).fill(0, 40)
+    await sql(spoil, [broken.id, spoilt])
     const node = await startNode(scene)
     await scene.event(tenant)
     await scene.untilSettled(whole)

@@ -53,7 +53,7 @@ export async function startNode(scene: Scene, options: NodeOptions = {}): Promis
   const { log, logged } = recordedLog()
   const changes = watchChanges(address, log)
   const db = openScopes(address, { size: 4, changes, log })
-  const ring = await openKeyRing(db, root)
+  const ring = await openKeyRing(db, root, changes)
   const mails: MailMessage[] = []
   const mailer: Mailer = {
     isConfigured: true,

@@ -105,7 +105,7 @@ export async function openScene(): Promise<Scene> {
     await db.close()
   })
   const root = openSealer(Buffer.alloc(32, 7))
-  const keyRing = await openKeyRing(db, root)
+  const keyRing = await openKeyRing(db, root, changes)
   let offset = 0
   const clock = {
     now: () => Date.now() + offset,

@@ -186,7 +186,8 @@ export async function furnishMessenger(service: Service, person: Person): Promis
   const keys = [person.tenant_id, person.id]
   await sql(
     `insert into messenger_links (tenant_id, user_id, chat_hash, sealed_chat)
-     values ($1, $2, decode(md5(random()::text), 'hex'), '\\x00')`,
+     select $1, $2, decode(md5(random()::text), 'hex'), '\\x02' || int8send(id)
+     from data_keys where tenant_id = $1`,
     keys,
   )
   await sql(

@@ -169,7 +169,7 @@ test('nothing of a body but what makes the payment leaves the sealed columns', a
 test('what is sealed opens with the key of its tenant alone, once that is proven', async () => {
   const { sql } = at.service.database
   const row = await at.settle(at.about('succeeded', 'pay_sealed'))
-  const keyOf = (sealed: Buffer) => Number(sealed.readBigUInt64BE())
+  const keyOf = (sealed: Buffer) => Number(sealed.readBigUInt64BE(1))
   const [key] = await sql<{ tenant_id: number }>('select tenant_id from data_keys where id = $1', [
     keyOf(row.sealed_body),
   ])

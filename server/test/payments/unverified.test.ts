@@ -151,8 +151,9 @@ test('at 10,000 strangers are asked to come again, the health is degraded, and t
   await database.sql(
     `insert into payment_notifications (provider, event_key, type, state, holds_key, received_at,
        armed_at, seal_id, sealed_body)
-     select 'cardnet', 'flood_' || n, 'x', 'unverified', false, now(), now(), gen_random_uuid(), ''
-     from generate_series(1, $1) n`,
+     select 'cardnet', 'flood_' || n, 'x', 'unverified', false, now(), now(), gen_random_uuid(),
+       '\\x02' || int8send(k.id)
+     from generate_series(1, $1) n, data_keys k join tenants t on t.id = k.tenant_id and t.is_platform`,
     [9_999 - (row?.n ?? 0)],
   )
   const flood = Array.from({ length: 5 }, () => at.send(at.about('succeeded', 'pay_flood')))

@@ -2,6 +2,7 @@
 import { Secret } from 'otpauth'
 import { beforeAll, expect, test } from 'vitest'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
+import { unheard } from '../sessions/scopes.ts'
 import { newColleague } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
@@ -24,7 +25,7 @@ beforeAll(async () => {
   pending = await offered(service, clinic.people.nurse.token)
 })
 
-const placeOf = (userId: number) => `second_factors.secret:${userId}`
+const placeOf = (row: number) => ({ table: 'second_factors', column: 'sealed_secret', row })
 const bytesOf = (secret: string) => Buffer.from(Secret.fromBase32(secret).bytes)
 
 async function sealed(): Promise<Buffer> {
@@ -73,10 +74,10 @@ test('nothing that was logged holds one either', () => {
 
 test('the secret opens with the root key, in its tenant, at its user', async () => {
   const { db } = service.app
-  const ring = await openKeyRing(db, openSealer(ROOT_KEY))
+  const ring = await openKeyRing(db, openSealer(ROOT_KEY), unheard)
   const bytes = await sealed()
   const open = (tenantId: number, userId: number) =>
-    db.acrossTenants((tx) => ring.open(tx, tenantId, bytes, placeOf(userId)))
+    db.acrossTenants(async (tx) => (await ring.ofTenant(tx, tenantId)).open(bytes, placeOf(userId)))
   expect(await open(clinic.id, person.id)).toEqual(bytesOf(factor.secret))
   await expect(open(clinic.id, person.id + 1)).rejects.toThrow()
   await expect(open(other.id, person.id)).rejects.toThrow()
@@ -84,7 +85,7 @@ test('the secret opens with the root key, in its tenant, at its user', async () 
 
 test('another root key opens nothing: not even the ring', async () => {
   const stranger = openSealer(Buffer.alloc(32, 8))
-  await expect(openKeyRing(service.app.db, stranger)).rejects.toThrow(/another root key/)
+  await expect(openKeyRing(service.app.db, stranger, unheard)).rejects.toThrow(/another root key/)
 })
 
 test("a secret that is put in another user's place signs nobody in", async () => {

@@ -54,6 +54,6 @@ export async function serviceKey(
     [kid],
   )
   if (!row) throw new Error(`there is no key ${kid}`)
-  const place = `signing_keys.private_key:${kid}`
+  const place = { table: 'signing_keys', column: 'sealed_private_key', row: kid }
   return createPrivateKey(openSealer(ROOT_KEY).open(row.sealed_private_key, place).toString())
 }

@@ -12,6 +12,7 @@ import { recoveryOperations } from './recovery/recovery.routes.ts'
 import { type Recovery, recoveryService } from './recovery/recovery.service.ts'
 import { registrationOperations } from './registration/registration.routes.ts'
 import { registrationService } from './registration/registration.service.ts'
+import { SECOND_FACTORS } from './second-factor/sealed.ts'
 import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
 import { type SecondFactor, secondFactorService } from './second-factor/second-factor.service.ts'
 import { lastLogins } from './sessions/last-logins.ts'
@@ -100,6 +101,7 @@ export async function openAuth(core: Core): Promise<Auth> {
     ],
     pages: PAGES,
     upkeep: [keyRotation(keys, config.SIGNING_KEY_DAYS * DAY)],
+    sealed: [SECOND_FACTORS],
     capabilities: {
       // Without SMTP the links lie in the outbox folder: they reach nobody by themselves.
       password_reset_available: mailer.isConfigured,

@@ -10,7 +10,7 @@ import { keepLease, type Tenure } from './bot/lease.ts'
 import { watchStanding } from './bot/standing.ts'
 import { updateTaker } from './bot/taking.ts'
 import { updateHandler } from './bot/updates.ts'
-import { openChats } from './linking/chats.ts'
+import { MESSENGER_LINKS, openChats } from './linking/chats.ts'
 import { linkingService } from './linking/linking.service.ts'
 import { replier } from './linking/replies.ts'
 import { unlinker } from './linking/unlink.ts'
@@ -97,6 +97,7 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
     checks: standing ? { messenger: () => (standing.isWell() ? 'ok' : 'degraded') } : {},
     conflicts: { messenger_links__chat: 'chat_linked' },
     purgeRows,
+    sealed: [MESSENGER_LINKS],
     async close() {
       await standing?.stop()
       await upstream?.close()

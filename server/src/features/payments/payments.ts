@@ -6,7 +6,7 @@ import { applier } from './applying/apply.ts'
 import { cardnet } from './cardnet/cardnet.ts'
 import { openArrivals } from './inbox/arrivals.ts'
 import { startDrain } from './inbox/drain.ts'
-import { openSeals } from './inbox/sealed.ts'
+import { openSeals, PAYMENT_NOTIFICATIONS } from './inbox/sealed.ts'
 import { startWorker } from './inbox/worker.ts'
 import { openPaygate } from './paygate/paygate.ts'
 import { startReconciliation } from './paygate/reconciliation.ts'
@@ -74,6 +74,7 @@ export function openPayments(core: Core): Feature {
       return { stop: () => stopped().finally(own.close) }
     },
     purgeRows: purgeSome,
+    sealed: [PAYMENT_NOTIFICATIONS],
     stopping: watch.stop,
     // The watch again: a start that fails before all features are open calls no `stopping`.
     close: () => Promise.all([watch.stop(), arrivals.stop(STOP_MS), paygate.close()]),

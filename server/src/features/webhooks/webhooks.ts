@@ -6,7 +6,7 @@ import { testDeliveriesService } from './deliveries/test-deliveries.service.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
 import { attemptMetrics } from './metrics.ts'
 import { registrationsService } from './registrations/registrations.service.ts'
-import { openSecrets } from './registrations/secrets.ts'
+import { openSecrets, WEBHOOK_SECRETS } from './registrations/secrets.ts'
 import { replaysService } from './replays/replays.service.ts'
 import { sender } from './sending/attempt.ts'
 import { daysUpkeep } from './upkeep/days.ts'
@@ -63,6 +63,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     },
     conflicts: { webhook_replays__one_running: 'replay_running' },
     purgeRows: purgeWebhooks,
+    sealed: [WEBHOOK_SECRETS],
     stopping: testDeliveries.stop,
   }
 }

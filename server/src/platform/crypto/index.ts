@@ -12,4 +12,18 @@ export {
   partyOf,
 } from './passwords.ts'
 export { otherRootKey, ownKey, parseKey, readKeyFile } from './root-key.ts'
-export { type DeriveKey, keysFrom, openSealer, type Sealer } from './seal.ts'
+export {
+  type DeriveKey,
+  keysFrom,
+  openSealer,
+  type Place,
+  type Sealer,
+  UnreadableError,
+} from './seal.ts'
+export {
+  type OpenedRow,
+  placeIn,
+  type SealedTable,
+  type SealedTokens,
+} from './sealed-table.ts'
+export type { TenantKeys, Token } from './tenant-keys.ts'

@@ -1,135 +1,143 @@
 /**
- * The keys of a tenant's sealed fields: the root key wraps a key-encryption key, that wraps one data
- * key a tenant, and data keys seal fields, each bound to its table, column and row (decisions §8).
- * What is sealed names its data key, so that old and new keys can live side by side.
+ * The keys of a tenant's sealed fields: the root key wraps a key-encryption key, that wraps a data key of
+ * each tenant (two while keys rotate), and data keys seal fields (ADR 0012, 0020).
  */
 import { randomBytes } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import { LRUCache } from 'lru-cache'
-import { type Changes, parseTopic, type Scopes, type TenantTx } from '../db/index.ts'
+import { type Changes, Outpaced, parseTopic, type Scopes, type TenantTx } from '../db/index.ts'
 import * as store from './keys.store.ts'
 import { otherRootKey } from './root-key.ts'
-import { openSealer, type Sealer } from './seal.ts'
+import {
+  nameOf,
+  openSealingKey,
+  type Place,
+  type Sealer,
+  type SealingKey,
+  UnreadableError,
+} from './seal.ts'
+import { openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'
 
 const KEY_BYTES = 32
-const ID_BYTES = 8
 const FIRST_KEK = 1
 
 export interface KeyRing {
-  /** Seals a field of the tenant. @param place table, column and row, `second_factors.secret:7` */
-  seal(tx: TenantTx, tenantId: number, secret: Uint8Array, place: string): Promise<Buffer>
-  /** @throws Error when the tenant, the place or a byte differs */
-  open(tx: TenantTx, tenantId: number, sealed: Uint8Array, place: string): Promise<Buffer>
-  /** Lets go of a tenant's opened keys, of all without one: a destroyed key must be in no memory. */
-  forget(tenantId?: number): void
-}
-
-interface DataKey {
-  id: number
-  sealer: Sealer
+  /** A tenant's keys for reading: where it has none yet, nothing opens and there are no tokens. */
+  ofTenant(tx: TenantTx, tenantId: number): Promise<TenantKeys>
+  /** A tenant's keys for writing: its first is made where it has none. */
+  forWriting(tx: TenantTx, tenantId: number): Promise<TenantKeys>
 }
 
 /**
- * Opens the ring, and makes the first key-encryption key where there is none.
- * @param changes say which tenant's opened keys are to be let go of
+ * Opens the ring, and makes the first key-encryption key where there is none. Keys are kept in memory for
+ * as long as it is sure that changes are heard of.
+ * @throws StartupError when the root key is another than the one that wraps the keys
  */
 export async function openKeyRing(
   db: Scopes,
   root: Sealer,
-  changes?: Pick<Changes, 'subscribe'>,
+  changes: Pick<Changes, 'subscribe' | 'trusted'>,
 ): Promise<KeyRing> {
-  // Opened keys by tenant and id, and `current` for the one that seals. They change by rotation only.
-  const opened = new LRUCache<string, DataKey>({ max: 5_000 })
-  const keks = new Map<number, Sealer>()
+  const shared = new LRUCache<number, TenantKeys>({ max: 5_000 })
+  const ofTx = new WeakMap<TenantTx, Map<number, Promise<TenantKeys>>>()
+  /** When keys were last let go of: what a transaction has read that had begun before may be outdated. */
+  let forgottenAt = Number.NEGATIVE_INFINITY
+  /** Since when it is known that a tenant's key was asked for that was not there. */
+  const missed = new LRUCache<string, number>({ max: 1_000 })
+
+  const openKek = ({ id, wrapped_key }: { id: number; wrapped_key: Buffer }): SealingKey =>
+    openSealingKey(root.open(wrapped_key, kekPlace(id)), nameOf(id))
 
   await db.acrossTenants(async (tx) => {
     const kek = await store.findCurrentKek(tx)
-    // Opened now, so that another root key is noticed at the start and not by the first user.
-    if (kek) return void openKek(kek)
-    await store.insertKek(tx, FIRST_KEK, root.seal(randomBytes(KEY_BYTES), kekPlace(FIRST_KEK)))
+    if (!kek)
+      return store.insertKek(tx, FIRST_KEK, root.seal(randomBytes(KEY_BYTES), kekPlace(FIRST_KEK)))
+    try {
+      openKek(kek)
+    } catch (error) {
+      throw error instanceof UnreadableError ? otherRootKey() : error
+    }
   })
 
-  function openKek(kek: { id: number; wrapped_key: Buffer }): Sealer {
-    const known = keks.get(kek.id)
-    if (known) return known
-    try {
-      const opened = openSealer(root.open(kek.wrapped_key, kekPlace(kek.id)))
-      keks.set(kek.id, opened)
-      return opened
-    } catch {
-      throw otherRootKey()
-    }
-  }
-
-  async function load(
-    tx: TenantTx,
-    tenantId: number,
-    id: number | null,
-  ): Promise<DataKey | undefined> {
-    const row = await store.findDataKey(tx, tenantId, id)
-    if (!row) return undefined
-    const kek =
-      keks.get(row.key_encryption_key_id) ?? (await loadKek(tx, row.key_encryption_key_id))
-    return { id: row.id, sealer: openSealer(kek.open(row.wrapped_key, dataKeyPlace(tenantId))) }
-  }
-
-  async function loadKek(tx: TenantTx, id: number): Promise<Sealer> {
-    const row = await store.findKek(tx, id)
-    if (!row) throw new Error(`key-encryption key ${id} is gone`)
-    return openKek(row)
-  }
-
-  async function current(tx: TenantTx, tenantId: number): Promise<DataKey> {
-    const known = opened.get(`${tenantId}:current`)
-    if (known) return known
-    let key = await load(tx, tenantId, null)
-    if (!key) {
-      const kek = await store.findCurrentKek(tx)
-      if (!kek) throw new Error('there is no key-encryption key')
-      const wrapped = openKek(kek).seal(randomBytes(KEY_BYTES), dataKeyPlace(tenantId))
-      await store.insertDataKey(tx, {
-        tenant_id: tenantId,
-        key_encryption_key_id: kek.id,
-        wrapped_key: wrapped,
-      })
-      key = await load(tx, tenantId, null)
-    }
-    if (!key) throw new Error(`tenant ${tenantId} has no data key`)
-    const made = key
-    // Only a key that is committed may be kept for others.
-    tx.afterCommit(() => void opened.set(`${tenantId}:current`, made))
-    return key
-  }
-
   function forget(tenantId?: number): void {
-    const prefix = tenantId === undefined ? '' : `${tenantId}:`
-    for (const name of [...opened.keys()]) if (name.startsWith(prefix)) opened.delete(name)
+    forgottenAt = performance.now()
+    if (tenantId === undefined) shared.clear()
+    else shared.delete(tenantId)
   }
 
-  changes?.subscribe((topic) => {
-    if (topic === null) return forget()
+  /** Read anew, and for others once all of it is committed. */
+  async function read(tx: TenantTx, tenantId: number): Promise<TenantKeys> {
+    const { begunAt } = tx
+    const rows = await store.listDataKeys(tx, tenantId)
+    const opened = rows.map(({ id, wrapped_key, kek_id, wrapped_kek }) => {
+      const kek = openKek({ id: kek_id, wrapped_key: wrapped_kek })
+      return openDataKey(id, kek.open(wrapped_key, dataKeyPlace(tenantId)))
+    })
+    const current = rows.find(({ retired_at }) => retired_at === null)
+    const keys = tenantKeys(tenantId, opened, current?.id ?? 0, (id) => {
+      const name = `${tenantId}:${id}`
+      // Asked for before, and not there when these were read.
+      if ((missed.get(name) ?? Number.POSITIVE_INFINITY) < begunAt) return
+      missed.set(name, performance.now())
+      forget(tenantId)
+      throw new Outpaced(`data key ${id} of tenant ${tenantId} is not known yet`)
+    })
+    tx.afterCommit(() => {
+      if (current && begunAt > forgottenAt) shared.set(tenantId, keys)
+    })
+    return keys
+  }
+
+  async function readOrMake(tx: TenantTx, tenantId: number): Promise<TenantKeys> {
+    const kek = await store.findCurrentKek(tx)
+    if (!kek) throw new Error('there is no key-encryption key')
+    await store.insertDataKey(tx, {
+      tenant_id: tenantId,
+      key_encryption_key_id: kek.id,
+      wrapped_key: openKek(kek).seal(randomBytes(KEY_BYTES), dataKeyPlace(tenantId)),
+    })
+    return read(tx, tenantId)
+  }
+
+  /** What the transaction has asked for before, or memory has. */
+  function known(tx: TenantTx, tenantId: number): Promise<TenantKeys> | undefined {
+    const own = ofTx.get(tx)?.get(tenantId)
+    const kept = own || !changes.trusted() ? undefined : shared.get(tenantId)
+    return own ?? (kept && Promise.resolve(kept))
+  }
+
+  function remember(tx: TenantTx, tenantId: number, keys: Promise<TenantKeys>) {
+    const all = ofTx.get(tx) ?? new Map<number, Promise<TenantKeys>>()
+    ofTx.set(tx, all.set(tenantId, keys))
+    return keys
+  }
+
+  const ofTenant = (tx: TenantTx, tenantId: number) =>
+    known(tx, tenantId) ?? remember(tx, tenantId, read(tx, tenantId))
+
+  changes.subscribe((topic) => {
+    if (topic === null || topic === 'keys') return forget()
     const { kind, number } = parseTopic(topic)
-    if (kind === 'tenant' && number !== undefined) forget(number)
+    if (kind === 'tenant') forget(number)
   })
 
   return {
-    async seal(tx, tenantId, secret, place) {
-      const { id, sealer } = await current(tx, tenantId)
-      const name = Buffer.alloc(ID_BYTES)
-      name.writeBigUInt64BE(BigInt(id))
-      return Buffer.concat([name, sealer.seal(secret, place)])
+    ofTenant,
+    async forWriting(tx, tenantId) {
+      const keys = await ofTenant(tx, tenantId)
+      if (keys.currentId !== 0) return keys
+      return remember(tx, tenantId, readOrMake(tx, tenantId))
     },
-    async open(tx, tenantId, sealed, place) {
-      const bytes = Buffer.from(sealed)
-      const id = Number(bytes.readBigUInt64BE())
-      const cached = opened.get(`${tenantId}:${id}`)
-      const key = cached ?? (await load(tx, tenantId, id))
-      if (!key) throw new Error(`data key ${id} of tenant ${tenantId} is gone`)
-      if (!cached) tx.afterCommit(() => void opened.set(`${tenantId}:${id}`, key))
-      return key.sealer.open(bytes.subarray(ID_BYTES), place)
-    },
-    forget,
   }
 }
 
-const kekPlace = (id: number) => `key_encryption_keys.wrapped_key:${id}`
-const dataKeyPlace = (tenantId: number) => `data_keys.wrapped_key:${tenantId}`
+const kekPlace = (id: number): Place => ({
+  table: 'key_encryption_keys',
+  column: 'wrapped_key',
+  row: id,
+})
+const dataKeyPlace = (tenantId: number): Place => ({
+  table: 'data_keys',
+  column: 'wrapped_key',
+  row: tenantId,
+})

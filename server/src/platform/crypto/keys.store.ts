@@ -10,14 +10,6 @@ export function findCurrentKek(tx: TenantTx) {
     .executeTakeFirst()
 }
 
-export function findKek(tx: TenantTx, id: number) {
-  return tx.db
-    .selectFrom('key_encryption_keys')
-    .select(['id', 'wrapped_key'])
-    .where('id', '=', id)
-    .executeTakeFirst()
-}
-
 /** Adds the key-encryption key under the id that its wrapping names; nothing when there is one. */
 export async function insertKek(tx: TenantTx, id: number, wrapped: Buffer): Promise<void> {
   await tx.db
@@ -27,14 +19,21 @@ export async function insertKek(tx: TenantTx, id: number, wrapped: Buffer): Prom
     .execute()
 }
 
-export function findDataKey(tx: TenantTx, tenantId: number, id: number | null) {
-  const keys = tx.db
+/** A tenant's data keys with what wraps them, the current one first. */
+export function listDataKeys(tx: TenantTx, tenantId: number) {
+  return tx.db
     .selectFrom('data_keys')
-    .select(['id', 'key_encryption_key_id', 'wrapped_key'])
-    .where('tenant_id', '=', tenantId)
-  return (
-    id === null ? keys.where('retired_at', 'is', null) : keys.where('id', '=', id)
-  ).executeTakeFirst()
+    .innerJoin('key_encryption_keys as kek', 'kek.id', 'data_keys.key_encryption_key_id')
+    .select([
+      'data_keys.id',
+      'data_keys.wrapped_key',
+      'data_keys.retired_at',
+      'kek.id as kek_id',
+      'kek.wrapped_key as wrapped_kek',
+    ])
+    .where('data_keys.tenant_id', '=', tenantId)
+    .orderBy('data_keys.retired_at', (order) => order.desc().nullsFirst())
+    .execute()
 }
 
 /** Adds a tenant's data key; of two at once one is kept. */

@@ -1,41 +1,126 @@
-/** Seals small secrets at rest with the root key: AES-256-GCM, bound to where they are stored. */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+/**
+ * Seals values at rest: XAES-256-GCM by a key that the sealed bytes name, bound to where they are stored.
+ *
+ * Format 2: `02`, name of the key (8 bytes), nonce (24), ciphertext, tag (16).
+ * Format 1, which is opened and no longer made: AES-256-GCM as `01`, IV (12), ciphertext, tag (16), behind
+ * the id of its key (8) where that is a data key; the first byte of the id is 0.
+ */
+import { createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto'
+import { NONCE_BYTES, openXaes, TAG_BYTES } from './xaes.ts'
 
-const IV_BYTES = 12
-const TAG_BYTES = 16
-/** First byte of what is sealed, so that the format can change. */
-const FORMAT = 1
+const FORMAT = 2
+const NAME_BYTES = 8
+const HEAD_BYTES = 1 + NAME_BYTES
+const OLD_FORMAT = 1
+const OLD_IV_BYTES = 12
 
-export interface Sealer {
-  /** @param place table, column and row, such as `signing_keys.private_key:abc`; needed to open it */
-  seal(secret: Uint8Array, place: string): Buffer
-  /** @throws Error when the key or the place differs, or a byte was changed */
-  open(sealed: Uint8Array, place: string): Buffer
+/** Where a value is sealed to: it opens nowhere else. */
+export interface Place {
+  table: string
+  column: string
+  row: string | number
+  /** Table and column as format 1 had bound them, where these were others: `second_factors.secret`. */
+  formerly?: string
 }
 
-/** @param rootKey 32 bytes; the sealing key is derived from it (HKDF, RFC 5869) */
-export function openSealer(rootKey: Uint8Array): Sealer {
-  const key = keysFrom(rootKey)('seal')
+/** Something sealed that does not open: its key, its place or one of its bytes is another. */
+export class UnreadableError extends Error {
+  constructor({ table, column, row }: Place, why: string) {
+    super(`${table}.${column} of row ${row} does not open: ${why}`)
+    this.name = 'UnreadableError'
+  }
+}
+
+/** A key that seals. */
+export interface SealingKey {
+  /** @param tenantId whose value it is; 0, which no tenant has, for values of none */
+  seal(secret: Uint8Array | string, place: Place, tenantId?: number): Buffer
+  /** @throws UnreadableError when the key, the tenant, the place or a byte differs */
+  open(sealed: Uint8Array, place: Place, tenantId?: number): Buffer
+}
+
+/**
+ * @param key 32 bytes; what it seals with is derived from it
+ * @param name 8 bytes that no other key has
+ */
+export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
+  const derive = keysFrom(key)
+  const xaes = openXaes(createSecretKey(derive('xaes')))
+  const old = createSecretKey(derive('seal'))
+  const head = Buffer.concat([Buffer.of(FORMAT), name])
+  const id = name.toString('hex')
+
+  function openOld(bytes: Buffer, { table, column, row, formerly }: Place): Buffer {
+    const iv = bytes.subarray(1, 1 + OLD_IV_BYTES)
+    const decipher = createDecipheriv('aes-256-gcm', old, iv, { authTagLength: TAG_BYTES })
+    decipher.setAAD(Buffer.from(`${formerly ?? `${table}.${column}`}:${row}`))
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+    const text = decipher.update(bytes.subarray(1 + OLD_IV_BYTES, -TAG_BYTES))
+    decipher.final()
+    return text
+  }
+
   return {
-    seal(secret, place) {
-      const iv = randomBytes(IV_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(place))
-      const text = Buffer.concat([cipher.update(secret), cipher.final()])
-      return Buffer.concat([Buffer.of(FORMAT), iv, text, cipher.getAuthTag()])
+    seal(secret, place, tenantId = 0) {
+      const nonce = randomBytes(NONCE_BYTES)
+      return Buffer.concat([head, nonce, xaes.seal(nonce, secret, dataOf(id, tenantId, place))])
     },
-    open(sealed, place) {
-      const bytes = Buffer.from(sealed)
-      if (bytes[0] !== FORMAT || bytes.length < 1 + IV_BYTES + TAG_BYTES)
-        throw new Error('not sealed by this release')
-      const iv = bytes.subarray(1, 1 + IV_BYTES)
-      const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES })
-      decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-TAG_BYTES))
-      return Buffer.concat([
-        decipher.update(bytes.subarray(1 + IV_BYTES, -TAG_BYTES)),
-        decipher.final(),
-      ])
+    open(sealed, place, tenantId = 0) {
+      const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
+      const named = keyOf(bytes)
+      if (named && !named.equals(name)) throw new UnreadableError(place, 'another key sealed it')
+      const body = bytes[0] === 0 ? bytes.subarray(NAME_BYTES) : bytes
+      try {
+        if (body[0] === OLD_FORMAT) return openOld(body, place)
+        const nonce = body.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES)
+        const text = body.subarray(HEAD_BYTES + NONCE_BYTES)
+        if (body[0] !== FORMAT || text.length < TAG_BYTES) throw new Error('not a sealed value')
+        return xaes.open(nonce, text, dataOf(id, tenantId, place))
+      } catch {
+        throw new UnreadableError(place, 'its key, its place or a byte is another')
+      }
     },
   }
+}
+
+/** The name of the key that has sealed it; undefined where it has none. */
+export function keyOf(sealed: Uint8Array): Buffer | undefined {
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
+  const start = { 0: 0, [FORMAT]: 1 }[bytes[0] ?? OLD_FORMAT]
+  return start === undefined ? undefined : bytes.subarray(start, start + NAME_BYTES)
+}
+
+/** The name of a key that is known by its number. */
+export function nameOf(id: number): Buffer {
+  const name = Buffer.alloc(NAME_BYTES)
+  name.writeBigUInt64BE(BigInt(id))
+  return name
+}
+
+/** One spelling for each list of parts, and no two lists with the same: each has its length in front. */
+export function joined(...parts: readonly (string | number)[]): Buffer {
+  let text = ''
+  for (const part of parts) text += `${Buffer.byteLength(String(part))}:${part},`
+  return Buffer.from(text)
+}
+
+/** What is authenticated along with a value. */
+const dataOf = (keyName: string, tenantId: number, { table, column, row }: Place) =>
+  joined(FORMAT, tenantId, table, column, row, keyName)
+
+/** Seals by the root key. */
+export interface Sealer {
+  /** Names the root key, and tells nothing of it: 16 hexadecimal digits. */
+  readonly fingerprint: string
+  seal(secret: Uint8Array | string, place: Place): Buffer
+  /** @throws UnreadableError when the key, the place or a byte differs */
+  open(sealed: Uint8Array, place: Place): Buffer
+}
+
+/** @param rootKey 32 bytes */
+export function openSealer(rootKey: Uint8Array): Sealer {
+  const name = keysFrom(rootKey)('fingerprint').subarray(0, NAME_BYTES)
+  return { fingerprint: name.toString('hex'), ...openSealingKey(rootKey, name) }
 }
 
 /** Returns 32 bytes for one purpose: what is known of one key tells nothing of another. */

@@ -37,10 +37,20 @@ export function isOutdated(error: unknown): boolean {
   return code === '0A000' && message.includes('cached plan must not change result type')
 }
 
-/** Whether the transaction lost a race, or met a statement that is outdated, and may run again. */
+/** What is thrown by work that knew something from memory which is no longer so. */
+export class Outpaced extends Error {}
+
+/** Whether a row names a data key that is not there (any more): the foreign key of `seal` in 0007. */
+export function isKeyGone(error: unknown): boolean {
+  const { code, constraint } = error as DriverError
+  return code === FOREIGN_KEY && (constraint?.endsWith('__data_key') ?? false)
+}
+
+/** Whether the transaction lost a race, or knew something that is outdated, and may run again. */
 export function isRetryable(error: unknown): boolean {
   const { code } = error as DriverError
-  return code === '40P01' || code === '40001' || isOutdated(error)
+  const lost = code === '40P01' || code === '40001'
+  return lost || error instanceof Outpaced || isOutdated(error) || isKeyGone(error)
 }
 
 /**
@@ -59,7 +69,7 @@ export type Conflicts = Readonly<Record<string, ProblemCode>>
  * @param conflicts those of all features, for whoever tells the caller
  */
 export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | undefined {
-  const constraint = brokenConstraint(error)
+  const constraint = isRetryable(error) ? undefined : brokenConstraint(error)
   if (constraint) return new Problem(conflicts[constraint] ?? 'conflict', { cause: error })
   if (isRetryable(error) || (error as DriverError).code === '55P03')
     return new Problem('busy', { retryAfter: 1, cause: error })

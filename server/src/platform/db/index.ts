@@ -3,7 +3,7 @@
 export { type Changes, watchChanges } from './changes.ts'
 export type { DatabaseAddress } from './connection.ts'
 export type { Database } from './database.ts'
-export { type Conflicts, problemOf } from './failures.ts'
+export { type Conflicts, Outpaced, problemOf } from './failures.ts'
 export { listWritesUpkeep } from './list-writes.ts'
 export { lockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'

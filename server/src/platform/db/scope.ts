@@ -12,7 +12,7 @@ import type { Changes } from './changes.ts'
 import { CHANNEL } from './changes.ts'
 import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
-import { isAborted, isOutdated, isRetryable } from './failures.ts'
+import { isAborted, isKeyGone, isOutdated, isRetryable } from './failures.ts'
 import { ask, prepared, queriesOn, type Statement } from './statements.ts'
 import type { Topic } from './topics.ts'
 import { openTotals, type Totals } from './totals.ts'
@@ -30,6 +30,8 @@ export interface TenantTx {
   readonly db: Transaction<Database>
   /** The tenant that is seen; null when all are. */
   readonly tenantId: number | null
+  /** When it was begun, by `performance.now()`: it sees whatever was committed before. */
+  readonly begunAt: number
   /**
    * Sends a statement whose answer nobody needs, without waiting for it: the commit goes out right
    * behind it, and fails where it does.
@@ -64,7 +66,7 @@ export type ListMode = 'list' | 'filtered list'
 export type Mode = 'write' | 'read' | ListMode
 
 export interface Scopes {
-  /** Runs `work` seeing the rows of one tenant. Runs again when it lost a deadlock or met a changed table. */
+  /** Runs `work` seeing the rows of one tenant. Runs again when others have outpaced it (`isRetryable`). */
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /** Runs `work` seeing the rows of all tenants: for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
@@ -159,6 +161,7 @@ export function openScopes(
         return await once(tenantId, mode, work)
       } catch (error) {
         if (tried >= TRIES || !isRetryable(error)) throw error
+        if (isKeyGone(error)) changes.invalidate(['keys'])
         // Let the winner go on: at once, the two would meet in the same places again.
         await delay(tried * (20 + Math.random() * 30))
       }
@@ -200,6 +203,7 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
   const tx = {
     db: queriesOn(client, scope),
     tenantId,
+    begunAt: performance.now(),
     totals,
     send: (query: Statement) => void sendFor(query),
     sendFor,

@@ -7,6 +7,8 @@
 export interface Topics {
   /** New entries. */
   journal: 'journal'
+  /** Keys have come or gone, of whichever kind. */
+  keys: 'keys'
 }
 
 export type Topic = Topics[keyof Topics]

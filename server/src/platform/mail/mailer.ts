@@ -8,7 +8,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
-import type { Sealer } from '../crypto/index.ts'
+import type { Place, Sealer } from '../crypto/index.ts'
 import type { TenantTx } from '../db/index.ts'
 import { type Jobs, jobKind } from '../jobs/index.ts'
 import type { Logger } from '../observe/log.ts'
@@ -37,7 +37,7 @@ const SEND = jobKind<{ sealed: string }>('mail.send', {
   expireInSeconds: 30 * 60,
 })
 
-const placeOf = (id: string) => `pgboss.job.data:${id}`
+const placeOf = (id: string): Place => ({ table: 'pgboss.job', column: 'data', row: id })
 
 export interface MailerOptions {
   jobs: Jobs
@@ -88,7 +88,7 @@ export function openMailer(options: MailerOptions): Mailer {
     async send(tx, { to, subject, text, html }) {
       const id = randomUUID()
       const content = JSON.stringify({ to, subject, text, html, time: clock.now() })
-      const sealed = sealer.seal(Buffer.from(content), placeOf(id)).toString('base64')
+      const sealed = sealer.seal(content, placeOf(id)).toString('base64')
       await jobs.send(tx, SEND, { sealed }, { id })
     },
   }

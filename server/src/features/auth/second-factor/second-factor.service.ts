@@ -18,6 +18,7 @@ import {
   RECOVERY_CODES,
   stepOf,
 } from './codes.ts'
+import { secretPlace } from './sealed.ts'
 import type { TotpSetup } from './second-factor.schema.ts'
 import * as store from './second-factor.store.ts'
 
@@ -72,8 +73,8 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   }
 
   async function takeCode(tx: TenantTx, userId: number, factor: store.Factor, code: string) {
-    const tenantId = tx.tenantId as number
-    const secret = await keyRing.open(tx, tenantId, factor.sealed_secret, placeOf(userId))
+    const tenantKeys = await keyRing.ofTenant(tx, tx.tenantId as number)
+    const secret = tenantKeys.open(factor.sealed_secret, secretPlace(userId))
     const step = stepOf(secret, code, clock.now())
     return step !== null && (await store.takeStep(tx, userId, step))
   }
@@ -108,8 +109,8 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
       await prove(caller, password)
       return db.inTenant(caller.tenant_id, async (tx) => {
         const secret = newSecret()
-        const place = placeOf(caller.user_id)
-        const sealed = await keyRing.seal(tx, caller.tenant_id, secret, place)
+        const tenantKeys = await keyRing.forWriting(tx, caller.tenant_id)
+        const sealed = tenantKeys.seal(secret, secretPlace(caller.user_id))
         if (!(await store.offerSecret(tx, keys(caller), sealed))) throw new Problem('totp_enabled')
         await record(
           tx,
@@ -177,5 +178,3 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     },
   }
 }
-
-const placeOf = (userId: number) => `second_factors.secret:${userId}`

@@ -34,7 +34,5 @@ declare module '../../../platform/db/database.ts' {
 declare module '../../../platform/db/topics.ts' {
   interface Topics {
     session: `session:${string}`
-    /** The signing keys. */
-    keys: 'keys'
   }
 }

@@ -12,7 +12,7 @@ import {
   importJWK,
 } from 'jose'
 import { type Clock, DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
-import { otherRootKey, type Sealer } from '../../../platform/crypto/index.ts'
+import { otherRootKey, type Place, type Sealer } from '../../../platform/crypto/index.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -109,7 +109,7 @@ export async function openSigningKeys(
     const pair = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true })
     const public_jwk = await exportJWK(pair.publicKey)
     const kid = (await calculateJwkThumbprint(public_jwk)).slice(0, 16)
-    const sealed = sealer.seal(Buffer.from(await exportPKCS8(pair.privateKey)), placeOf(kid))
+    const sealed = sealer.seal(await exportPKCS8(pair.privateKey), placeOf(kid))
     const added = await store.insertKey(tx, {
       kid,
       public_jwk: JSON.stringify(public_jwk),
@@ -175,7 +175,12 @@ export async function openSigningKeys(
   }
 }
 
-const placeOf = (kid: string) => `signing_keys.private_key:${kid}`
+const placeOf = (kid: string): Place => ({
+  table: 'signing_keys',
+  column: 'sealed_private_key',
+  row: kid,
+  formerly: 'signing_keys.private_key',
+})
 
 async function publicPart(row: store.SigningKeyRow): Promise<Loaded> {
   const { crv = '', x = '' } = row.public_jwk

@@ -11,14 +11,14 @@ import type { Standing } from '../bot/standing.ts'
 import type { MessengerStatus } from '../messenger.schema.ts'
 import { availableTo, SECURITY_EVENTS } from '../subscriptions/events.ts'
 import { linkedText, REPLACED, UNLINKED } from '../text/talk.ts'
-import type { Chat, Chats } from './chats.ts'
+import type { Chat, Chats, Field } from './chats.ts'
 import { linkedLetter } from './letters.ts'
 import * as store from './links.store.ts'
 import type { Reply } from './replies.ts'
 import type { Unlink } from './unlink.ts'
 
 /** Where the chat that asked for a code is kept. */
-export const CODE_PLACE = 'messenger_codes.sealed_chat'
+export const CODE_PLACE: Field = { table: 'messenger_codes', column: 'sealed_chat' }
 /** Five wrong codes are free, then each doubles the wait, a quarter of an hour at the most. */
 const BY_USER: ThrottleRule = { name: 'link code', free: 5, first: 5, longest: 900 }
 /** A whole clinic may be behind one address. */

@@ -2,12 +2,12 @@
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { TOPIC_DUE } from '../topics.ts'
-import type { Chats } from './chats.ts'
+import type { Chats, Field } from './chats.ts'
 import { CODE_LIFE } from './codes.ts'
 import { hasManyReplies, insertReply } from './links.store.ts'
 
 /** What is said is sealed with the root key while it waits: it may hold a code. */
-export const REPLY_PLACE = 'messenger_replies.sealed_reply'
+export const REPLY_PLACE: Field = { table: 'messenger_replies', column: 'sealed_reply' }
 /** Answers that wait at once; commands beyond them are taken and not answered. */
 const MAX_WAITING = 10_000
 

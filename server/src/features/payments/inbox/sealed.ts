@@ -2,20 +2,21 @@
  * What of a notification is sealed: its body and its signature. By the platform's key until a tenant is
  * proven, then by the tenant's, so that whoever destroys that key destroys them.
  */
-import type { KeyRing } from '../../../platform/crypto/index.ts'
+import { type KeyRing, placeIn, type SealedTable } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 
-/**
- * The sealed columns, for whoever seals them anew under another key: the place of each is
- * `<table>.<column>:<seal_id>`, the key that of `tenant_id`, or the platform tenant's where that is null.
- */
-export const SEALED = {
-  payment_notifications: { body: 'sealed_body', signature: 'sealed_signature' },
-} as const
+export const PAYMENT_NOTIFICATIONS: SealedTable = {
+  table: 'payment_notifications',
+  id: { column: 'id', type: 'bigint' },
+  row: 'seal_id',
+  columns: ['sealed_body', 'sealed_signature'],
+}
 
-const placeOf = (field: 'body' | 'signature', sealId: string) =>
-  `payment_notifications.${SEALED.payment_notifications[field]}:${sealId}`
+const placesOf = ({ seal_id }: SealPlace) => ({
+  body: placeIn(PAYMENT_NOTIFICATIONS, 'sealed_body', seal_id),
+  signature: placeIn(PAYMENT_NOTIFICATIONS, 'sealed_signature', seal_id),
+})
 
 /** What the provider has sent. */
 export interface Sent {
@@ -37,7 +38,7 @@ export interface SealPlace {
 
 export interface Seals {
   seal(tx: TenantTx, sent: Sent, place: SealPlace): Promise<SealedFields>
-  /** @throws Error when the key or the place differs, or a byte was changed */
+  /** @throws UnreadableError when the key or the place differs, or a byte was changed */
   open(tx: TenantTx, sealed: SealedFields, place: SealPlace): Promise<Sent>
 }
 
@@ -51,23 +52,22 @@ export function openSeals(keyRing: KeyRing): Seals {
   }
   return {
     async seal(tx, { body, signature }, place) {
-      const keeper = await keeperOf(tx, place)
-      const seal = (bytes: Buffer, field: 'body' | 'signature') =>
-        keyRing.seal(tx, keeper, bytes, placeOf(field, place.seal_id))
+      const keys = await keyRing.forWriting(tx, await keeperOf(tx, place))
+      const places = placesOf(place)
       return {
-        sealed_body: await seal(body, 'body'),
-        sealed_signature:
-          signature === null ? null : await seal(Buffer.from(signature), 'signature'),
+        sealed_body: keys.seal(body, places.body),
+        sealed_signature: signature === null ? null : keys.seal(signature, places.signature),
       }
     },
     async open(tx, { sealed_body, sealed_signature }, place) {
-      const keeper = await keeperOf(tx, place)
-      const open = (bytes: Buffer, field: 'body' | 'signature') =>
-        keyRing.open(tx, keeper, bytes, placeOf(field, place.seal_id))
+      const keys = await keyRing.ofTenant(tx, await keeperOf(tx, place))
+      const places = placesOf(place)
       return {
-        body: await open(sealed_body, 'body'),
+        body: keys.open(sealed_body, places.body),
         signature:
-          sealed_signature === null ? null : String(await open(sealed_signature, 'signature')),
+          sealed_signature === null
+            ? null
+            : keys.open(sealed_signature, places.signature).toString(),
       }
     },
   }

@@ -2,7 +2,8 @@
 import { batcher } from '../../../lib/batcher.ts'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
-import type { Changes, Scopes } from '../../../platform/db/index.ts'
+import { UnreadableError } from '../../../platform/crypto/index.ts'
+import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { problemOf } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -70,6 +71,17 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
     await applying.add({ reading: await read(sent, cut.signal), of: { claimed, sent } })
   }
 
+  /** Undefined for one that does not open: it must not hold the others up. */
+  async function openOrLog(tx: TenantTx, one: Claimed): Promise<Sent | undefined> {
+    try {
+      return await seals.open(tx, one, one)
+    } catch (error) {
+      if (!(error instanceof UnreadableError)) throw error
+      log.warn({ err: error, id: one.id }, 'opening a notification failed')
+      return undefined
+    }
+  }
+
   async function look(): Promise<boolean | number> {
     const room = Math.min(atOnce - working.size, MAX_TOGETHER)
     if (room <= 0 || cut.signal.aborted) return false
@@ -78,7 +90,7 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
       const claimed = await claim(tx, provider, lease, room)
       const opened: { one: Claimed; sent: Sent }[] = []
       for (const one of claimed) {
-        const sent = await canFail(seals.open(tx, one, one), 'opening a notification', log)
+        const sent = await openOrLog(tx, one)
         if (sent) opened.push({ one, sent })
       }
       return { opened, next: claimed.length > 0 ? null : await nextDue(tx, provider) }

@@ -1,6 +1,6 @@
 /** Where a queue's messages go and what signs them, with its secrets opened. */
 import { createSecretKey } from 'node:crypto'
-import type { KeyRing } from '../../../platform/crypto/index.ts'
+import { type KeyRing, UnreadableError } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { secretPlace } from '../registrations/secrets.ts'
 import type { Target } from '../sending/attempt.ts'
@@ -13,16 +13,16 @@ export async function openTarget(
   tx: TenantTx,
   { url, tenant_id, secrets }: Pick<ClaimedQueue, 'tenant_id' | 'url' | 'secrets'>,
 ): Promise<Target | undefined> {
+  const tenantKeys = await keyRing.ofTenant(tx, tenant_id)
   try {
-    const keys = await Promise.all(
-      secrets.map(async ({ id, sealed_secret }) =>
-        keyOf((await keyRing.open(tx, tenant_id, sealed_secret, secretPlace(id))).toString()),
-      ),
+    const keys = secrets.map(({ id, sealed_secret }) =>
+      keyOf(tenantKeys.open(sealed_secret, secretPlace(id)).toString()),
     )
     const known = keys.filter((key) => key !== undefined).map((key) => createSecretKey(key))
     return known.length > 0 ? { url, keys: known } : undefined
-  } catch {
+  } catch (error) {
     // Sealed with another key, or damaged: that of one webhook must not hold the others up.
-    return undefined
+    if (error instanceof UnreadableError) return undefined
+    throw error
   }
 }

@@ -1,7 +1,14 @@
 /** A webhook's secrets: sealed at rest, and changed so that receivers never miss a beat. */
 import { randomUUID } from 'node:crypto'
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
-import type { KeyRing } from '../../../platform/crypto/index.ts'
+import {
+  type KeyRing,
+  type Place,
+  placeIn,
+  type SealedTable,
+  type TenantKeys,
+  UnreadableError,
+} from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { keyOf } from '../sending/signature.ts'
 import * as store from './secrets.store.ts'
@@ -11,8 +18,14 @@ const SIGNS_ALONG = DAY
 /** Each more is one more signature in every message's header. */
 const MAX_OLD = 9
 
-/** Where a secret is sealed to: it opens in the place of no other. */
-export const secretPlace = (id: string): string => `webhook_secrets.secret:${id}`
+export const WEBHOOK_SECRETS: SealedTable = {
+  table: 'webhook_secrets',
+  id: { column: 'id', type: 'uuid' },
+  columns: ['sealed_secret'],
+  formerly: { sealed_secret: 'webhook_secrets.secret' },
+}
+
+export const secretPlace = (id: string): Place => placeIn(WEBHOOK_SECRETS, 'sealed_secret', id)
 
 interface Owner {
   id: number
@@ -30,25 +43,26 @@ export interface Secrets {
 }
 
 export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock }): Secrets {
-  async function isSame(
-    tx: TenantTx,
-    { tenant_id }: Owner,
+  function isSame(
+    keys: TenantKeys,
     { id, sealed_secret }: store.SealedSecret,
     secret: string,
-  ): Promise<boolean> {
+  ): boolean {
     try {
-      const opened = await keyRing.open(tx, tenant_id, sealed_secret, secretPlace(id))
+      const opened = keys.open(sealed_secret, secretPlace(id))
       return String(keyOf(opened.toString())) === String(keyOf(secret))
-    } catch {
+    } catch (error) {
       // One that cannot be opened signs nothing: replacing it is how it is mended.
-      return false
+      if (error instanceof UnreadableError) return false
+      throw error
     }
   }
 
   return {
     async replace(tx, webhook, secret) {
       const living = await store.livingSecrets(tx, webhook.id, isoAt(clock))
-      const same = await Promise.all(living.map((known) => isSame(tx, webhook, known, secret)))
+      const keys = await keyRing.forWriting(tx, webhook.tenant_id)
+      const same = living.map((known) => isSame(keys, known, secret))
       const [current] = living
       if (current?.expires_at === null) {
         if (same[0]) return false
@@ -64,8 +78,8 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
         )
       const id = randomUUID()
       const { tenant_id } = webhook
-      const sealed = await keyRing.seal(tx, tenant_id, Buffer.from(secret), secretPlace(id))
-      await store.insertSecret(tx, { id, tenant_id, webhook_id: webhook.id, sealed_secret: sealed })
+      const sealed_secret = keys.seal(secret, secretPlace(id))
+      await store.insertSecret(tx, { id, tenant_id, webhook_id: webhook.id, sealed_secret })
       return true
     },
 

@@ -1,0 +1,69 @@
+/**
+ * XAES-256-GCM (c2sp.org/XAES-256-GCM): a key and nonce for AES-256-GCM are derived from a nonce of 24
+ * random bytes, so that one key may seal any number of messages.
+ */
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
+
+export const NONCE_BYTES = 24
+export const TAG_BYTES = 16
+
+const BLOCK_BYTES = 16
+/** The half of the nonce that the key is derived from; AES-GCM gets the other. */
+const HALF_BYTES = 12
+
+export interface Xaes {
+  /** @param nonce 24 bytes, never twice under the key. @returns ciphertext and tag */
+  seal(nonce: Uint8Array, text: Uint8Array | string, aad: Uint8Array): Buffer
+  /** @throws Error when the key, the nonce, the associated data or a byte differs */
+  open(nonce: Uint8Array, sealed: Uint8Array, aad: Uint8Array): Buffer
+}
+
+/** @param key of 32 bytes */
+export function openXaes(key: KeyObject): Xaes {
+  // ECB keeps nothing from block to block: one cipher, made once, derives the keys of all messages.
+  const block = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false)
+  const k1 = doubled(block.update(Buffer.alloc(BLOCK_BYTES)))
+
+  /** CMAC of two messages of one block each (NIST SP 800-108r1, 4.1; SP 800-38B, 6.2). */
+  function messageKey(nonce: Uint8Array): KeyObject {
+    const blocks = Buffer.alloc(2 * BLOCK_BYTES)
+    for (const counter of [1, 2]) {
+      const start = (counter - 1) * BLOCK_BYTES
+      blocks.set([0, counter, 0x58, 0], start)
+      blocks.set(nonce.subarray(0, HALF_BYTES), start + 4)
+      for (let at = 0; at < BLOCK_BYTES; at += 1)
+        blocks[start + at] = (blocks[start + at] as number) ^ (k1[at] as number)
+    }
+    // As bytes it would be made a key object by each call, and in a slower way.
+    return createSecretKey(block.update(blocks))
+  }
+
+  return {
+    seal(nonce, text, aad) {
+      const cipher = createCipheriv('aes-256-gcm', messageKey(nonce), nonce.subarray(HALF_BYTES))
+      cipher.setAAD(aad)
+      const ciphertext =
+        typeof text === 'string' ? cipher.update(text, 'utf8') : cipher.update(text)
+      return Buffer.concat([ciphertext, cipher.final(), cipher.getAuthTag()])
+    },
+    open(nonce, sealed, aad) {
+      const decipher = createDecipheriv(
+        'aes-256-gcm',
+        messageKey(nonce),
+        nonce.subarray(HALF_BYTES),
+        { authTagLength: TAG_BYTES },
+      )
+      decipher.setAAD(aad).setAuthTag(sealed.subarray(-TAG_BYTES))
+      const text = decipher.update(sealed.subarray(0, -TAG_BYTES))
+      decipher.final()
+      return text
+    },
+  }
+}
+
+/** The subkey of CMAC: twice the block in the field of 2^128 (NIST SP 800-38B, 6.1). */
+function doubled(block: Buffer): Buffer {
+  const shifted = (BigInt(`0x${block.toString('hex')}`) << 1n) & ((1n << 128n) - 1n)
+  const reduced = (block[0] as number) & 0x80 ? shifted ^ 0x87n : shifted
+  return Buffer.from(reduced.toString(16).padStart(2 * BLOCK_BYTES, '0'), 'hex')
+}
