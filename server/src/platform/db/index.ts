@@ -1,6 +1,7 @@
 /** The database's door for the features and the composition root. */
 
 export { type Changes, watchChanges } from './changes.ts'
+export { type CoherentCache, coherentCache } from './coherent-cache.ts'
 export type { DatabaseAddress } from './connection.ts'
 export type { Database } from './database.ts'
 export { type Conflicts, Outpaced, problemOf } from './failures.ts'

@@ -4,6 +4,7 @@
  * once it is almost a second old, and at once on the node that the user signs in at.
  */
 import { LRUCache } from 'lru-cache'
+import { flights } from '../../../lib/flights.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { findLastLogin } from './sessions.store.ts'
 
@@ -19,33 +20,21 @@ export interface LastLogins {
 
 export function lastLogins(db: Scopes): LastLogins {
   const held = new LRUCache<number, { at: string | null }>({ max: MAX_HELD, ttl: BELIEVED_MS })
-  const loading = new Map<number, Promise<string | null>>()
-
-  function load(tenantId: number, userId: number): Promise<string | null> {
-    const started = loading.get(userId)
-    if (started !== undefined) return started
-    const work = db
-      .inTenant(tenantId, (tx) => findLastLogin(tx, userId), 'read')
-      .then((at) => {
-        // Only what no sign-in has overtaken is kept.
-        if (loading.get(userId) === work) held.set(userId, { at })
-        return at
-      })
-      .finally(() => {
-        if (loading.get(userId) === work) loading.delete(userId)
-      })
-    loading.set(userId, work)
-    return work
-  }
+  const loads = flights<number, string | null>()
 
   return {
     of(tenantId, userId) {
       const known = held.get(userId)
-      return known ? known.at : load(tenantId, userId)
+      if (known) return known.at
+      return loads.join(
+        userId,
+        () => db.inTenant(tenantId, (tx) => findLastLogin(tx, userId), 'read'),
+        (at) => held.set(userId, { at }),
+      )
     },
     forget(userId) {
       held.delete(userId)
-      loading.delete(userId)
+      loads.voidIf((loading) => loading === userId)
     },
   }
 }

@@ -1,6 +1,7 @@
 /** What is held of sessions in memory: kept while nothing changes, dropped by what does, never late. */
 import { describe, expect, test } from 'vitest'
-import type { Changes, Scopes, TenantTx, Topic } from '../../../platform/db/index.ts'
+import { hearing } from '../../../../test/support/hearing.ts'
+import type { Scopes, TenantTx, Topic } from '../../../platform/db/index.ts'
 import { sessionStates } from './session-states.ts'
 import type { SessionState } from './sessions.store.ts'
 
@@ -20,24 +21,8 @@ function controlled() {
     inTenant: (_tenantId: number, _work: (tx: TenantTx) => Promise<unknown>) =>
       new Promise((resolve) => reads.push(resolve)),
   } as unknown as Scopes
-  const listeners: ((topic: Topic | null) => void)[] = []
-  const heard = { trusted: true }
-  const changes: Changes = {
-    subscribe(listener) {
-      listeners.push(listener)
-      return () => undefined
-    },
-    invalidate: (topics) => {
-      for (const topic of topics) for (const listener of listeners) listener(topic)
-    },
-    notify: (topic) => changes.invalidate([topic]),
-    trusted: () => heard.trusted,
-    stop: async () => undefined,
-  }
-  const missed = () => {
-    for (const listener of listeners) listener(null)
-  }
-  return { states: sessionStates(db, changes), reads, changes, heard, missed }
+  const heard = hearing()
+  return { states: sessionStates(db, heard.changes), reads, heard, ...heard }
 }
 
 /** The states with one session held, read once. */
@@ -82,7 +67,7 @@ describe('a session that was read', () => {
   })
 
   test('is read again when the reading failed', async () => {
-    const changes = controlled().changes
+    const { changes } = hearing()
     let reads = 0
     const db = {
       inTenant: async () => {

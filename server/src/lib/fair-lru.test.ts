@@ -1,0 +1,110 @@
+/** What is held within a bound, and who has to make room. */
+import { describe, expect, test } from 'vitest'
+import { dice } from '../../test/support/dice.ts'
+import { fairLru } from './fair-lru.ts'
+
+interface Value {
+  labels: string[]
+}
+
+const open = (max: number) => fairLru<string, Value>({ max, labelsOf: ({ labels }) => labels })
+const value = (...labels: string[]): Value => ({ labels })
+
+/** Which of the tenant's keys are held; asked for in this order. */
+const heldOf = (lru: ReturnType<typeof open>, tenantId: number, keys: string[]) =>
+  keys.filter((key) => lru.get(tenantId, key))
+
+describe('room is made', () => {
+  test('by what was used least recently', () => {
+    const lru = open(3)
+    for (const key of ['a', 'b', 'c']) lru.set(1, key, value())
+    lru.get(1, 'a')
+    lru.set(1, 'd', value())
+    lru.set(1, 'e', value())
+    expect(heldOf(lru, 1, ['a', 'b', 'c', 'd', 'e'])).toEqual(['a', 'd', 'e'])
+  })
+
+  test('by the tenant that holds the most, however busy it is', () => {
+    const lru = open(10)
+    lru.set(1, 'quiet', value())
+    for (let i = 0; i < 1_000; i++) lru.set(2, `busy ${i}`, value())
+    for (let i = 0; i < 4; i++) lru.set(3, `third ${i}`, value())
+    expect(heldOf(lru, 1, ['quiet'])).toEqual(['quiet'])
+    expect(heldOf(lru, 3, ['third 0', 'third 1', 'third 2', 'third 3'])).toHaveLength(4)
+    expect(heldOf(lru, 2, ['busy 994', 'busy 995', 'busy 999'])).toEqual(['busy 995', 'busy 999'])
+  })
+
+  test('not by a value that is put in the place of an older one', () => {
+    const lru = open(2)
+    lru.set(1, 'a', value())
+    lru.set(1, 'b', value())
+    lru.set(1, 'b', value('newer'))
+    expect(lru.get(1, 'a')).toBeDefined()
+    expect(lru.get(1, 'b')).toEqual(value('newer'))
+  })
+})
+
+describe('a value is dropped', () => {
+  const filled = () => {
+    const lru = open(10)
+    lru.set(1, 'a', value('user:1', 'department:1'))
+    lru.set(1, 'b', value('department:1'))
+    lru.set(1, 'c', value())
+    lru.set(2, 'd', value('user:2'))
+    return lru
+  }
+
+  test.each<[string, (lru: ReturnType<typeof open>) => void, string[], string[]]>([
+    ['its key', (lru) => lru.drop('a'), ['b', 'c'], ['d']],
+    ['its tenant', (lru) => lru.dropTenant(1), [], ['d']],
+    ['a label', (lru) => lru.dropLabelled('department:1'), ['c'], ['d']],
+    ['all', (lru) => lru.clear(), [], []],
+    ['what is not there', (lru) => lru.drop('x'), ['a', 'b', 'c'], ['d']],
+  ])('by %s', (_, drop, first, second) => {
+    const lru = filled()
+    drop(lru)
+    expect(heldOf(lru, 1, ['a', 'b', 'c'])).toEqual(first)
+    expect(heldOf(lru, 2, ['d'])).toEqual(second)
+  })
+
+  test('and its label is gone with it: a later value of the key is not dropped by it', () => {
+    const lru = filled()
+    lru.set(1, 'a', value('user:3'))
+    lru.dropLabelled('user:1')
+    expect(lru.get(1, 'a')).toEqual(value('user:3'))
+  })
+
+  test('for no other tenant to see', () => {
+    const lru = filled()
+    expect(lru.get(2, 'a')).toBeUndefined()
+    lru.set(2, 'a', value('user:2'))
+    expect(lru.get(1, 'a')).toBeUndefined()
+  })
+})
+
+test.each([1, 2, 3])(
+  'whatever happens (seed %i), the bound holds and nobody is crowded out',
+  (seed) => {
+    const { roll } = dice(seed)
+    const max = 16
+    const lru = open(max)
+    const keys = new Map<number, string[]>([1, 2, 3, 4].map((tenant) => [tenant, []]))
+    for (let step = 0; step < 3_000; step++) {
+      const tenant = 1 + roll(4)
+      const before = [...keys.values()].map(({ length }) => length)
+      if (roll(10) === 0) lru.drop(`${tenant}.${roll(12)}`)
+      else if (roll(40) === 0) lru.dropTenant(tenant)
+      else lru.set(tenant, `${tenant}.${roll(tenant * 4)}`, value(`t${tenant}`))
+      let total = 0
+      for (const [id, known] of keys) {
+        const all = Array.from({ length: 20 }, (_, i) => `${id}.${i}`)
+        const now = heldOf(lru, id, all)
+        const evicted = id !== tenant && now.length < known.length
+        if (evicted) expect(2 * known.length).toBeGreaterThan(Math.max(...before))
+        keys.set(id, now)
+        total += now.length
+      }
+      expect(total).toBeLessThanOrEqual(max)
+    }
+  },
+)

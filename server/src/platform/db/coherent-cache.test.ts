@@ -1,0 +1,205 @@
+/**
+ * What a node holds of the database, whatever the order in which reads, commits and notifications
+ * happen: random ones against a model of a database and two nodes. (What sessions make of it is tested
+ * with them.)
+ */
+import { expect, test } from 'vitest'
+import { dice } from '../../../test/support/dice.ts'
+import { hearing } from '../../../test/support/hearing.ts'
+import { coherentCache } from './coherent-cache.ts'
+import type { Topic } from './topics.ts'
+
+/** A version of a row, and the topic of the change that made it. */
+interface Row {
+  key: number
+  version: number
+  department: number | null
+  change: number
+  topic: string
+}
+
+const TENANTS = [1, 2]
+const KEYS = [1, 2, 3, 4, 5, 6, 7, 8]
+const DEPARTMENTS = [1, 2, 3]
+const tenantOf = (key: number) => 1 + (key % 2)
+
+/** The database: all versions of each row, and the number of the last change. */
+function modelDatabase() {
+  const history = new Map<number, Row[]>()
+  let changes = 0
+  for (const key of KEYS)
+    history.set(key, [{ key, version: 0, department: null, change: 0, topic: '' }])
+  const current = (key: number) => history.get(key)?.at(-1) as Row
+  /** Commits a change of these rows, which nodes are told of by the topic. */
+  function commit(topic: string, keys: number[], department: (row: Row) => number | null) {
+    changes += 1
+    for (const key of keys) {
+      const row = current(key)
+      const next = { key, version: row.version + 1, department: department(row) }
+      history.get(key)?.push({ ...next, change: changes, topic })
+    }
+    return { change: changes, topic: topic as Topic }
+  }
+  return { history, current, commit, last: () => changes }
+}
+
+type Told = ReturnType<ReturnType<typeof modelDatabase>['commit']>
+
+/** A read that the test lets see the database, and then answer. */
+interface Load {
+  tenantId: number
+  key: number
+  seen?: { row: Row | undefined }
+  answer(row: Row | undefined): void
+}
+
+function modelNode() {
+  const heard = hearing()
+  const loads: Load[] = []
+  const cache = coherentCache<number, Row>(heard.changes, {
+    max: 5,
+    load: (tenantId, key) => new Promise((answer) => void loads.push({ tenantId, key, answer })),
+    keyOf: ({ kind, number }) => (kind === 'row' ? number : undefined),
+    labelKinds: ['department'],
+    labelsOf: ({ department }) =>
+      department === null ? [] : [`department:${department}` as Topic],
+  })
+  return {
+    ...{ heard, loads, cache },
+    /** What it is told and has not heard yet: by its own commits, and by the others'. */
+    ...{ own: [] as Told[], others: [] as Told[] },
+    ...{ isListening: true, hasHeard: new Set<number>() },
+  }
+}
+
+type Node = ReturnType<typeof modelNode>
+
+/** Fails where a change that was heard before the question concerns the row, and is newer. */
+function expectFresh(row: Row, versions: Row[], hasHeard: Set<number>) {
+  const concerns = [`row:${row.key}`, `tenant:${tenantOf(row.key)}`, `department:${row.department}`]
+  const missed = versions.filter(
+    ({ version, change, topic }) =>
+      version > row.version && hasHeard.has(change) && concerns.includes(topic),
+  )
+  expect(missed).toEqual([])
+}
+
+const seeds = Array.from({ length: 12 }, (_, i) => 20_261_100 + i)
+
+test.each(seeds)('no value is older than the last change heard (seed %i)', async (seed) => {
+  const { roll, pick } = dice(seed)
+  const database = modelDatabase()
+  const nodes = [modelNode(), modelNode()]
+  const answers: Promise<void>[] = []
+  const count = { held: 0, read: 0, shared: 0 }
+
+  function commit(node: Node) {
+    const key = pick(KEYS)
+    const tenant = pick(TENANTS)
+    const department = pick(DEPARTMENTS)
+    const of = (isOne: (row: Row) => boolean) => KEYS.filter((id) => isOne(database.current(id)))
+    const kinds = [
+      () => database.commit(`row:${key}`, [key], () => pick([null, ...DEPARTMENTS])),
+      () => database.commit(`row:${key}`, [key], (row) => row.department),
+      () =>
+        database.commit(
+          `department:${department}`,
+          of((row) => row.department === department),
+          () => null,
+        ),
+      () =>
+        database.commit(
+          `tenant:${tenant}`,
+          of((row) => tenantOf(row.key) === tenant),
+          (row) => row.department,
+        ),
+    ]
+    const told = pick(kinds)()
+    node.own.push(told)
+    for (const other of nodes) if (other !== node && other.isListening) other.others.push(told)
+  }
+
+  function ask(node: Node, tenantId: number, key: number) {
+    const before = node.loads.length
+    const hasHeard = new Set(node.hasHeard)
+    const answer = node.cache.get(tenantId, key)
+    const check = (row: Row | undefined) => {
+      if (tenantId !== tenantOf(key)) expect(row).toBeUndefined()
+      else expectFresh(row as Row, database.history.get(key) as Row[], hasHeard)
+    }
+    if (answer instanceof Promise) {
+      count[node.loads.length > before ? 'read' : 'shared'] += 1
+      answers.push(answer.then(check))
+    } else {
+      count.held += 1
+      expect(node.heard.trusted).toBe(true)
+      check(answer)
+    }
+  }
+
+  function hear(node: Node, told: Told | undefined) {
+    if (!told) return
+    node.hasHeard.add(told.change)
+    node.heard.changes.invalidate([told.topic])
+  }
+
+  /** A read sees the database as it is now, at the earliest when it was begun. */
+  function look(load: Load | undefined) {
+    if (!load || load.seen) return
+    const isThere = load.tenantId === tenantOf(load.key)
+    load.seen = { row: isThere ? database.current(load.key) : undefined }
+  }
+
+  function answer(node: Node, at: number) {
+    look(node.loads[at])
+    const [load] = node.loads.splice(at, 1)
+    load?.answer(load.seen?.row)
+  }
+
+  function listenOrNot(node: Node) {
+    if (node.isListening) {
+      node.isListening = false
+      node.others.length = 0
+    } else if (node.heard.trusted) {
+      // It takes a moment until the loss is noticed.
+      node.heard.trusted = false
+    } else {
+      node.heard.missed()
+      for (let change = 1; change <= database.last(); change++) node.hasHeard.add(change)
+      node.isListening = true
+      node.heard.trusted = true
+    }
+  }
+
+  for (let step = 0; step < 5_000; step++) {
+    const node = pick(nodes)
+    const key = pick(KEYS)
+    const what = roll(100)
+    if (what < 34) ask(node, tenantOf(key), key)
+    else if (what < 37) ask(node, pick(TENANTS), key)
+    else if (what < 44) commit(node)
+    else if (what < 56) hear(node, node.own.shift())
+    else if (what < 68) hear(node, node.others.shift())
+    else if (what < 85) look(node.loads[roll(Math.max(1, node.loads.length))])
+    else if (what < 99) answer(node, roll(Math.max(1, node.loads.length)))
+    else listenOrNot(node)
+    // What a read has brought arrives.
+    for (let turn = 0; turn < 4; turn++) await undefined
+  }
+
+  // Once all is heard and answered, what is held is what is there.
+  for (const node of nodes) {
+    while (!node.isListening || !node.heard.trusted) listenOrNot(node)
+    for (const told of [...node.own, ...node.others]) hear(node, told)
+    while (node.loads.length > 0) answer(node, 0)
+  }
+  await Promise.all(answers)
+  const held = nodes.flatMap((node) =>
+    KEYS.flatMap((key) => {
+      const row = node.cache.get(tenantOf(key), key)
+      return row instanceof Promise ? [] : [row]
+    }),
+  )
+  expect(held).toEqual(held.map((row) => database.current((row as Row).key)))
+  expect(Math.min(count.held, count.read, count.shared)).toBeGreaterThan(10)
+})
