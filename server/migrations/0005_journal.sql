@@ -9,6 +9,8 @@ create table journal (
   user_id bigint,
   -- Four bytes of what is often a UUID as text: all that the index needs of it.
   resource_hash integer generated always as (('x' || left(md5(resource_id), 8))::bit(32)::integer) stored,
+  -- Of an access: somebody saw a record, and nothing changed. No event: consumers never look at it.
+  is_access boolean not null default false,
   action text not null,
   resource_type text not null,
   resource_id text,
@@ -22,10 +24,11 @@ create table journal (
 
 -- Each is paid for by every request that writes: decision 0016 says which question needs which.
 create index journal__by_time on journal (created_at, id);
-create index journal__by_tenant on journal (tenant_id, created_at, id);
+-- Whoever looks for a tenant's changes passes over its accesses within the index.
+create index journal__by_tenant on journal (tenant_id, created_at, id, is_access);
 create index journal__by_user on journal (user_id, created_at);
 create index journal__by_record on journal (action, resource_type, resource_hash);
-create index journal__positions on journal (xid, id);
+create index journal__positions on journal (xid, id) where not is_access;
 
 call isolate('journal');
 -- Append-only, by privilege and, for the owner too, by trigger.
@@ -41,12 +44,29 @@ create trigger journal__append_only before update or delete on journal
 create trigger journal__no_truncate before truncate on journal
   for each statement execute function refuse_journal_change();
 
--- Makes the partitions of this month and the months after it. There is no default partition: one
--- would have to be searched for every new partition.
+-- The records of an entry that tells of several, such as a list: who saw one is a range of the key.
+create table journal_resources (
+  tenant_id bigint not null,
+  resource_type text not null,
+  resource_id bigint not null,
+  created_at timestamptz(3) not null,
+  entry_id bigint not null,
+  primary key (tenant_id, resource_type, resource_id, created_at, entry_id)
+) partition by range (created_at);
+call isolate('journal_resources');
+grant select, insert on journal_resources to wardkeep_app, wardkeep_platform;
+create trigger journal__append_only before update or delete on journal_resources
+  for each row execute function refuse_journal_change();
+create trigger journal__no_truncate before truncate on journal_resources
+  for each statement execute function refuse_journal_change();
+
+-- Makes the partitions of this month and the months after it, of both tables. There is no default
+-- partition: one would have to be searched for every new partition. Returns how many it made.
 create function ensure_journal_partitions(months_ahead integer) returns integer
 language plpgsql security definer set search_path = public, pg_temp
 as $$
 declare
+  parent text;
   first_day date;
   part text;
   made integer := 0;
@@ -54,16 +74,18 @@ begin
   perform pg_advisory_xact_lock(7261936);
   for ahead in 0 .. months_ahead loop
     first_day := (date_trunc('month', now() at time zone 'UTC') + make_interval(months => ahead))::date;
-    part := 'journal_' || to_char(first_day, 'YYYY_MM');
-    continue when to_regclass('public.' || part) is not null;
-    execute format(
-      'create table %I partition of journal for values from (%L) to (%L)', part,
-      first_day::text || ' 00:00:00+00', (first_day + interval '1 month')::date::text || ' 00:00:00+00');
-    execute format('alter table %I enable row level security', part);
-    execute format('alter table %I force row level security', part);
-    execute format(
-      'create trigger journal__no_truncate before truncate on %I for each statement execute function refuse_journal_change()', part);
-    made := made + 1;
+    foreach parent in array array['journal', 'journal_resources'] loop
+      part := parent || to_char(first_day, '_YYYY_MM');
+      continue when to_regclass('public.' || part) is not null;
+      execute format(
+        'create table %I partition of %I for values from (%L) to (%L)', part, parent,
+        first_day::text || ' 00:00:00+00', (first_day + interval '1 month')::date::text || ' 00:00:00+00');
+      execute format('alter table %I enable row level security', part);
+      execute format('alter table %I force row level security', part);
+      execute format(
+        'create trigger journal__no_truncate before truncate on %I for each statement execute function refuse_journal_change()', part);
+      made := made + 1;
+    end loop;
   end loop;
   return made;
 end $$;

@@ -27,8 +27,10 @@ import type { State } from './platform/feature.ts'
 import { type Jobs, openJobs } from './platform/jobs/index.ts'
 import {
   enterActions,
+  openReadJournal,
   openRefusals,
   partitionsUpkeep,
+  type ReadJournal,
   type Refusals,
 } from './platform/journal/index.ts'
 import { type Mailer, openMailer, outboxTransport, smtpTransport } from './platform/mail/index.ts'
@@ -89,6 +91,8 @@ export interface Core {
   /** Requests to these targets. */
   readonly outbound: Outbound
   readonly refusals: Refusals
+  /** Who saw which records: written before these leave. */
+  readonly readJournal: ReadJournal
   readonly metrics: Metrics
   readonly checks: Readonly<Record<string, () => State>>
   readonly upkeep: readonly Upkeep[]
@@ -132,6 +136,8 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   onClose('the way out', outbound.close)
   const refusals = openRefusals(db, clock)
   onClose('the refusals', refusals.writeAll)
+  const readJournal = openReadJournal(db)
+  onClose('the journal of reads', readJournal.stop)
   return {
     config,
     clock,
@@ -153,6 +159,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     targets,
     outbound,
     refusals,
+    readJournal,
     metrics: openMetrics(),
     checks: { changes: () => (changes.trusted() ? 'ok' : 'degraded') },
     upkeep: [partitionsUpkeep(db), listWritesUpkeep(db)],

@@ -14,6 +14,7 @@ beforeAll(async () => {
   service = await openService()
   sql = service.database.sql
   await sql("insert into journal (action, resource_type) values ('user.updated', 'user')")
+  await sql("insert into journal_resources select 1, 'word', 1, now(), 1")
 })
 
 /** Every table and partition that holds rows of tenants. */
@@ -147,6 +148,9 @@ describe('the application role', () => {
     'delete from journal',
     'truncate journal',
     'drop table journal',
+    'update journal_resources set resource_id = 2',
+    'delete from journal_resources',
+    'truncate journal_resources',
     'alter table journal disable trigger all',
     'alter table users disable row level security',
     'drop policy tenant on users',
@@ -229,17 +233,21 @@ describe('the journal', () => {
     expect(counted.filter(({ indexes }) => indexes > 6)).toEqual([])
   })
 
-  test.each(["update journal set action = 'x'", 'delete from journal', 'truncate journal'])(
-    'refuses its owner as well: %s',
-    async (text) => {
-      const before = await sql('select * from journal order by id')
-      await expect(sql(text)).rejects.toMatchObject({
-        code: NOT_ALLOWED,
-        message: 'the journal is append-only',
-      })
-      expect(await sql('select * from journal order by id')).toEqual(before)
-    },
-  )
+  test.each([
+    "update journal set action = 'x'",
+    'delete from journal',
+    'truncate journal',
+    'update journal_resources set resource_id = 2',
+    'delete from journal_resources',
+    'truncate journal_resources',
+  ])('refuses its owner as well: %s', async (text) => {
+    const before = await sql('select * from journal order by id')
+    await expect(sql(text)).rejects.toMatchObject({
+      code: NOT_ALLOWED,
+      message: 'the journal is append-only',
+    })
+    expect(await sql('select * from journal order by id')).toEqual(before)
+  })
 
   test('refuses it on each partition, and on those made later', async () => {
     await sql('select ensure_journal_partitions(6)')

@@ -160,6 +160,19 @@ async function furnish(service: Service, root: Person, clinic: Clinic): Promise<
   )
   await furnishAccount(service, clinic.people.auditor)
   await furnishMessenger(service, clinic.people.nurse)
+  await furnishList(service, clinic.people.nurse)
+}
+
+/** Somebody was shown a list of two patients. */
+export async function furnishList(service: Service, { tenant_id, id }: Person): Promise<void> {
+  await service.database.sql(
+    `with entry as (
+       insert into journal (tenant_id, user_id, action, resource_type, is_access)
+       values ($1, $2, 'patient.listed', 'patient', true) returning *)
+     insert into journal_resources (tenant_id, resource_type, resource_id, created_at, entry_id)
+     select tenant_id, resource_type, unnest(array[1, 2]), created_at, id from entry`,
+    [tenant_id, id],
+  )
 }
 
 /** Gives a person a second factor, which takes a data key of the tenant, and a link by mail. */

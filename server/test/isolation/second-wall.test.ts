@@ -5,6 +5,7 @@ import { listenerClient } from '../../src/platform/db/connection.ts'
 import { openService, type Service } from '../support/service.ts'
 import {
   furnishAccount,
+  furnishList,
   furnishMessenger,
   furnishPayment,
   furnishWebhook,
@@ -32,6 +33,7 @@ beforeAll(async () => {
   await furnishWebhook(service, scene.own)
   await furnishPayment(service, scene.own)
   await furnishMessenger(service, scene.own.people.nurse)
+  await furnishList(service, scene.own.people.nurse)
   tables = await tenantTables(service)
 })
 
@@ -117,6 +119,10 @@ describe('a write for another tenant', () => {
     [
       'a journal entry',
       "insert into journal (tenant_id, action, resource_type) values ($1, 'user.updated', 'user')",
+    ],
+    [
+      'that somebody saw a patient',
+      "insert into journal_resources (tenant_id, resource_type, resource_id, created_at, entry_id) values ($1, 'patient', 1, now(), 1)",
     ],
     [
       'a link by mail',

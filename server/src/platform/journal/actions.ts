@@ -205,6 +205,10 @@ export const ACTIONS = {
       amount_refunded: 2_500,
     }),
   },
+  'patient.read': { meaning: "A patient's record was read" },
+  'patient.listed': { meaning: 'Patients were shown in a list' },
+  'patient.searched': { meaning: 'Patients were searched for: which were found, never the term' },
+  'patient.exported': { meaning: "A patient's record was exported" },
   'payment_notification.read': {
     meaning: "A payment provider's notification was read, with its body",
   },
@@ -229,8 +233,20 @@ const PUBLIC_GROUPS = [
   'self_healing',
 ] as const
 
-/** Of these groups, what nobody could hear: it has no tenant, or the tenant's webhooks are gone by then. */
-const INTERNAL = ['auth.key_rotated', 'tenant.purged'] as const satisfies readonly Action[]
+/** Somebody saw patients, and nothing changed: in the audit log, but no event. */
+export const ACCESSES = [
+  'patient.read',
+  'patient.listed',
+  'patient.searched',
+  'patient.exported',
+] as const satisfies readonly Action[]
+
+/** Of the public groups, what is no event: nobody could hear it, as the tenant or its webhooks are gone, or it is an access. */
+const INTERNAL = [
+  'auth.key_rotated',
+  'tenant.purged',
+  ...ACCESSES,
+] as const satisfies readonly Action[]
 
 /** An action that others may subscribe to. */
 export type PublicAction = Exclude<

@@ -76,11 +76,12 @@ describe('an entry', () => {
   })
 })
 
-describe('the months ahead', () => {
+describe.each(['journal', 'journal_resources'])('the months ahead of %s', (table) => {
   const months = () =>
     database.sql<{ part: string }>(
       `select inhrelid::regclass::text as part from pg_inherits
-       where inhparent = 'journal'::regclass order by 1`,
+       where inhparent = $1::regclass order by 1`,
+      [table],
     )
 
   test('are there from the start, this one and two more', async () => {
@@ -99,6 +100,7 @@ describe('the months ahead', () => {
       [last?.part],
     )
     expect(made).toEqual({ relrowsecurity: true, relforcerowsecurity: true })
+    await expect(database.sql(`truncate ${last?.part}`)).rejects.toThrow('append-only')
   })
 
   test('are made once by many nodes together', async () => {

@@ -4,7 +4,7 @@
  *
  * The order is (transaction, id). A transaction takes its number when it writes first but may
  * commit much later, so only entries below the oldest running transaction are read: what is there
- * then can no longer be joined by anything older.
+ * then can no longer be joined by anything older. Accesses are no part of it (decision 0021).
  */
 import { sql } from 'kysely'
 import type { Scopes, TenantTx } from '../db/index.ts'
@@ -12,7 +12,7 @@ import type { JournalConsumersTable, JournalTable } from './journal.table.ts'
 
 /** An entry as consumers get it. */
 export type JournalEntry = {
-  [K in keyof JournalTable as Exclude<K, 'resource_hash'>]: JournalTable[K] extends {
+  [K in keyof JournalTable as Exclude<K, 'resource_hash' | 'is_access'>]: JournalTable[K] extends {
     readonly __select__: infer S
   }
     ? S
@@ -86,7 +86,7 @@ export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promis
       with position as (select xid, id from journal_consumers where consumer = ${consumer})
       select
         (select ${isSettled(horizon)} from journal
-         where (xid, id) > (
+         where not is_access and (xid, id) > (
            coalesce((select xid from position), '0'), coalesce((select id from position), 0))
          order by xid, id limit 1) as readable,
         (select xid from position) >= pg_snapshot_xmax(pg_current_snapshot()) as is_foreign
@@ -111,6 +111,7 @@ export function readBatch<C extends Column>(
     if (!position) return null
     const beyond = tx.db
       .selectFrom('journal')
+      .where(sql<boolean>`not is_access`)
       .where(sql<boolean>`(xid, id) > (${position.xid}::xid8, ${position.id})`)
       .where(isSettled(horizon))
       .orderBy('xid')

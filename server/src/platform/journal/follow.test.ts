@@ -105,6 +105,8 @@ describe('a follower', () => {
         const words = entries
           .filter(({ resource_type }) => resource_type === 'again')
           .map(({ resource_id }) => String(resource_id))
+        // Those of the tests before may come first.
+        if (words.length === 0) return
         tries.push(words)
         if (tries.length <= 3) throw new Error('not yet')
         seen.push(...words)

@@ -6,6 +6,8 @@ export interface JournalTable {
   xid: Generated<string>
   /** Of `resource_id`, for the index; made by the database. */
   resource_hash: GeneratedAlways<number | null>
+  /** Somebody saw a record, and nothing changed: no event, and nothing for consumers. */
+  is_access: Generated<boolean>
   tenant_id: number | null
   user_id: number | null
   user_email: string | null
@@ -17,6 +19,15 @@ export interface JournalTable {
   user_agent: string | null
   request_id: string | null
   created_at: Generated<string>
+}
+
+/** A record of an entry that tells of several, by the entry's time and number. */
+export interface JournalResourcesTable {
+  tenant_id: number
+  resource_type: string
+  resource_id: number
+  created_at: string
+  entry_id: number
 }
 
 /** How far a consumer has come. */
@@ -53,6 +64,7 @@ declare module '../db/database.ts' {
   interface Database {
     journal: JournalTable
     journal_actions: JournalActionsTable
+    journal_resources: JournalResourcesTable
     refusals: RefusalsTable
     journal_consumers: JournalConsumersTable
   }

@@ -190,7 +190,7 @@ export async function forgetReplays(tx: TenantTx, iso: string, now: string): Pro
     .execute()
 }
 
-/** The next entries of the tenant's journal, up to `limit` of them, whatever they tell of. */
+/** The next entries of the tenant's journal, up to `limit` of them, whatever change they tell of. */
 export function readEntries(
   tx: TenantTx,
   { event_at, entry_id, until }: RunningReplay,
@@ -201,6 +201,7 @@ export function readEntries(
       .selectFrom('journal')
       .select(['id', 'action', 'created_at'])
       .where('tenant_id', '=', tx.tenantId)
+      .where(sql<boolean>`not is_access`)
       .where(sql<boolean>`(created_at, id) > (${event_at}::timestamptz, ${entry_id}::bigint)`)
       // Says the same once more, for the choice of partitions.
       .where('created_at', '>=', event_at)

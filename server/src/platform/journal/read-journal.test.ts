@@ -1,0 +1,139 @@
+/** The journal of reads: durable before anybody sees anything, with few commits, and one entry a read. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { scopesOf } from '../../../test/sessions/scopes.ts'
+import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { proxyTo } from '../../../test/support/database-proxy.ts'
+import type { Caller } from '../access/index.ts'
+import type { Scopes } from '../db/index.ts'
+import { openReadJournal, type ReadEntry, type ReadJournal } from './index.ts'
+
+let database: TestDatabase
+let db: Scopes
+let reads: ReadJournal
+/** A tenant of its own for every test. */
+let tenant_id = 100
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  db = scopesOf(database)
+  reads = openReadJournal(db)
+})
+
+beforeEach(() => {
+  tenant_id += 1
+})
+
+const caller = (user_agent: string | null = 'ward'): Caller => ({
+  user_id: 7,
+  tenant_id,
+  email: 'nurse@north.test',
+  role: 'nurse',
+  session_id: 'd3b07384-0000-4000-8000-000000000001',
+  restriction: null,
+  origin: { ip: '10.0.0.1', user_agent, request_id: '0192c0de-0000-4000-8000-000000000001' },
+})
+const read = (entry: Partial<ReadEntry> = {}): ReadEntry => ({
+  caller: caller(),
+  action: 'patient.read',
+  tenant_id,
+  resource_type: 'patient',
+  resource_ids: [5],
+  ...entry,
+})
+const entries = () =>
+  database.sql(
+    `select action, resource_type, resource_id, changes, user_id, user_email, ip, user_agent,
+       request_id, is_access from journal where tenant_id = $1 order by id`,
+    [tenant_id],
+  )
+const shown = () =>
+  database.sql(
+    `select s.resource_id from journal_resources s
+     join journal j on j.id = s.entry_id and j.created_at = s.created_at
+     where s.tenant_id = $1 and j.tenant_id = $1 order by 1`,
+    [tenant_id],
+  )
+const transactions = async () =>
+  (await database.sql('select distinct xid from journal where tenant_id = $1', [tenant_id])).length
+
+describe('an entry', () => {
+  test('of one patient names it, with who saw it, whence, and under which grant', async () => {
+    await reads.record(read({ grant_id: 3, changes: { format: 'json' } }))
+    expect(await entries()).toEqual([
+      {
+        action: 'patient.read',
+        resource_type: 'patient',
+        resource_id: '5',
+        changes: { format: 'json', grant_id: 3 },
+        user_id: 7,
+        user_email: 'nurse@north.test',
+        ip: '10.0.0.1',
+        user_agent: 'ward',
+        request_id: '0192c0de-0000-4000-8000-000000000001',
+        is_access: true,
+      },
+    ])
+    expect(await shown()).toEqual([])
+  })
+
+  test('of several tells their ids, and each patient leads to it', async () => {
+    await reads.record(read({ action: 'patient.listed', resource_ids: [9, 4, 9] }))
+    expect(await entries()).toMatchObject([
+      { action: 'patient.listed', resource_id: null, changes: { resource_ids: [9, 4, 9] } },
+    ])
+    expect(await shown()).toEqual([{ resource_id: 4 }, { resource_id: 9 }])
+  })
+
+  test('is written of a search that found nobody, too', async () => {
+    await reads.record(read({ action: 'patient.searched', resource_ids: [] }))
+    expect(await entries()).toMatchObject([{ resource_id: null, changes: { resource_ids: [] } }])
+  })
+
+  test('is one a read: sixteen of one patient in one session at once are not merged', async () => {
+    const same = read()
+    await Promise.all(Array.from({ length: 16 }, () => reads.record(same)))
+    expect(await entries()).toHaveLength(16)
+  })
+})
+
+describe('a commit', () => {
+  test('is shared: a hundred reads, 32 at once, take 25 at the most', async () => {
+    const left = Array.from({ length: 100 }, (_, patient) => read({ resource_ids: [patient + 1] }))
+    const reader = async () => {
+      for (let next = left.pop(); next; next = left.pop()) await reads.record(next)
+    }
+    await Promise.all(Array.from({ length: 32 }, reader))
+    expect(await entries()).toHaveLength(100)
+    expect(await transactions()).toBeLessThanOrEqual(25)
+  })
+
+  test('holds the entries of several tenants', async () => {
+    const other = tenant_id + 1_000
+    await Promise.all([reads.record(read()), reads.record(read({ tenant_id: other }))])
+    const xids = await database.sql('select distinct xid from journal where tenant_id = any($1)', [
+      [tenant_id, other],
+    ])
+    expect(xids).toHaveLength(1)
+  })
+
+  test('that the database refuses for one entry is made without it', async () => {
+    const outcomes = await Promise.allSettled([
+      reads.record(read({ resource_ids: [1] })),
+      reads.record(read({ resource_ids: [2], caller: caller('a \0 byte') })),
+      reads.record(read({ resource_ids: [3] })),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await entries()).toMatchObject([{ resource_id: '1' }, { resource_id: '3' }])
+  })
+
+  test('is waited for: no read is acknowledged whose commit was not answered', async () => {
+    const proxy = await proxyTo(database)
+    const far = openReadJournal(scopesOf({ ...database, address: { url: proxy.url } }))
+    proxy.loseCommitAnswerOf('unanswered')
+    await expect(far.record(read({ changes: { note: 'unanswered' } }))).rejects.toThrow()
+    // It took place, and stays: what nobody was shown may be in the journal, never the reverse.
+    expect(await entries()).toHaveLength(1)
+    await far.record(read())
+    expect(await entries()).toHaveLength(2)
+  })
+})
