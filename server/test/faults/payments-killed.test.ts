@@ -17,6 +17,7 @@ type Moment = 'before' | 'behind'
 /** Holds up whoever writes a row to the table. */
 async function holdUp(database: TestDatabase, table: string, moment: Moment) {
   const client = new pg.Client(database.url)
+  client.on('error', () => undefined)
   await client.connect()
   await client.query(`select pg_advisory_lock(${LOCK})`)
   await database.sql(
@@ -39,7 +40,7 @@ async function holdUp(database: TestDatabase, table: string, moment: Moment) {
       }),
     /** Lets go. Dropping the trigger waits for the end of whoever was held up. */
     async letGo() {
-      await client.end()
+      await client.end().catch(() => undefined)
       await database.sql(`drop trigger hold_up on ${table}`)
     },
   }
@@ -133,4 +134,20 @@ describe('killed', () => {
     expect(await inbox()).toEqual([{ state: 'applied', times_received: 2 }])
     expect(await counted()).toEqual(ONCE)
   })
+})
+
+test('the database restarted during an apply: it is applied once, by the same service', async () => {
+  const { database, service, send, inbox, untilApplied, counted } = await stage()
+  const held = await holdUp(database, 'payments', 'before')
+  expect(await send(service)).toBe(200)
+  await held.met()
+  // As a restart does: every connection ends, whatever is under way.
+  await database.sql(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid()`,
+  )
+  await held.letGo()
+  await untilApplied()
+  expect(await inbox()).toEqual([{ state: 'applied', times_received: 1 }])
+  expect(await counted()).toEqual(ONCE)
 })

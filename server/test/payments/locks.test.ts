@@ -96,3 +96,23 @@ test('what waits for room among the unverified holds up nothing that is signed',
   await holder.query('select pg_advisory_unlock_all()')
   await Promise.all(strangers)
 })
+
+test('what the database refuses of one that came along is refused alone', async () => {
+  const scene = await openPaymentScene({ role: 'api' })
+  const take = arrivalsOf(scene)
+  const keys = ['a', 'b', 'never\0stored', 'c', 'd']
+  const taken = await Promise.allSettled(keys.map((key) => take(key, 'verified')))
+  expect(taken.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+  ])
+  const stored = await scene.service.database.sql(
+    'select event_key, times_received from payment_notifications order by 1',
+  )
+  expect(stored).toEqual(
+    ['a', 'b', 'c', 'd'].map((event_key) => ({ event_key, times_received: 1 })),
+  )
+})

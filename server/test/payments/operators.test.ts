@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { makeClinic } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
-import { openPaymentScene, type PaymentScene } from './scene.ts'
+import { openPaymentScene, type PaymentScene, type Row } from './scene.ts'
 
 let at: PaymentScene
 
@@ -182,3 +182,58 @@ test('what is sealed opens with the key of its tenant alone, once that is proven
   )
   expect(platform).toEqual({ is_platform: true })
 })
+
+describe('what is sealed', () => {
+  const sealedOf = async (id: number) =>
+    (
+      await at.service.database.sql(
+        'select tenant_id, sealed_body, sealed_signature from payment_notifications where id = $1',
+        [id],
+      )
+    )[0] as Row
+  const put = (id: number, { tenant_id, sealed_body, sealed_signature }: Row) =>
+    at.service.database.sql(
+      `update payment_notifications set tenant_id = $2, sealed_body = $3, sealed_signature = $4,
+         payment_id = null where id = $1`,
+      [id, tenant_id, sealed_body, sealed_signature],
+    )
+
+  test.each<[string, (own: Row, other: Row, foreign: Row) => Row]>([
+    ['of another row', (own, other) => ({ ...own, sealed_body: other.sealed_body })],
+    ['of another column', (own) => ({ ...own, sealed_body: own.sealed_signature })],
+    ['for another tenant', (own, _other, foreign) => ({ ...own, tenant_id: foreign.tenant_id })],
+    ['by the key of another tenant', (_own, _other, foreign) => foreign],
+    [
+      'and was changed by a bit',
+      (own) => {
+        const sealed_body = Buffer.from(own.sealed_body)
+        sealed_body.writeUInt8(sealed_body.readUInt8(40) ^ 1, 40)
+        return { ...own, sealed_body }
+      },
+    ],
+  ])('%s does not open', async (_what, swap) => {
+    const elsewhere = await makeClinic(at.service, at.root, `elsewhere-${swapped++}`)
+    const settle = async (tenant: number) =>
+      (
+        await at.settle(
+          at.about('succeeded', `pay_swap_${swapped++}`, { metadata: { tenant_id: tenant } }),
+        )
+      ).id
+    const [id, other, foreign] = [
+      await settle(at.clinic.id),
+      await settle(at.clinic.id),
+      await settle(elsewhere.id),
+    ]
+    const path = `${NOTIFICATIONS}/${id}`
+    expect((await at.get(path)).status).toBe(200)
+    const own = await sealedOf(id)
+    await put(id, swap(own, await sealedOf(other), await sealedOf(foreign)))
+    const { status, body } = await at.get(path)
+    expect(status).toBe(500)
+    expect(JSON.stringify(body)).not.toContain('pay_swap')
+    await put(id, own)
+    expect((await at.get(path)).status).toBe(200)
+  })
+})
+
+let swapped = 0

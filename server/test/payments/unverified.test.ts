@@ -1,5 +1,6 @@
 /** What nobody has proven: kept for a while, never applied by force, and in nobody's way. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { DAY, MINUTE } from '../../src/lib/clock.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -156,9 +157,18 @@ test('at 10,000 strangers are asked to come again, the health is degraded, and t
      from generate_series(1, $1) n, data_keys k join tenants t on t.id = k.tenant_id and t.is_platform`,
     [9_999 - (row?.n ?? 0)],
   )
-  const flood = Array.from({ length: 5 }, () => at.send(at.about('succeeded', 'pay_flood')))
-  const statuses = (await Promise.all(flood)).map(({ status }) => status)
-  expect(statuses.toSorted()).toEqual([200, 429, 429, 429, 429])
+  // At once on two nodes that have no secret: the bound is of the database, not of a node.
+  const other = await openService({ database, role: 'api', config: { CARDNET_WEBHOOK_SECRET: [] } })
+  const senders = [at.send, senderTo(other)]
+  const flood = Array.from({ length: 12 }, (_, n) =>
+    senders[n % 2]?.(at.about('succeeded', 'pay_flood')),
+  )
+  const statuses = (await Promise.all(flood)).map((answer) => answer?.status)
+  expect(statuses.toSorted()).toEqual([200, ...Array(11).fill(429)])
+  const [full] = await database.sql(
+    "select count(*)::int as n from payment_notifications where state = 'unverified'",
+  )
+  expect(full).toEqual({ n: 10_000 })
   expect(await at.send(at.about('succeeded', 'pay_flood'))).toMatchObject({
     status: 429,
     headers: { 'retry-after': '3600' },
@@ -170,6 +180,55 @@ test('at 10,000 strangers are asked to come again, the health is degraded, and t
     const { body } = await later.call('GET', '/api/admin/health', { token: at.root.token })
     return body.checks.payments === 'degraded' || undefined
   })
+})
+
+async function makeRoomAndSend(told: object) {
+  await database.sql("delete from payment_notifications where event_key like 'flood_%'")
+  expect((await at.send(told)).status).toBe(200)
+}
+
+test('two of one event that are proven at once are both applied, the second for nothing', async () => {
+  const told = at.about('refunded', 'pay_twins', { amount_refunded: 100 })
+  for (let copy = 0; copy < 4; copy += 1) await makeRoomAndSend(told)
+  const rows = await at.rowsOf(told.id)
+  const answers = await Promise.all(rows.map(({ id }) => processLater(id)))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  await at.untilSettled()
+  const settled = await at.rowsOf(told.id)
+  expect(settled.map(({ state }) => state).toSorted()).toEqual([
+    'applied',
+    'superseded',
+    'superseded',
+    'superseded',
+  ])
+  expect(settled.filter(({ holds_key }) => holds_key)).toHaveLength(1)
+  expect(await at.entriesOf('pay_twins')).toHaveLength(1)
+  expect(await at.payment('pay_twins')).toMatchObject({ amount_refunded: 100 })
+})
+
+test('one that is proven while another of its event takes the key goes on without it', async () => {
+  const told = at.about('succeeded', 'pay_keyless')
+  for (let copy = 0; copy < 2; copy += 1) await makeRoomAndSend(told)
+  const [one, other] = await at.rowsOf(told.id)
+  const holder = new pg.Client({ connectionString: database.url })
+  await holder.connect()
+  onTestFinished(() => holder.end())
+  await holder.query('begin')
+  await holder.query('update payment_notifications set holds_key = true where id = $1', [one?.id])
+  const answer = processLater(other?.id)
+  await until('it waits for the key', async () => {
+    const waiting = await database.sql(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return waiting.length > 0 || undefined
+  })
+  await holder.query('commit')
+  expect(await answer).toMatchObject({ status: 200, body: { state: 'received' } })
+  await at.untilSettled()
+  expect(await at.rowsOf(told.id)).toMatchObject([
+    { state: 'unverified', holds_key: true },
+    { state: 'applied', holds_key: false },
+  ])
 })
 
 test('the tests above sign as cardnet does', () => {

@@ -1,7 +1,7 @@
 /** The SQL that moves payments. */
 import { sql } from 'kysely'
-import type { TenantTx } from '../../../platform/db/index.ts'
-import type { Provider } from '../payment-facts.ts'
+import { statement, type TenantTx } from '../../../platform/db/index.ts'
+import { PROVIDERS, type Provider } from '../payment-facts.ts'
 import type { PaymentState, Status } from '../states.ts'
 import '../payments.table.ts'
 
@@ -22,16 +22,24 @@ export async function lockPayments(
   tx: TenantTx,
   names: readonly PaymentName[],
 ): Promise<KnownPayment[]> {
-  const { rows } = await sql<KnownPayment>`
-    select p.id, p.tenant_id, p.provider, p.provider_payment_id, p.status, p.amount, p.amount_refunded,
-      p.currency, p.said_at
-    from payments p
-    join unnest(${names.map(({ provider }) => provider)}::text[],
-      ${names.map((name) => name.provider_payment_id)}::text[]) as k(provider, provider_payment_id)
-      using (provider, provider_payment_id)
-    order by p.id for no key update of p`.execute(tx.db)
-  return rows
+  const found: KnownPayment[] = []
+  for (const provider of PROVIDERS) {
+    const ids = names.flatMap((name) =>
+      name.provider === provider ? name.provider_payment_id : [],
+    )
+    if (ids.length > 0)
+      found.push(...(await tx.sendFor<KnownPayment>(lockOf({ provider, ids })).rows))
+  }
+  return found
 }
+
+const lockOf = statement<{ provider: Provider; ids: string[] }>(
+  (value) => sql`
+    select id, tenant_id, provider, provider_payment_id, status, amount, amount_refunded, currency, said_at
+    from payments
+    where provider = ${value('provider')} and provider_payment_id = any(${value('ids')}::text[])
+    order by id for no key update`,
+)
 
 /** Which of these tenants are there and not deleted; none of them is purged until the transaction ends. */
 export async function livingTenants(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {

@@ -1,7 +1,8 @@
 /** The inbox's SQL for what arrives: one statement however many come together. */
 import { sql } from 'kysely'
-import { lockUntilEnd, type TenantTx } from '../../../platform/db/index.ts'
+import { lockUntilEnd, statement, type TenantTx } from '../../../platform/db/index.ts'
 import type { Notice, Provider } from '../payment-facts.ts'
+import { packed } from './packed.ts'
 import type { SealedFields } from './sealed.ts'
 import '../payments.table.ts'
 
@@ -22,22 +23,51 @@ export interface Arrival extends Notice, SealedFields {
  */
 export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): Promise<void> {
   const column = <K extends keyof Arrival>(name: K) => arrivals.map((arrival) => arrival[name])
-  await sql`
+  const bodies = packed(column('sealed_body'))
+  const signatures = packed(column('sealed_signature'))
+  await tx.sendFor(
+    insertAll({
+      provider: column('provider'),
+      event_key: column('event_key'),
+      type: column('type'),
+      provider_payment_id: column('provider_payment_id'),
+      holds_key: column('holds_key'),
+      times: column('times'),
+      received_at: column('received_at'),
+      verified_at: column('verified_at'),
+      seal_id: column('seal_id'),
+      bodies: bodies.bytes,
+      body_start: bodies.starts,
+      body_length: bodies.lengths,
+      signatures: signatures.bytes,
+      signature_start: signatures.starts,
+      signature_length: signatures.lengths,
+    }),
+  ).rows
+}
+
+/** Of the row that is there: it is not confirmed, and might be now. */
+const isOpen = sql`(n.verified_at is null and n.state in ('received', 'failed'))`
+
+const insertAll = statement<Record<string, unknown>>(
+  (value) => sql`
     insert into payment_notifications as n (provider, event_key, type, provider_payment_id, holds_key,
       times_received, received_at, verified_at, seal_id, sealed_body, sealed_signature,
       armed_at, state, reason, due_at, waiting_since)
     select a.provider, a.event_key, a.type, a.provider_payment_id, a.holds_key, a.times_received,
-      a.received_at, a.verified_at, a.seal_id, a.sealed_body, a.sealed_signature, a.received_at,
+      a.received_at, a.verified_at, a.seal_id, substr(${value('bodies')}::bytea, a.body_start, a.body_length),
+      substr(${value('signatures')}::bytea, a.signature_start, a.signature_length), a.received_at,
       case when a.holds_key then 'received' else 'unverified' end,
       case when a.holds_key then null else 'not_configured' end,
       case when a.holds_key then a.received_at end, case when a.holds_key then a.received_at end
-    from unnest(${column('provider')}::text[], ${column('event_key')}::text[], ${column('type')}::text[],
-      ${column('provider_payment_id')}::text[], ${column('holds_key')}::boolean[],
-      ${column('times')}::integer[], ${column('received_at')}::timestamptz[],
-      ${column('verified_at')}::timestamptz[], ${column('seal_id')}::uuid[],
-      ${column('sealed_body')}::bytea[], ${column('sealed_signature')}::bytea[])
+    from unnest(${value('provider')}::text[], ${value('event_key')}::text[], ${value('type')}::text[],
+      ${value('provider_payment_id')}::text[], ${value('holds_key')}::boolean[],
+      ${value('times')}::integer[], ${value('received_at')}::timestamptz[],
+      ${value('verified_at')}::timestamptz[], ${value('seal_id')}::uuid[],
+      ${value('body_start')}::integer[], ${value('body_length')}::integer[],
+      ${value('signature_start')}::integer[], ${value('signature_length')}::integer[])
       as a(provider, event_key, type, provider_payment_id, holds_key, times_received, received_at,
-        verified_at, seal_id, sealed_body, sealed_signature)
+        verified_at, seal_id, body_start, body_length, signature_start, signature_length)
     on conflict (provider, event_key) where holds_key do update set
       times_received = n.times_received + excluded.times_received,
       state = case when ${isOpen} then 'received' else n.state end,
@@ -46,11 +76,8 @@ export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[])
       armed_at = case when ${isOpen} then excluded.armed_at else n.armed_at end,
       waiting_since = case when ${isOpen} then coalesce(n.waiting_since, excluded.waiting_since)
         else n.waiting_since end,
-      tries = case when ${isOpen} then 0 else n.tries end`.execute(tx.db)
-}
-
-/** Of the row that is there: it is not confirmed, and might be now. */
-const isOpen = sql`(n.verified_at is null and n.state in ('received', 'failed'))`
+      tries = case when ${isOpen} then 0 else n.tries end`,
+)
 
 /** How many of the provider wait unverified, up to `most`. Until the transaction ends nobody adds to them. */
 export async function countUnverified(

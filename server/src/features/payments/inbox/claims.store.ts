@@ -4,9 +4,10 @@
  * nothing.
  */
 import { sql } from 'kysely'
-import type { TenantTx } from '../../../platform/db/index.ts'
+import { statement, type TenantTx } from '../../../platform/db/index.ts'
 import type { Provider, Reason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
+import { packed } from './packed.ts'
 import type { SealedFields, SealPlace } from './sealed.ts'
 
 /** A notification that is leased to whoever holds it. */
@@ -116,30 +117,55 @@ export interface Outcome {
 /** Writes what has become of notifications that are locked. Nobody waits for it but the commit. */
 export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
   const column = <K extends keyof Outcome>(name: K) => outcomes.map((outcome) => outcome[name])
-  const sealed = outcomes.filter((outcome) => outcome.sealed !== null)
+  const bodies = packed(outcomes.map(({ sealed }) => sealed?.sealed_body ?? null))
+  const signatures = packed(outcomes.map(({ sealed }) => sealed?.sealed_signature ?? null))
   tx.send(
-    sql`update payment_notifications n
-      set state = o.state, reason = o.reason, tenant_id = o.tenant_id, payment_id = o.payment_id,
-        provider_payment_id = coalesce(o.provider_payment_id, n.provider_payment_id), attempts = o.attempts,
-        tries = o.tries, armed_at = coalesce(o.armed_at, n.armed_at), due_at = o.due_at, leased_until = null,
-        waiting_since = case when o.state = 'received' then n.waiting_since end,
-        verified_at = coalesce(n.verified_at, o.verified_at),
-        processed_at = o.processed_at, sealed_body = coalesce(s.body, n.sealed_body),
-        sealed_signature = case when s.id is null then n.sealed_signature else s.signature end
-      from unnest(${column('id')}::bigint[], ${column('state')}::text[], ${column('reason')}::text[],
-        ${column('tenant_id')}::bigint[], ${column('payment_id')}::bigint[],
-        ${column('provider_payment_id')}::text[], ${column('attempts')}::integer[], ${column('tries')}::integer[], ${column('armed_at')}::timestamptz[],
-        ${column('due_at')}::timestamptz[], ${column('verified_at')}::timestamptz[],
-        ${column('processed_at')}::timestamptz[])
-        as o(id, state, reason, tenant_id, payment_id, provider_payment_id, attempts, tries, armed_at, due_at,
-          verified_at, processed_at)
-      left join unnest(${sealed.map(({ id }) => id)}::bigint[],
-        ${sealed.map((o) => o.sealed?.sealed_body)}::bytea[],
-        ${sealed.map((o) => o.sealed?.sealed_signature)}::bytea[]) as s(id, body, signature)
-        on s.id = o.id
-      where n.id = o.id`.compile(tx.db),
+    settleAll({
+      id: column('id'),
+      state: column('state'),
+      reason: column('reason'),
+      tenant_id: column('tenant_id'),
+      payment_id: column('payment_id'),
+      provider_payment_id: column('provider_payment_id'),
+      attempts: column('attempts'),
+      tries: column('tries'),
+      armed_at: column('armed_at'),
+      due_at: column('due_at'),
+      verified_at: column('verified_at'),
+      processed_at: column('processed_at'),
+      bodies: bodies.bytes,
+      body_start: bodies.starts,
+      body_length: bodies.lengths,
+      signatures: signatures.bytes,
+      signature_start: signatures.starts,
+      signature_length: signatures.lengths,
+    }),
   )
 }
+
+const settleAll = statement<Record<string, unknown>>(
+  (value) => sql`update payment_notifications n
+    set state = o.state, reason = o.reason, tenant_id = o.tenant_id, payment_id = o.payment_id,
+      provider_payment_id = coalesce(o.provider_payment_id, n.provider_payment_id),
+      attempts = o.attempts, tries = o.tries, armed_at = coalesce(o.armed_at, n.armed_at),
+      due_at = o.due_at, leased_until = null,
+      waiting_since = case when o.state = 'received' then n.waiting_since end,
+      verified_at = coalesce(n.verified_at, o.verified_at), processed_at = o.processed_at,
+      sealed_body = coalesce(substr(${value('bodies')}::bytea, o.body_start, o.body_length), n.sealed_body),
+      sealed_signature = case when o.body_length is null then n.sealed_signature
+        else substr(${value('signatures')}::bytea, o.signature_start, o.signature_length) end
+    from unnest(${value('id')}::bigint[], ${value('state')}::text[], ${value('reason')}::text[],
+      ${value('tenant_id')}::bigint[], ${value('payment_id')}::bigint[],
+      ${value('provider_payment_id')}::text[], ${value('attempts')}::integer[],
+      ${value('tries')}::integer[], ${value('armed_at')}::timestamptz[],
+      ${value('due_at')}::timestamptz[], ${value('verified_at')}::timestamptz[],
+      ${value('processed_at')}::timestamptz[], ${value('body_start')}::integer[],
+      ${value('body_length')}::integer[], ${value('signature_start')}::integer[],
+      ${value('signature_length')}::integer[])
+      as o(id, state, reason, tenant_id, payment_id, provider_payment_id, attempts, tries, armed_at,
+        due_at, verified_at, processed_at, body_start, body_length, signature_start, signature_length)
+    where n.id = o.id`,
+)
 
 /** Gives leases back, for others to claim now. */
 export async function release(tx: TenantTx, claimed: readonly Claimed[]): Promise<void> {

@@ -22,6 +22,9 @@ import {
   type WorkerDeps,
 } from './worker.ts'
 
+/** What comes meanwhile goes together: most of the cost is a transaction's, not a notification's. */
+const GAP_MS = 15
+
 export function startDrain(
   deps: WorkerDeps,
   provider: Provider,
@@ -47,7 +50,8 @@ export function startDrain(
     })
     deps.onSettled(settled)
     if (next !== null) return msUntil(next, clock)
-    return settled.length > 0
+    if (settled.length === 0) return false
+    return settled.length === MAX_TOGETHER || GAP_MS
   }
 
   /** Each by itself, leased: what fails waits for the end of its lease, and keeps no other from it. */
@@ -72,7 +76,7 @@ export function startDrain(
         return oneByOne()
       }
     },
-    { pollMs: POLL_MS, onError: lookFailed(log) },
+    { pollMs: POLL_MS, minGapMs: GAP_MS, onError: lookFailed(log) },
   )
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === null || topic === INBOX_TOPIC) looks.wake()

@@ -9,6 +9,7 @@ import {
   forCaller,
   inScope,
   listMode,
+  problemOf,
   type Scopes,
   scopeOf,
   type TenantTx,
@@ -99,7 +100,16 @@ export function recordsService(deps: RecordsDeps): Records {
         return { ...shown, body: sent.body.toString() }
       }),
 
-    process: (caller, id) => forCaller(db, caller, (tx) => process(deps, tx, caller, id)),
+    async process(caller, id) {
+      const run = () => forCaller(db, caller, (tx) => process(deps, tx, caller, id))
+      try {
+        return await run()
+      } catch (error) {
+        // Another of the same event took the key meanwhile: this one goes on without it.
+        if (problemOf(error)?.code !== 'conflict') throw error
+        return run()
+      }
+    },
   }
 }
 

@@ -1,0 +1,103 @@
+/** Leases on notifications: who comes too late changes nothing, and who fails keeps no other from it. */
+import { expect, onTestFinished, test } from 'vitest'
+import { applier } from '../../src/features/payments/applying/apply.ts'
+import { type Claimed, claim, release } from '../../src/features/payments/inbox/claims.store.ts'
+import { startDrain } from '../../src/features/payments/inbox/drain.ts'
+import type { Reading } from '../../src/features/payments/payment-facts.ts'
+import { HOUR, isoAt, MINUTE } from '../../src/lib/clock.ts'
+import { until } from '../support/embedded.ts'
+import { openPaymentScene, type PaymentScene } from './scene.ts'
+
+const SENT = { body: Buffer.from('{}'), signature: null }
+const IGNORED: Reading = { is: 'ignored' }
+const FAILED: Reading = { is: 'failed', reason: 'unreadable' }
+
+/** A notification that two have claimed, one behind the end of the other's lease. */
+async function openLate() {
+  const at = await openPaymentScene({ role: 'api' })
+  const { clock, app } = at.service
+  const told = at.about('succeeded', 'pay_late')
+  await at.send(told)
+  const claimOne = async () => {
+    const lease = { now: isoAt(clock), until: isoAt(clock, MINUTE) }
+    const [one] = await app.db.acrossTenants((tx) => claim(tx, 'cardnet', lease, 10))
+    return one
+  }
+  const late = (await claimOne()) as Claimed
+  expect(await claimOne()).toBeUndefined()
+  clock.advance(HOUR)
+  const holder = (await claimOne()) as Claimed
+  const apply = applier({ db: app.db, clock, seals: undefined as never })
+  return {
+    late,
+    holder,
+    release: (claimed: Claimed) => app.db.acrossTenants((tx) => release(tx, [claimed])),
+    apply: (claimed: Claimed, reading: Reading) =>
+      apply([{ reading, of: { claimed, sent: SENT } }]),
+    row: async () => (await at.rowsOf(told.id))[0],
+  }
+}
+
+test('who held a lease that another has taken over changes nothing, before and behind its end', async () => {
+  const { late, holder, apply, release, row } = await openLate()
+  const before = await row()
+  expect(before).toMatchObject({ state: 'received', attempts: 2 })
+  expect(await apply(late, FAILED)).toEqual([])
+  await release(late)
+  expect(await row()).toEqual(before)
+  expect(await apply(holder, IGNORED)).toMatchObject([{ state: 'ignored' }])
+  const settled = await row()
+  expect(settled).toMatchObject({ state: 'ignored', attempts: 2, leased_until: null })
+  expect(await apply(late, FAILED)).toEqual([])
+  expect(await apply(holder, FAILED)).toEqual([])
+  await release(holder)
+  expect(await row()).toEqual(settled)
+})
+
+/** Works off what the scene has taken in, by a reader that trips where the id says so. */
+function drain(at: PaymentScene, read: (body: string) => Reading) {
+  const { app, clock } = at.service
+  const logged: unknown[] = []
+  const log = (fields: unknown, what?: unknown) => void logged.push([fields, what])
+  const worker = startDrain(
+    {
+      db: app.db,
+      clock,
+      changes: { subscribe: () => () => undefined } as never,
+      log: { debug: log, info: log, warn: log, error: log },
+      seals: {
+        open: async (_tx: unknown, one: Claimed) => ({ ...SENT, body: Buffer.from(`${one.id}`) }),
+      } as never,
+      apply: applier({ db: app.db, clock, seals: undefined as never }),
+      onSettled: () => undefined,
+    },
+    'cardnet',
+    ({ body }) => read(String(body)),
+  )
+  onTestFinished(() => worker.stop(0))
+  return logged
+}
+
+test('one that cannot be read is tried again when its lease ends, and keeps no other from it', async () => {
+  const at = await openPaymentScene({ role: 'api' })
+  const sent = ['a', 'b', 'c'].map((id) => at.about('succeeded', id))
+  for (const told of sent) await at.send(told)
+  const rows = () => at.service.database.sql('select * from payment_notifications order by id')
+  const bad = String((await rows())[1]?.id)
+  let isBad = true
+  const logged = drain(at, (body) => {
+    if (isBad && body === bad) throw new Error('a reader that trips')
+    return IGNORED
+  })
+  const states = async () => (await rows()).map(({ state }) => state)
+  await until(
+    'the others are settled',
+    async () => (await states()).join() === 'ignored,received,ignored' || undefined,
+  )
+  expect(await rows()).toMatchObject([{}, { attempts: 1, leased_until: expect.any(String) }, {}])
+  expect(JSON.stringify(logged.map(([, what]: any) => what))).toContain('one by one')
+  isBad = false
+  at.service.clock.advance(HOUR)
+  await until('it is settled', async () => (await states())[1] === 'ignored' || undefined)
+  expect(await rows()).toMatchObject([{}, { attempts: 2, leased_until: null }, {}])
+})

@@ -1,0 +1,32 @@
+/** How often the providers may call: a limit of their own, in place of that of all other addresses. */
+import { expect, test } from 'vitest'
+import { settingsOf } from '../paygate/clinic.ts'
+import { openPaygateApi } from '../support/paygate.ts'
+import { openService } from '../support/service.ts'
+
+const PATHS = ['/webhooks/cardnet', '/webhooks/paygate']
+
+test.each(PATHS)('beyond PAYMENT_RATE_LIMIT_PER_MINUTE %s is answered 429', async (path) => {
+  const service = await openService({
+    role: 'api',
+    config: { ...settingsOf(await openPaygateApi()), PAYMENT_RATE_LIMIT_PER_MINUTE: 3 },
+  })
+  const statuses: number[] = []
+  for (let call = 0; call < 4; call += 1)
+    statuses.push((await service.call('POST', path, { payload: 'x' })).status)
+  expect(statuses).toEqual([400, 400, 400, 429])
+  const refused = await service.call('POST', path, { payload: 'x' })
+  expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } })
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+  expect((await service.call('GET', '/healthz')).status).toBe(200)
+})
+
+test('the limit of other requests is not theirs', async () => {
+  const service = await openService({ role: 'api', config: { RATE_LIMIT_PER_MINUTE: 2 } })
+  for (let call = 0; call < 5; call += 1)
+    expect((await service.call('POST', '/webhooks/cardnet', { payload: 'x' })).status).toBe(400)
+  const others = []
+  for (let call = 0; call < 3; call += 1)
+    others.push((await service.call('GET', '/api/users/me')).status)
+  expect(others).toEqual([401, 401, 429])
+})
