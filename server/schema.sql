@@ -767,8 +767,7 @@ CREATE TABLE payment_notifications (
   CONSTRAINT payment_notifications__waiting CHECK ((state = 'received'::text) = (waiting_since IS NOT NULL)),
   CONSTRAINT payment_notifications_provider_check CHECK (provider = ANY (ARRAY['cardnet'::text, 'paygate'::text])),
   CONSTRAINT payment_notifications_state_check CHECK (state = ANY (ARRAY['received'::text, 'applied'::text, 'superseded'::text, 'ignored'::text, 'unverified'::text, 'failed'::text])),
-  CONSTRAINT payment_notifications__data_key FOREIGN KEY (data_key_id) REFERENCES data_keys(id) DEFERRABLE,
-  CONSTRAINT payment_notifications__payment FOREIGN KEY (tenant_id, payment_id) REFERENCES payments(tenant_id, id)
+  CONSTRAINT payment_notifications__data_key FOREIGN KEY (data_key_id) REFERENCES data_keys(id) DEFERRABLE
 );
 CREATE INDEX payment_notifications__by_data_key ON payment_notifications USING btree (data_key_id, id);
 CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree (provider, GREATEST(due_at, leased_until)) WHERE state = 'received'::text;

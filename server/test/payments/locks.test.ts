@@ -3,8 +3,12 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { openArrivals, type Standing } from '../../src/features/payments/inbox/arrivals.ts'
 import { type Claimed, lockClaimed } from '../../src/features/payments/inbox/claims.store.ts'
+import { openSeals } from '../../src/features/payments/inbox/sealed.ts'
+import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/locks.ts'
+import { unheard } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
+import { ROOT_KEY } from '../support/service.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
 
 /** In the order of their bytes in UTF-8, which is another than that of their UTF-16. */
@@ -49,15 +53,14 @@ test('whoever applies locks them by their keys, not by when they came', async ()
   await expectFree(db.acrossTenants((tx) => lockClaimed(tx, claimed as unknown as Claimed[])))
 })
 
-/** What takes notices in for the scene's service, without sealing them. */
-function arrivalsOf({ service }: PaymentScene) {
+/** What takes notices in for the scene's service, told what is proven of each. */
+async function arrivalsOf({ service }: PaymentScene) {
   const nothing = () => undefined
+  const { db } = service.app
   const arrivals = openArrivals({
-    db: service.app.db,
+    db,
     clock: service.clock,
-    seals: {
-      seal: async () => ({ sealed_body: Buffer.alloc(1), sealed_signature: null }),
-    } as never,
+    seals: openSeals(await openKeyRing(db, openSealer(ROOT_KEY), unheard)),
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
   })
   return (event_key: string, standing: Standing) =>
@@ -70,18 +73,20 @@ function arrivalsOf({ service }: PaymentScene) {
 
 test('repeats lock them by the bytes of their keys', async () => {
   const { scene, expectFree } = await openLocked()
-  const take = arrivalsOf(scene)
+  const take = await arrivalsOf(scene)
   await expectFree(Promise.all([take(SECOND, 'verified'), take(FIRST, 'verified')]))
 })
 
 test('what waits for room among the unverified holds up nothing that is signed', async () => {
   const scene = await openPaymentScene({ role: 'api' })
-  const take = arrivalsOf(scene)
+  const take = await arrivalsOf(scene)
   const holder = new pg.Client({ connectionString: scene.service.database.url })
   await holder.connect()
   onTestFinished(() => holder.end())
   await holder.query(`select pg_advisory_lock(${LOCKS.unverifiedNotifications})`)
-  const strangers = Array.from({ length: 300 }, (_, n) => take(`stranger_${n}`, 'unverified'))
+  const strangers = Promise.allSettled(
+    Array.from({ length: 300 }, (_, n) => take(`stranger_${n}`, 'unverified')),
+  )
   await until('the strangers wait', async () => {
     const waiting = await scene.service.database.sql(
       "select from pg_locks where locktype = 'advisory' and not granted",
@@ -94,12 +99,12 @@ test('what waits for room among the unverified holds up nothing that is signed',
   )
   expect(stored).toEqual([{ event_key: 'evt_hint' }, { event_key: 'evt_signed' }])
   await holder.query('select pg_advisory_unlock_all()')
-  await Promise.all(strangers)
+  expect((await strangers).filter(({ status }) => status === 'rejected')).toEqual([])
 })
 
 test('what the database refuses of one that came along is refused alone', async () => {
   const scene = await openPaymentScene({ role: 'api' })
-  const take = arrivalsOf(scene)
+  const take = await arrivalsOf(scene)
   const keys = ['a', 'b', 'never\0stored', 'c', 'd']
   const taken = await Promise.allSettled(keys.map((key) => take(key, 'verified')))
   expect(taken.map(({ status }) => status)).toEqual([
