@@ -7,6 +7,7 @@ import { baselines } from './scenarios/baselines.ts'
 import { entries } from './scenarios/entries.ts'
 import { flakyReceiver } from './scenarios/flaky-receiver.ts'
 import { flood } from './scenarios/flood.ts'
+import { messenger, messengerFlood } from './scenarios/messenger.ts'
 import { payments } from './scenarios/payments.ts'
 import { profile } from './scenarios/profile.ts'
 import { refreshes } from './scenarios/refreshes.ts'
@@ -33,6 +34,8 @@ const SCENARIOS: Record<string, Scenario> = {
   'flaky-receiver': flakyReceiver,
   flood,
   'stalled-provider': stalledProvider,
+  messenger,
+  'messenger-flood': messengerFlood,
 }
 
 /** Run only when they are named: they install what is no part of the product. */
@@ -64,7 +67,9 @@ async function run(): Promise<void> {
   const started = performance.now()
   const say = (what: string) =>
     console.error(`${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${what}`)
-  const pace = values.quick ? { rounds: 1, seconds: 1 } : { rounds: 3, seconds: 2 }
+  const pace = values.quick
+    ? { rounds: 1, seconds: 1, share: 1 / 20 }
+    : { rounds: 3, seconds: 2, share: 1 }
   const environment = await openEnvironment(values.quick ? QUICK : FULL, values.data, say)
   const lines: Line[] = []
   try {

@@ -8,6 +8,8 @@ export interface Pace {
   rounds: number
   /** Length of one turn; scenarios whose single work takes long make it longer. */
   seconds: number
+  /** Of what a scenario does once, whatever its turns; 1 for all of it. */
+  share: number
 }
 
 const WARM_UP_S = 1

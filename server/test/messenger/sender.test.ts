@@ -96,7 +96,7 @@ test('a message that is under way is not looked for again and again', async () =
 test('a stop breaks off what nobody answers, in time for it to be written down', async () => {
   const service = await openService({ role: 'api' })
   let outcome: string | undefined
-  const sender = sending(service, async ({ hash }, stop) => {
+  const sender = sending(service, async ({ hash }, { stop }) => {
     outcome = 'under way'
     await new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve()))
     await settle(service, hash)

@@ -32,6 +32,7 @@ beforeEach(() =>
 
 const awayOnce = () => Object.assign(new Error('connection lost'), { code: '08006' })
 const never = new AbortController().signal
+const way = { sent: () => undefined, stop: never }
 
 /** A turn of the chat, with what is to go wrong. Returns what was sent, and how to take it. */
 function turnWith(wrong: {
@@ -59,7 +60,7 @@ function turnWith(wrong: {
   })
   const take = async () => {
     const [chat] = await service.database.sql<DueChat>('select * from messenger_chats')
-    return turn(chat as DueChat, never)
+    return turn(chat as DueChat, way)
   }
   return { sent, take }
 }

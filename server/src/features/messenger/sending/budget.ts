@@ -5,10 +5,12 @@
  */
 import { SECOND } from '../../../lib/clock.ts'
 
-/** One below the rule in a little more than a second: what is sent evenly arrives less so. */
-const MAX_SENT = 29
-const WITHIN = SECOND + 30
-const MAX_SENT_OF: Record<Rank, number> = { known: MAX_SENT, failing: 10, stranger: 10 }
+/** A message counts from when it gets its place until this long after it must have arrived. */
+const MAX_SENT = 30
+const WITHIN = SECOND + 10
+/** Whatever has no answer by then has arrived, or will not: those that stall hold up nobody else. */
+const ARRIVES_WITHIN = 100
+const MAX_SENT_OF = { known: MAX_SENT, failing: 10, stranger: 10 }
 /** Refusals of two chats so close to each other are about the bot, not about a chat. */
 const NEAR = 5 * SECOND
 const FIRST_HOLD = SECOND
@@ -29,6 +31,8 @@ export type Ending =
 
 /** A message's place, which has to be ended, however the message does. */
 export interface Place {
+  /** It goes out now, which took its time: it had to be made first. */
+  sent(): void
   end(ending: Ending): void
 }
 
@@ -42,22 +46,22 @@ export interface Budget {
  * @param now milliseconds of a clock that only goes on
  */
 export function openBudget(now: () => number): Budget {
-  const all: number[] = Array(MAX_SENT).fill(now())
-  const taken: Record<Rank, number[]> = { known: [], failing: [], stranger: [] }
+  /** The messages that count, and until when; for ever where it is not sent yet. */
+  let taken: { rank: Rank | undefined; until: number }[] = Array.from({ length: MAX_SENT }, () => ({
+    rank: undefined,
+    until: now() + WITHIN,
+  }))
   let last: { chat: string; at: number; retryMs: number } | undefined
   let holds = 0
   let heldUntil = 0
   /** After a hold one message goes ahead; while it is under way, no other. */
   let probe: 'none' | 'due' | Place = 'none'
 
-  function waitOf(times: number[], most: number): number {
-    while (times.length > 0 && (times[0] as number) <= now() - WITHIN) times.shift()
-    return times.length < most ? 0 : (times[0] as number) + WITHIN - now()
-  }
-
-  function giveBack(times: number[], at: number): void {
-    const index = times.lastIndexOf(at)
-    if (index >= 0) times.splice(index, 1)
+  /** Returns the milliseconds until fewer than `most` messages count: of a rank, or in all. */
+  function waitOf(most: number, rank?: Rank): number {
+    const ends = taken.flatMap((one) => (!rank || one.rank === rank ? one.until : []))
+    if (ends.length < most) return 0
+    return Math.min(...ends, now() + WITHIN) - now()
   }
 
   function hold(ms: number): void {
@@ -77,9 +81,15 @@ export function openBudget(now: () => number): Budget {
     holds += 1
   }
 
-  function placeAt(at: number, rank: Rank): Place {
+  function placeOf(rank: Rank): Place {
+    const own = { rank, until: Number.POSITIVE_INFINITY }
+    taken.push(own)
     const place: Place = {
+      sent() {
+        own.until = now() + ARRIVES_WITHIN + WITHIN
+      },
       end(ending) {
+        own.until = Math.min(own.until, now() + WITHIN)
         const isProbe = probe === place
         if (ending.kind === 'arrived') {
           last = undefined
@@ -87,8 +97,7 @@ export function openBudget(now: () => number): Budget {
           probe = 'none'
         } else if (ending.kind === 'limited') limited(ending.chat, ending.retryMs, isProbe)
         else if (ending.kind === 'unsent') {
-          giveBack(all, at)
-          giveBack(taken[rank], at)
+          own.until = now()
           if (isProbe) probe = 'due'
         }
         // It has answered nothing: another one goes ahead in its place.
@@ -103,12 +112,10 @@ export function openBudget(now: () => number): Budget {
       const held = heldUntil - now()
       if (held > 0) return held
       if (typeof probe === 'object') return SECOND
-      const wait = Math.max(waitOf(all, MAX_SENT), waitOf(taken[rank], MAX_SENT_OF[rank]))
+      taken = taken.filter(({ until }) => until > now())
+      const wait = Math.max(waitOf(MAX_SENT), waitOf(MAX_SENT_OF[rank], rank))
       if (wait > 0) return wait
-      const at = now()
-      all.push(at)
-      taken[rank].push(at)
-      const place = placeAt(at, rank)
+      const place = placeOf(rank)
       if (probe === 'due') probe = place
       return place
     },

@@ -56,7 +56,7 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
   async function send(key: string, chat: DueChat, place: Place): Promise<void> {
     let ending: Ending = { kind: 'failed' }
     try {
-      const outcome = await turn(chat, breakOff.signal)
+      const outcome = await turn(chat, { sent: place.sent, stop: breakOff.signal })
       ending = endingOf(key, outcome)
       if (outcome) onSent?.(outcome.kind)
       if (outcome?.kind === 'token refused') bot.refused()

@@ -34,11 +34,15 @@ export interface TurnDeps {
   unlink: Unlink
 }
 
-/**
- * Sends to the chat. Returns what became of it, or undefined where there was nothing to send.
- * @param stop breaks off a message that is under way, which may have arrived by then
- */
-export type Turn = (chat: store.DueChat, stop: AbortSignal) => Promise<Outcome | undefined>
+export interface Way {
+  /** Called just before the message goes out. */
+  sent(): void
+  /** Breaks off a message that is under way, which may have arrived by then. */
+  stop: AbortSignal
+}
+
+/** Sends to the chat. Returns what became of it, or undefined where there was nothing to send. */
+export type Turn = (chat: store.DueChat, way: Way) => Promise<Outcome | undefined>
 
 type Message = Exclude<Composed, { kind: 'nothing' }>
 
@@ -69,9 +73,10 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
   }
 
-  async function send({ chatId, text }: Message, stop: AbortSignal): Promise<Outcome> {
+  async function send({ chatId, text }: Message, way: Way): Promise<Outcome> {
+    way.sent()
     try {
-      await api.sendMessage(chatId, text, stop)
+      await api.sendMessage(chatId, text, way.stop)
       return { kind: 'sent' }
     } catch (error) {
       if (!(error instanceof BotFault)) throw error
@@ -151,7 +156,7 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
   }
 
-  async function take(chat: store.DueChat, stop: AbortSignal): Promise<Outcome | undefined> {
+  async function take(chat: store.DueChat, way: Way): Promise<Outcome | undefined> {
     const message = await db.acrossTenants((tx) => compose(tx, chat.hash), 'read')
     if (message.kind === 'nothing') {
       const { link, lastId } = message
@@ -163,16 +168,16 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
     // Composing takes a moment, in which the bot may have become another process.
     if (!tenure.isSure()) return undefined
-    const outcome = await send(message, stop)
+    const outcome = await send(message, way)
     if (outcome.kind !== 'sent')
       log.warn({ outcome, link: message.link?.id }, 'a message was not taken by the messenger')
     await recordSurely(chat.hash, (tx) => settle(tx, chat, message, outcome))
     return outcome
   }
 
-  return async (chat, stop) => {
+  return async (chat, way) => {
     try {
-      return await take(chat, stop)
+      return await take(chat, way)
     } catch (error) {
       if (error instanceof TenureOver || tenure.over.aborted || mayPass(error)) throw error
       // A fault of ours, which is not to be the first thing to do for ever.
