@@ -1,0 +1,61 @@
+/** The database server killed and started again under the bot: it goes on by itself, and nothing is lost. */
+import { expect, inject, test } from 'vitest'
+import { migrate } from '../../../src/platform/db/migrate.ts'
+import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
+import { openScene } from '../../messenger/scene.ts'
+import { databaseOn } from '../../support/database.ts'
+import { postmasterPid, query, scratch, started, until } from '../../support/embedded.ts'
+import { silentLog } from '../../support/server-address.ts'
+
+const CHAT = 8101
+
+// It crashes a server of its own: once is enough, when the run is on the embedded server anyway.
+test.skipIf('url' in inject('server'))(
+  'a crash of the database between a message and its record loses nothing, nor does it stop the bot',
+  { timeout: 180_000 },
+  async () => {
+    const dataDir = await scratch()
+    const server = await started(dataDir, { max_connections: '100' })
+    await migrate(server.connection, silentLog)
+    const scene = await openScene({ database: databaseOn(server.connection) })
+    const { tenant_id, id } = scene.clinic.people.nurse
+    const happen = (action: 'user.password_changed' | 'user.unblocked') =>
+      scene.service.app.db.inTenant(tenant_id, (tx) =>
+        append(tx, SYSTEM, { action, tenant_id, resource_type: 'user', resource_id: id }),
+      )
+    await scene.link(scene.clinic.people.nurse, CHAT)
+    let answer = (): void => undefined
+    const asked = new Promise<void>((isAsked) => {
+      const held = new Promise<void>((resolve) => {
+        answer = resolve
+      })
+      const after = () => {
+        isAsked()
+        return held
+      }
+      scene.bot.chatAnswers(CHAT, { code: 429, description: 'Too Many', retry_after: 1, after })
+    })
+    await happen('user.password_changed')
+    await asked
+    const killed = await postmasterPid(dataDir)
+    process.kill(killed, 'SIGKILL')
+    // What became of the message is to be written down while the database is away.
+    scene.bot.chatAnswers(CHAT)
+    answer()
+    await until('another server answers', async () => {
+      expect(await postmasterPid(dataDir)).not.toBe(killed)
+      return query(server.connection, 'select 1')
+    })
+    await scene.heard(CHAT, 'The password of your account was changed')
+    await until('it can be written to', () => happen('user.unblocked').then(() => true), 60_000)
+    await scene.heard(CHAT, 'was unblocked')
+    expect(await scene.codeOf(CHAT + 1)).toMatch(/^\w{4}-\w{4}$/)
+    expect(
+      scene.bot
+        .textsTo(CHAT)
+        .join('\n')
+        .match(/The password of your account/g),
+    ).toHaveLength(1)
+    expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
+  },
+)
