@@ -50,7 +50,7 @@ async function openFeatures(core: Core, onClose: OnClose) {
     users: opened(openUsers(core, auth)),
     preferences: opened(openPreferences(core)),
     audit: opened(openAudit(core)),
-    patients: opened(openPatients()),
+    patients: opened(openPatients(core)),
     webhooks: opened(openWebhooks(core)),
     payments: opened(openPayments(core)),
     messenger: opened(await openMessenger(core, { showAmount })),

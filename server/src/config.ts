@@ -146,6 +146,12 @@ export const VARIABLES = {
     default: 'none: its notifications are kept unverified, and not applied',
     read: (text = '') => secrets(text),
   }),
+  PATIENT_PURGE_DAYS: variable({
+    meaning:
+      'days for which a deleted patient can be put back; then the record is destroyed for good',
+    default: '30',
+    read: integer(30, 1, 3650),
+  }),
   PAYMENT_INBOX_DAYS: variable({
     meaning: "days for which payment providers' notifications are kept, unverified ones 7 at most",
     default: '30',

@@ -67,6 +67,8 @@ export const PROBLEMS = {
   ],
   messenger_unconfigured: [503, 'No messenger is set up for this service; ask its operator'],
   wrong_secret: [403, 'The secret of the notification is missing or wrong'],
+  identifier_taken: [409, 'identifiers: another patient of the tenant has one of these'],
+  clinical_fields: [403, 'Your role neither sees nor writes clinical fields'],
   conflict: [
     409,
     'The record was changed by someone else or is still in use; read it again and retry',

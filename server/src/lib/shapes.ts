@@ -18,20 +18,28 @@ export function Nullable<T extends TSchema>(schema: T, options: object = {}) {
   })
 }
 
+/** A day of the calendar, `2026-11-21`. */
+export const CalendarDate = Type.String({ format: 'date' })
+
 /** One of a fixed list of words. */
 export function OneOf<const T extends readonly string[]>(values: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 }
 
+/**
+ * Text on one line, trimmed. What is seen is what is there: it stands in mails, lists and logs. Of the
+ * invisible characters only those that join letters stay, as Persian, Indic scripts and emoji need them.
+ */
+export const line = (maxLength: number) =>
+  Type.String({
+    minLength: 1,
+    maxLength,
+    trim: true,
+    pattern: '^(?:[^\\p{Cc}\\p{Cf}\\u2028\\u2029]|[\\u200c\\u200d])*$',
+  })
+
 /** A person's or thing's name: 1…200 characters once trimmed (decisions §2). */
-export const Name = Type.String({
-  minLength: 1,
-  maxLength: 200,
-  trim: true,
-  // One line, and what is seen is what is there: names stand in mails, lists and logs. Of the invisible
-  // characters only those that join letters stay, as Persian, Indic scripts and emoji need them.
-  pattern: '^(?:[^\\p{Cc}\\p{Cf}\\u2028\\u2029]|[\\u200c\\u200d])*$',
-})
+export const Name = line(200)
 
 export const EmailAddress = Type.String({ format: 'email', maxLength: 254, trim: true })
 

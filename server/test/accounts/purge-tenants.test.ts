@@ -8,6 +8,7 @@ import { openLog } from '../../src/platform/observe/log.ts'
 import {
   furnishList,
   furnishMessenger,
+  furnishPatient,
   furnishPayment,
   furnishWebhook,
 } from '../isolation/scene.ts'
@@ -43,10 +44,13 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
   })
   await askForLink(service, 'request-reset', nurse.email, clinic.subdomain)
   await until('the jobs are done', () => idle(service))
+  await furnishPatient(service, clinic)
+  // More than a batch: copies do not open, and nobody opens them.
   await service.database.sql(
-    `insert into patients (tenant_id, department_id, attending_doctor_id)
-     select $1, $2, $3 from generate_series(1, 2300)`,
-    [clinic.id, clinic.departmentId, doctor.id],
+    `insert into patients (tenant_id, sealed_full_name, sealed_identifiers, sealed_allergies)
+     select tenant_id, sealed_full_name, sealed_identifiers, sealed_allergies
+     from patients, generate_series(1, 2300) where tenant_id = $1`,
+    [clinic.id],
   )
   await service.database.sql(
     `insert into recovery_codes (user_id, tenant_id, code_hash) values ($1, $2, '\\x01')`,
@@ -207,5 +211,5 @@ test('the purges are scheduled for all nodes', async () => {
   const rows = await service.database.sql<{ name: string }>(
     `select name from pgboss.schedule where name like '%.purge' order by name`,
   )
-  expect(rows.map(({ name }) => name)).toEqual(['auth.purge', 'tenants.purge'])
+  expect(rows.map(({ name }) => name)).toEqual(['auth.purge', 'patients.purge', 'tenants.purge'])
 })

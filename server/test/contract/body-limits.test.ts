@@ -1,20 +1,28 @@
 /** How large a body each operation takes: what decisions §1 says of its kind, and what the document says. */
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, type Person, superadmin, tokenFor } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 
 const KIB = 1024
 
-/** The operations that take a free-form object. */
-const FREE_FORM = ['createTenant', 'updateTenant', 'updatePreferences']
+/** The operations that take a free-form object or a long text. */
+const FREE_FORM = [
+  'createTenant',
+  'updateTenant',
+  'updatePreferences',
+  'createPatient',
+  'updatePatient',
+]
 
 let service: Service
-let token: string
+let root: Person
+let clinic: Clinic
 
 beforeAll(async () => {
   service = await openService()
-  token = (await superadmin(service)).token
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'limits')
 })
 
 interface Described {
@@ -63,6 +71,8 @@ describe('the limit of the document', () => {
     async (_, { method, path, described }) => {
       const limit = described['x-body-limit'] ?? 0
       const url = path.replaceAll(/\{\w+\}/g, '999999')
+      const op = service.app.operations.find(({ id }) => id === described.operationId)
+      const token = op && tokenFor(op, root, clinic)
       const sent = (bytes: number) => service.call(method, url, { token, payload: bodyOf(bytes) })
       const sentence = `The body is larger than ${limit / KIB} KiB`
       expect((await sent(limit)).status).not.toBe(413)
@@ -91,7 +101,7 @@ describe('the limit of the document', () => {
 
 test('of a request for no operation the least is read', async () => {
   const sent = (bytes: number) =>
-    service.call('POST', '/api/nothing', { token, payload: bodyOf(bytes) })
+    service.call('POST', '/api/nothing', { token: root.token, payload: bodyOf(bytes) })
   expect((await sent(16 * KIB)).status).toBe(404)
   expect((await sent(16 * KIB + 1)).status).toBe(413)
 })

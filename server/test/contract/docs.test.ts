@@ -19,6 +19,11 @@ const WHO: Record<string, string> = {
   anyone: 'anyone',
   'signed in': 'signed in',
   'admin or auditor': 'lists',
+  clinic: 'clinic',
+  'record keeper': 'record keepers',
+  clinician: 'clinicians',
+  'clinic admin': 'clinic admins',
+  'clinic admin or auditor': 'clinic lists',
   admin: 'admins',
   superadmin: 'superadmin',
 }

@@ -59,6 +59,7 @@ export async function walk({ service, bot }: Walkable, subdomain = 'walked'): Pr
   await walkOpen(scene)
   await walkPlatform(scene)
   await walkClinic(scene)
+  await walkPatients(scene)
   await walkWebhooks(scene)
   await walkPayments(scene)
   await walkOwn(scene)
@@ -126,6 +127,23 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   await take('DELETE /api/admin/users/{user_id}', { token, path })
   await take('DELETE /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/audit', { token, query: { limit: 100 } })
+}
+
+async function walkPatients({ clinic, take }: Scene): Promise<void> {
+  const { admin, doctor } = clinic.people
+  const { token } = admin
+  const patient = { full_name: 'Paula Patient', birth_date: '1980-01-31', department_id: null }
+  const made = await take('POST /api/patients', { token, body: patient })
+  const path = { patient_id: made.body.id }
+  await take('GET /api/patients', { token })
+  await take('POST /api/patients/search', { token, body: { search: 'patient, paula' } })
+  await take('GET /api/patients/{patient_id}', { token, path })
+  const body = { patient_id: made.body.id, purpose: 'emergency', reason: 'brought in at night' }
+  await take('POST /api/patients/break-glass', { token: doctor.token, body })
+  const change = { phone: '+49 30 1234', department_id: clinic.departmentId }
+  await take('PUT /api/patients/{patient_id}', { token, path, body: change })
+  await take('DELETE /api/patients/{patient_id}', { token, path })
+  await take('POST /api/patients/{patient_id}/restore', { token, path })
 }
 
 async function walkWebhooks({ clinic, take }: Scene): Promise<void> {

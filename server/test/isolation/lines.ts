@@ -37,6 +37,12 @@ export const clinicAdmin = (admin: number) => admins(404, admin)
 export const auditors = (superadmin: number, others = superadmin) =>
   only({ superadmin, admin: others, auditor: others })
 
+export const members = (status: number): Statuses => ({ ...signedIn(status), superadmin: 403 })
+export const recordKeepers = (status: number): Statuses => ({ ...members(status), auditor: 403 })
+export const clinicians = (status: number) => only({ doctor: status, nurse: status })
+/** Of a clinic's own admins, to whom superadmins do not belong. */
+export const ownAdmins = (status: number) => only({ admin: status })
+
 export const nothing = () => ({})
 export const ofTenant = ({ tenantId }: Target): Aimed => ({ query: { tenant_id: tenantId } })
 export const atTenant = ({ tenantId }: Target) => ({ path: { tenant_id: tenantId } })
@@ -52,6 +58,7 @@ export const atPayment = ({ paymentId }: Target) => ({ path: { payment_id: payme
 export const atNotification = ({ notificationId }: Target) => ({
   path: { notification_id: notificationId },
 })
+export const atPatient = ({ patientId }: Target) => ({ path: { patient_id: patientId } })
 export const atDepartment = ({ departmentId }: Target) => ({ path: { dept_id: departmentId } })
 
 export const newUser = (fields: object): Aimed => ({

@@ -38,6 +38,8 @@ export interface Target {
   paymentId: number
   /** Of the payment's clinic; it has failed. */
   notificationId: number
+  /** Of the clinic's department; deleted, where it is to be restored. */
+  patientId: number
   /** A tenant that may be deleted. */
   spareTenantId: number
 }
@@ -72,6 +74,7 @@ export async function openScene(service: Service): Promise<Scene> {
   await furnish(service, root, foreign)
   const foreignWebhook = await furnishWebhook(service, foreign)
   const foreignPayment = await furnishPayment(service, foreign)
+  const foreignPatient = await furnishPatient(service, foreign)
   /** Tokens that have only read so far: reading ends no session. */
   const unspent = new Map<CallerKind, string>()
   return {
@@ -116,6 +119,9 @@ export async function openScene(service: Service): Promise<Scene> {
         // Only where it is of use: it takes as long as all the rest.
         ...(operation.includes('webhook') ? await freshWebhook(clinic) : foreignWebhook),
         ...(operation.includes('payment') ? await furnishPayment(service, clinic) : foreignPayment),
+        ...(operation.includes('patient')
+          ? await patientFor(service, clinic, operation)
+          : foreignPatient),
         spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
           'Spare',
           tag,
@@ -132,6 +138,7 @@ export async function openScene(service: Service): Promise<Scene> {
       refresh: foreign.people.doctor.refresh,
       ...foreignWebhook,
       ...foreignPayment,
+      ...foreignPatient,
       spareTenantId: foreign.id,
     },
     snapshot: () => snapshotOf(service, foreign.id),
@@ -154,10 +161,6 @@ async function furnish(service: Service, root: Person, clinic: Clinic): Promise<
     name: `Surgery of ${MARK}`,
     head_doctor_id: doctor.id,
   })
-  await service.database.sql(
-    'insert into patients (tenant_id, department_id, attending_doctor_id) values ($1, $2, $3)',
-    [clinic.id, clinic.departmentId, doctor.id],
-  )
   await furnishAccount(service, clinic.people.auditor)
   await furnishMessenger(service, clinic.people.nurse)
   await furnishList(service, clinic.people.nurse)
@@ -284,6 +287,51 @@ export async function furnishPayment(
     )
     return row
   })
+}
+
+/** Calls as a person of the clinic, signed in anew. @throws Error when it is refused */
+async function callAs(
+  service: Service,
+  { subdomain }: Clinic,
+  { email, password }: Person,
+  [method, path, body]: [method: string, path: string, body?: object],
+) {
+  const { access_token: token } = await signIn(service, { email, password, subdomain })
+  const answer = await service.call(method, path, { token, body })
+  if (answer.status >= 300) throw new Error(`${path} answered ${answer.status}`)
+  return answer.body
+}
+
+/** Makes a patient in the clinic's department. */
+async function newPatient(service: Service, clinic: Clinic): Promise<{ patientId: number }> {
+  const body = {
+    full_name: `Paula of ${clinic.subdomain}`,
+    department_id: clinic.departmentId,
+    identifiers: [{ system: 'insurer', value: crypto.randomUUID() }],
+  }
+  const call = ['POST', '/api/patients', body] as [string, string, object]
+  return { patientId: (await callAs(service, clinic, clinic.people.admin, call)).id }
+}
+
+/** Gives a clinic a patient, whose record a doctor has opened by break-glass. */
+export async function furnishPatient(
+  service: Service,
+  clinic: Clinic,
+): Promise<{ patientId: number }> {
+  const { patientId } = await newPatient(service, clinic)
+  const reason = `a reason of ${clinic.subdomain}`
+  const body = { patient_id: patientId, purpose: 'emergency', reason }
+  const { doctor } = clinic.people
+  await callAs(service, clinic, doctor, ['POST', '/api/patients/break-glass', body])
+  return { patientId }
+}
+
+/** Makes a patient for one call of the operation. */
+async function patientFor(service: Service, clinic: Clinic, operation: string) {
+  const { patientId } = await newPatient(service, clinic)
+  if (operation.endsWith('/restore'))
+    await callAs(service, clinic, clinic.people.admin, ['DELETE', `/api/patients/${patientId}`])
+  return { patientId }
 }
 
 /** The tables whose rows belong to a tenant, partitions aside. */

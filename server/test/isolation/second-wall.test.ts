@@ -7,6 +7,7 @@ import {
   furnishAccount,
   furnishList,
   furnishMessenger,
+  furnishPatient,
   furnishPayment,
   furnishWebhook,
   openScene,
@@ -28,7 +29,7 @@ beforeAll(async () => {
     body: { theme: 'dark' },
   })
   await service.call('GET', '/api/admin/users', { token: scene.own.people.nurse.token })
-  await service.database.sql('insert into patients (tenant_id) values ($1)', [scene.own.id])
+  await furnishPatient(service, scene.own)
   await furnishAccount(service, scene.own.people.receptionist)
   await furnishWebhook(service, scene.own)
   await furnishPayment(service, scene.own)
@@ -116,6 +117,13 @@ describe('a write for another tenant', () => {
       "insert into users (tenant_id, email, full_name, role, password_hash) values ($1, 'p@p.test', 'p', 'admin', 'x')",
     ],
     ['a patient', 'insert into patients (tenant_id) values ($1)'],
+    ['its own patient handed over', 'update patients set tenant_id = $1'],
+    [
+      'what a patient is found by',
+      `insert into patient_tokens (tenant_id, patient_id, kind, token, data_key_id)
+       select $1, patient_id, kind, token, data_key_id from patient_tokens`,
+    ],
+    ['its own grant handed over', 'update patient_grants set tenant_id = $1'],
     [
       'a journal entry',
       "insert into journal (tenant_id, action, resource_type) values ($1, 'user.updated', 'user')",

@@ -21,6 +21,7 @@ import {
   signedIn,
   unknownAccount,
 } from './lines.ts'
+import { PATIENTS } from './patients-table.ts'
 import { PAYMENTS } from './payments-table.ts'
 import { jtiOf } from './scene.ts'
 
@@ -375,6 +376,7 @@ export const TABLE: readonly Line[] = [
     foreign: clinicAdmin(404),
   },
   ...PAYMENTS,
+  ...PATIENTS,
   {
     name: 'GET /api/webhooks/{webhook_id}/replays/{replay_id}',
     aim: atReplay,

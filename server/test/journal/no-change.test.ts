@@ -7,6 +7,7 @@ import { openService, type Service } from '../support/service.ts'
 let service: Service
 let clinic: Clinic
 let webhookId: number
+let patientId: number
 
 beforeAll(async () => {
   service = await openService({ role: 'api' })
@@ -14,10 +15,17 @@ beforeAll(async () => {
   const { token } = clinic.people.admin
   const body = { url: 'http://127.0.0.1:9/', events: ['*'] }
   webhookId = (await service.call('POST', '/api/webhooks/register', { token, body })).body.id
+  const patient = { full_name: 'Paula Patient', department_id: clinic.departmentId }
+  patientId = (await service.call('POST', '/api/patients', { token, body: patient })).body.id
 })
 
+/** Of changes: that a record was shown is an entry each time. */
 const entries = async () =>
-  (await service.database.sql<{ count: number }>('select count(*) from journal'))[0]?.count
+  (
+    await service.database.sql<{ count: number }>(
+      "select count(*) from journal where action <> 'patient.read'",
+    )
+  )[0]?.count
 
 interface Put {
   who: 'admin' | 'doctor'
@@ -51,6 +59,17 @@ const PUTS: Record<string, Put | 'sets a password'> = {
     who: 'admin',
     ids: () => ({ webhook_id: webhookId }),
     body: { url: 'http://127.0.0.1:9/other', events: ['user.*'], is_active: false },
+  },
+  '/api/patients/{patient_id}': {
+    who: 'doctor',
+    ids: () => ({ patient_id: patientId }),
+    body: {
+      full_name: 'Renamed',
+      birth_date: '1980-01-31',
+      identifiers: [{ system: 'insurer', value: 'A 1' }],
+      allergies: ['Latex'],
+      notes: null,
+    },
   },
   '/api/admin/users/{user_id}/password': 'sets a password',
   '/api/users/me/password': 'sets a password',

@@ -216,17 +216,16 @@ test('of a payment the amount is told exactly, and nothing of a patient but the 
   await subscribe(people.admin, ['*'])
   const after = { status: 'succeeded', amount: 12_345, amount_refunded: 0, currency: 'KWD' }
   const entry = { tenant_id: id, resource_id: 81, changes: { before: null, after } }
-  const record = 'patient.updated' as 'user.updated'
   await scene.service.app.db.inTenant(id, async (tx) => {
     await append(tx, SYSTEM, { ...entry, action: 'payment.succeeded', resource_type: 'payment' })
     await append(tx, SYSTEM, {
       ...entry,
-      action: record,
+      action: 'patient.updated',
       resource_type: 'patient',
       changes: { after: { full_name: 'Paula Patient' } },
     })
   })
   await scene.heard(chat, 'Payment 81 of 12.345 KWD was made.')
-  await scene.heard(chat, 'patient updated (patient 81).')
+  await scene.heard(chat, 'Patient 81 was changed.')
   expect(textsTo(chat)).not.toContain('Paula')
 })

@@ -70,7 +70,8 @@ describe('the catalogue', () => {
       const shown = ({ resource_type, resource_id, changes }: any) => ({
         resource_type,
         has_id: resource_id !== null,
-        changes: shapeOf(changes),
+        // Of patients nothing goes out but ids.
+        ...(name.startsWith('patient.') ? {} : { changes: shapeOf(changes) }),
       })
       expect([name, real.map(shown)]).toEqual([name, expect.arrayContaining([shown(example.data)])])
     }

@@ -162,7 +162,8 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
       forCaller(db, caller, async (tx) => {
         const department = orNotFound(await store.lockDepartment(tx, id), 'department')
         await store.deleteDepartment(tx, id)
-        tx.invalidate(`department:${id}`)
+        // Its patients are in none now, by the foreign key.
+        tx.invalidate(`department:${id}`, `patients:${department.tenant_id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.deleted', 'department', department),
           changes: changesBetween<Department>(department, null, FIELDS),

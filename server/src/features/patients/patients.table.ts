@@ -1,16 +1,57 @@
-import type { Generated } from 'kysely'
+/** The tables of patients. */
+import type { Generated, GeneratedAlways } from 'kysely'
+import type { SealedColumns } from './records/fields.ts'
 
-export interface PatientsTable {
+export interface PatientsTable extends SealedColumns {
   id: Generated<number>
   tenant_id: number
   department_id: number | null
   attending_doctor_id: number | null
+  version: Generated<number>
+  /** Of all that is sealed in the row; made by the database. */
+  data_key_id: GeneratedAlways<number>
   created_at: Generated<string>
   updated_at: Generated<string>
+  deleted_at: string | null
+}
+
+/** What a patient is found by, under each living data key. */
+export interface PatientTokensTable {
+  tenant_id: number
+  patient_id: number
+  kind: number
+  token: Buffer
+  data_key_id: number
+  is_living: Generated<boolean>
+}
+
+/** Who may see a patient beyond their own department, and why. */
+export interface PatientGrantsTable {
+  id: Generated<number>
+  tenant_id: number
+  patient_id: number
+  user_id: number
+  purpose: string
+  sealed_reason: Buffer
+  data_key_id: GeneratedAlways<number>
+  granted_at: string
+  expires_at: string
+  ended_at: string | null
 }
 
 declare module '../../platform/db/database.ts' {
   interface Database {
     patients: PatientsTable
+    patient_tokens: PatientTokensTable
+    patient_grants: PatientGrantsTable
+  }
+}
+
+declare module '../../platform/db/topics.ts' {
+  interface Topics {
+    /** One of them has changed. */
+    patient: `patient:${number}`
+    /** Any of a tenant may have changed. */
+    patients: `patients:${number}`
   }
 }

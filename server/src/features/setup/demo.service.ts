@@ -1,13 +1,14 @@
 /** The demo clinic: three departments, users of every role, 200 synthetic patients (decisions §11). */
 import { isoAt, systemClock } from '../../lib/clock.ts'
 import type { Role } from '../../lib/roles.ts'
-import type { Passwords } from '../../platform/crypto/index.ts'
+import type { KeyRing, Passwords } from '../../platform/crypto/index.ts'
 import { lockUntilEnd, type Scopes, type TenantTx } from '../../platform/db/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import { insertDepartment } from '../departments/index.ts'
 import { insertPatients } from '../patients/index.ts'
 import { findAskedTenant, insertTenant, tenantEntry } from '../tenants/index.ts'
 import { insertUser } from '../users/index.ts'
+import { demoPatient } from './demo-patients.ts'
 
 export const DEMO_SUBDOMAIN = 'demo'
 /** Known to everyone, as it is for trying out; the demo is never made in production. */
@@ -37,8 +38,14 @@ export const DEMO_ACCOUNTS = PEOPLE.map(([local, , role]) => ({
   role,
 }))
 
+export interface DemoDeps {
+  db: Scopes
+  passwords: Passwords
+  keyRing: KeyRing
+}
+
 /** Makes the demo tenant where there is none. Returns whether this call made it. */
-export async function makeDemo(db: Scopes, passwords: Passwords): Promise<boolean> {
+export async function makeDemo({ db, passwords, keyRing }: DemoDeps): Promise<boolean> {
   if (await db.acrossTenants((tx) => findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN }), 'read'))
     return false
   const hashes = await Promise.all(PEOPLE.map(() => passwords.hash(DEMO_PASSWORD, 'setup')))
@@ -50,7 +57,7 @@ export async function makeDemo(db: Scopes, passwords: Passwords): Promise<boolea
       subdomain: DEMO_SUBDOMAIN,
       is_demo: true,
     })
-    await fill(tx, tenant.id, hashes)
+    await fill(tx, keyRing, tenant.id, hashes)
     await append(tx, SYSTEM, {
       ...tenantEntry('tenant.created', tenant.id),
       changes: { demo: true, users: PEOPLE.length, patients: PATIENTS },
@@ -59,7 +66,12 @@ export async function makeDemo(db: Scopes, passwords: Passwords): Promise<boolea
   })
 }
 
-async function fill(tx: TenantTx, tenantId: number, hashes: string[]): Promise<void> {
+async function fill(
+  tx: TenantTx,
+  keyRing: KeyRing,
+  tenantId: number,
+  hashes: string[],
+): Promise<void> {
   const departments: number[] = []
   for (const name of DEPARTMENTS)
     departments.push((await insertDepartment(tx, { tenant_id: tenantId, name })).id)
@@ -80,8 +92,10 @@ async function fill(tx: TenantTx, tenantId: number, hashes: string[]): Promise<v
   const pick = (ids: number[], index: number) => ids[index % ids.length] ?? null
   await insertPatients(
     tx,
+    keyRing,
+    tenantId,
     Array.from({ length: PATIENTS }, (_, index) => ({
-      tenant_id: tenantId,
+      ...demoPatient(index),
       department_id: pick(departments, index),
       attending_doctor_id: pick(doctors, index),
     })),

@@ -10,9 +10,12 @@ export interface Setup {
   setUp(): Promise<(address: string) => string>
 }
 
-type Core = Needs<'db' | 'passwords', 'DEMO' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'>
+type Core = Needs<
+  'db' | 'passwords' | 'keyRing',
+  'DEMO' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'
+>
 
-export function openSetup({ db, passwords, config }: Core): Feature & Setup {
+export function openSetup({ db, passwords, keyRing, config }: Core): Feature & Setup {
   return {
     name: 'setup',
     capabilities: { demo_mode: config.DEMO },
@@ -21,7 +24,7 @@ export function openSetup({ db, passwords, config }: Core): Feature & Setup {
         email: config.BOOTSTRAP_ADMIN_EMAIL,
         password: config.BOOTSTRAP_ADMIN_PASSWORD,
       })
-      if (config.DEMO) await makeDemo(db, passwords)
+      if (config.DEMO) await makeDemo({ db, passwords, keyRing })
       return (address) => announcement({ address, made, hasDemo: config.DEMO })
     },
   }

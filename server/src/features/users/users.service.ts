@@ -166,6 +166,8 @@ export function usersService(deps: UsersDeps): Users {
       onUser(caller, id, async (tx, target, superadmins) => {
         refuseLosing(caller, target, superadmins)
         await store.deleteUser(tx, id)
+        // Nobody attends to their patients now, by the foreign key.
+        tx.invalidate(`patients:${target.tenant_id}`)
         await appendChange(tx, caller, 'user.deleted', target, null)
       }),
 

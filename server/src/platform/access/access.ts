@@ -1,7 +1,7 @@
 /** Who may call an operation: declared on it, checked before its input is looked at. */
 import { Problem } from '../../lib/problems.ts'
 import { ROLES, type Role } from '../../lib/roles.ts'
-import type { Admin, Auditor, Caller, Superadmin } from './caller.ts'
+import type { Admin, Auditor, Caller, ClinicAdmin, Member, Superadmin } from './caller.ts'
 
 /** An access rule; `C` is what the operation's handler gets as its caller. */
 export interface Access<C> {
@@ -27,6 +27,20 @@ export const auditors: Access<Auditor> = {
   roles: ['superadmin', 'admin', 'auditor'],
 }
 
+/** Everyone of a clinic. */
+export const members: Access<Member> = {
+  name: 'clinic',
+  roles: ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'],
+}
+/** Those of a clinic who keep its records. */
+export const recordKeepers: Access<Member> = {
+  name: 'record keeper',
+  roles: ['admin', 'doctor', 'nurse', 'receptionist'],
+}
+/** Those who treat patients. */
+export const clinicians: Access<Member> = { name: 'clinician', roles: ['doctor', 'nurse'] }
+/** Admins of a clinic. */
+export const clinicAdmins: Access<ClinicAdmin> = { name: 'clinic admin', roles: ['admin'] }
 /** @throws Problem 403 when the caller's role may not call the operation at all */
 export function requireRole(access: Access<unknown>, caller: Caller): void {
   if (access.roles?.includes(caller.role)) return

@@ -18,6 +18,10 @@ export interface Identity {
   tenant_id: number
   email: string
   role: Role
+  /** The department that they are in; null where they are in none. */
+  unit_id: number | null
+  /** Whether they see the records of every department. */
+  sees_all: boolean
   /** The session's id, `jti` in its access tokens. */
   session_id: string
   /** What has to be done before the session may do anything else; null when nothing has. */
@@ -36,6 +40,12 @@ export type Admin = Caller & { readonly [proven]: 'admin' | 'superadmin' }
 
 /** A caller who operates the platform. */
 export type Superadmin = Admin & { readonly [proven]: 'superadmin' }
+
+/** A caller of a clinic: whoever operates the platform sees none of its records (decisions §2). */
+export type Member = Caller & { readonly [proven]: 'admin' | 'member' }
+
+/** An admin of a clinic, and no superadmin. */
+export type ClinicAdmin = Caller & { readonly [proven]: 'admin' }
 
 /** A caller who may read the administration's lists: an admin or an auditor. */
 export type Auditor = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }

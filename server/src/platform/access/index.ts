@@ -4,9 +4,23 @@ export {
   admins,
   anyone,
   auditors,
+  clinicAdmins,
+  clinicians,
+  members,
+  recordKeepers,
   requireOwnTenant,
   requireRole,
   signedIn,
   superadmins,
 } from './access.ts'
-export type { Admin, Auditor, Caller, Identity, Origin, Restriction, Superadmin } from './caller.ts'
+export type {
+  Admin,
+  Auditor,
+  Caller,
+  ClinicAdmin,
+  Identity,
+  Member,
+  Origin,
+  Restriction,
+  Superadmin,
+} from './caller.ts'

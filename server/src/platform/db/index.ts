@@ -8,7 +8,7 @@ export { type Conflicts, Outpaced, problemOf } from './failures.ts'
 export { listWritesUpkeep } from './list-writes.ts'
 export { lockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'
-export { containing, listMode, readPage } from './page.ts'
+export { containing, countRows, listMode, readPage } from './page.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'
 export {
   forCaller,

@@ -71,7 +71,7 @@ export async function readPage<DB, TB extends keyof DB, O>(
   const offset = offsetOf(query)
   if (!more && (found.length > 0 || offset === 0))
     return { ...page, total: offset + found.length, estimated: false }
-  const counted = await count(tx, filtered)
+  const counted = await countRows(tx, filtered)
   memory?.set(counted)
   return { ...page, total: counted.total, estimated: counted.estimated }
 }
@@ -110,7 +110,8 @@ function isBehind(
   return keys.length > 1 ? [sql<boolean>`${keys[0]} ${side}= ${key[0]}`, row] : [row]
 }
 
-async function count<DB, TB extends keyof DB, O>(
+/** Counts rows exactly up to where totals are, and estimates beyond: `filtered` has no order or limit. */
+export async function countRows<DB, TB extends keyof DB, O>(
   tx: TenantTx,
   filtered: SelectQueryBuilder<DB, TB, O>,
 ): Promise<Counted> {

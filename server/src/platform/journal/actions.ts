@@ -24,6 +24,7 @@ const department = about('department', '12', ADMIN)
 const user = about('user', String(NURSE), ADMIN)
 const session = about('session', '3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10', NURSE)
 const webhook = about('webhook', '5', ADMIN)
+const patient = about('patient', '9001', NURSE)
 /** Nobody's doing: its provider says so. */
 const payment = (before: object | null, after: object) =>
   about('payment', '81', ADMIN)({ before, after }, null)
@@ -215,6 +216,24 @@ export const ACTIONS = {
   'payment_notification.processed': {
     meaning: "A payment provider's notification was tried again by hand",
   },
+  'patient.created': {
+    meaning: 'A patient was created',
+    example: patient({ fields: ['full_name'] }),
+  },
+  'patient.updated': {
+    meaning: "A patient's record was changed; which fields, but not what they say",
+    example: patient({ fields: ['phone', 'address'] }),
+  },
+  'patient.deleted': {
+    meaning: 'A patient was deleted, and can be put back until purged',
+    example: patient(null, ADMIN),
+  },
+  'patient.restored': { meaning: 'A deleted patient was put back', example: patient(null, ADMIN) },
+  'patient.purged': { meaning: "A deleted patient's record was destroyed for good" },
+  'patient.break_glass': {
+    meaning: 'Somebody opened the record of a patient whom they do not see, for four hours',
+    example: patient({ purpose: 'emergency', grant_id: 7 }),
+  },
   'webhook.test': { meaning: 'A webhook was tried with an event made for it', example: webhook() },
 } as const satisfies Record<string, { meaning: string; example?: Example }>
 
@@ -245,6 +264,7 @@ export const ACCESSES = [
 const INTERNAL = [
   'auth.key_rotated',
   'tenant.purged',
+  'patient.purged',
   ...ACCESSES,
 ] as const satisfies readonly Action[]
 

@@ -28,6 +28,8 @@ const caller = (user_agent: string | null = 'ward'): Caller => ({
   tenant_id,
   email: 'nurse@north.test',
   role: 'nurse',
+  unit_id: null,
+  sees_all: false,
   session_id: 'd3b07384-0000-4000-8000-000000000001',
   restriction: null,
   origin: { ip: '10.0.0.1', user_agent, request_id: '0192c0de-0000-4000-8000-000000000001' },

@@ -43,10 +43,10 @@ export interface Throttle {
   /** Counts an event that is no guess at one secret, such as a registration. @throws Problem 429 */
   count(count: Count): Promise<void>
   /**
-   * Does work of which each 409 counts, as it tells that something exists; one at a time, as guesses.
+   * Does work of which each refusal of a status counts, as it tells what exists; one at a time, as guesses.
    * @throws Problem 429
    */
-  countConflicts<T>(count: Count, work: () => Promise<T>): Promise<T>
+  countRefusals<T>(count: Count, status: 404 | 409, work: () => Promise<T>): Promise<T>
 }
 
 export function openThrottle(db: Scopes, clock: Clock): Throttle {
@@ -105,14 +105,14 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
         await refuseWaiting([count])
         await fail([count])
       }),
-    countConflicts: (count, work) =>
+    countRefusals: (count, status, work) =>
       inTurn(keyOf(count).toString('hex'), async () => {
         await refuseWaiting([count])
         try {
           return await work()
         } catch (error) {
           const problem = error instanceof Problem ? error : problemOf(error)
-          if (problem?.status === 409) await fail([count])
+          if (problem?.status === status) await fail([count])
           throw error
         }
       }),

@@ -144,7 +144,7 @@ describe('events that are no guess', () => {
         Object.assign(new Error('taken'), { code: '23505', constraint: 'users__email' }),
       )
     const code = (work: () => Promise<unknown>) =>
-      throttle.countConflicts(count, work).catch((error: { code: string }) => error.code)
+      throttle.countRefusals(count, 409, work).catch((error: { code: string }) => error.code)
     expect(await code(async () => 'made')).toBe('made')
     expect(await code(() => Promise.reject(new Problem('not_found')))).toBe('not_found')
     expect(await code(taken)).toBe('23505')

@@ -1,6 +1,12 @@
 /** All faults of a request come at once, whichever rule finds them, and before what is wrong with the record. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
+import {
+  type Clinic,
+  makeClinic,
+  type Person,
+  superadmin,
+  tokenFor,
+} from '../../support/clinics.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../../support/service.ts'
 
 /** The id of no record. */
@@ -30,7 +36,7 @@ test('every wrong value of every operation is told of, those of the path, the qu
       op.method,
       `${op.path.replaceAll(/\{\w+\}/g, '%00')}?${query.map((name) => `${name}=%00`).join('&')}`,
       {
-        token: root.token,
+        token: tokenFor(op, root, clinic),
         ...(op.body ? { body: Object.fromEntries(body.map((name) => [name, '\0'])) } : {}),
       },
     )
@@ -145,6 +151,43 @@ const RULES: Record<
     path: '/api/webhooks/none/deliveries',
     query: { page: 501 },
     places: ['path.webhook_id', 'query.page'],
+  }),
+  listPatients: () => ({
+    method: 'GET',
+    path: '/api/patients',
+    query: { page: 501, sort_by: 'full_name' },
+    places: ['query.page', 'query.sort_by'],
+  }),
+  searchPatients: () => ({
+    method: 'POST',
+    path: '/api/patients/search',
+    body: { page: 501, birth_date: '2026-02-30' },
+    places: ['body.birth_date', 'body.page'],
+  }),
+  createPatient: () => ({
+    method: 'POST',
+    path: '/api/patients',
+    body: {
+      birth_date: '1849-12-31',
+      department_id: other.departmentId,
+      attending_doctor_id: clinic.people.nurse.id,
+    },
+    places: ['attending_doctor_id', 'birth_date', 'department_id', 'full_name'].map(
+      (name) => `body.${name}`,
+    ),
+  }),
+  updatePatient: () => ({
+    method: 'PUT',
+    path: '/api/patients/none',
+    body: { identifiers: [{ system: '-', value: '1' }], department_id: NOBODY },
+    places: ['body.department_id', 'body.identifiers.0.system', 'path.patient_id'],
+  }),
+  breakGlass: () => ({
+    method: 'POST',
+    path: '/api/patients/break-glass',
+    token: clinic.people.nurse.token,
+    body: { purpose: 'emergency', reason: 'too short' },
+    places: ['body', 'body.reason'],
   }),
   linkMessenger: () => ({
     method: 'POST',

@@ -115,7 +115,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
       const network = networkOf(origin.ip)
       await throttle.count({ rule: BY_ADDRESS, of: network })
       const tenant = await requireTenant(deps.askTenant(registration.subdomain, host))
-      return throttle.countConflicts({ rule: TAKEN_BY_ADDRESS, of: network }, async () => {
+      return throttle.countRefusals({ rule: TAKEN_BY_ADDRESS, of: network }, 409, async () => {
         const { email } = registration
         if (await db.inTenant(tenant.id, (tx) => isEmailTaken(tx, tenant.id, email), 'read'))
           throw new Problem('email_taken')

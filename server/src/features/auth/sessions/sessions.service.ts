@@ -162,7 +162,16 @@ function identityOf(
 ): Identity {
   if (state?.profile.id !== claims.userId || state.ends_at <= now)
     throw new Problem('invalid_token', { detail: 'The session has ended; sign in again' })
-  const { id, tenant_id, email, role } = state.profile
+  const { id, tenant_id, email, role, department_id, can_see_all_patients } = state.profile
   const { restriction } = state
-  return { user_id: id, tenant_id, email, role, session_id: claims.jti, restriction }
+  return {
+    user_id: id,
+    tenant_id,
+    email,
+    role,
+    unit_id: department_id,
+    sees_all: can_see_all_patients,
+    session_id: claims.jti,
+    restriction,
+  }
 }

@@ -83,12 +83,12 @@ describe('a line', () => {
 
   test('of what a newer release has written says its kind and its number, and nothing it holds', () => {
     const line = say({
-      action: 'patient.updated',
+      action: 'patient.merged',
       resourceType: 'patient',
       resourceId: '9001',
       changes: { after: { full_name: 'Paula Patient' } },
     })
-    expect(line).toBe('21 Nov 08:30 UTC: patient updated (patient 9001).')
+    expect(line).toBe('21 Nov 08:30 UTC: patient merged (patient 9001).')
     expect(say({ action: 'x.y', resourceType: 'x', resourceId: 'Paula' })).toContain('(x unknown)')
   })
 })
@@ -97,6 +97,6 @@ describe('a count', () => {
   test('says one and many', () => {
     expect(countOf('user.created', 4980)).toBe('4,980 users created')
     expect(countOf('user.created', 1)).toBe('1 user created')
-    expect(countOf('patient.updated', 2)).toBe('2 of patient updated')
+    expect(countOf('patient.merged', 2)).toBe('2 of patient merged')
   })
 })

@@ -64,6 +64,9 @@ function payment({ changes, resourceId }: Told, showAmount: ShowAmount): string 
 
 const Payment = (event: Told, showAmount: ShowAmount) => `P${payment(event, showAmount).slice(1)}`
 
+/** Of a patient there is the number, and nothing that the entry says. */
+const Patient = ({ resourceId }: Told) => `Patient ${numberOf(resourceId)}`
+
 function refund(event: Told, showAmount: ShowAmount): string {
   const { changes } = event
   const given = showAmount(
@@ -239,6 +242,31 @@ export const LINES: Record<ToldAction, Words> = {
     (e, amount) => `${Payment(e, amount)} was canceled.`,
   ),
   'payment.refunded': words('refund', 'refunds', refund),
+  'patient.created': words(
+    'patient created',
+    'patients created',
+    (e) => `${Patient(e)} was created${by(e)}.`,
+  ),
+  'patient.updated': words(
+    'patient changed',
+    'patients changed',
+    (e) => `${Patient(e)} was changed${by(e)}.`,
+  ),
+  'patient.deleted': words(
+    'patient deleted',
+    'patients deleted',
+    (e) => `${Patient(e)} was deleted${by(e)}.`,
+  ),
+  'patient.restored': words(
+    'patient restored',
+    'patients restored',
+    (e) => `${Patient(e)} was put back${by(e)}.`,
+  ),
+  'patient.break_glass': words(
+    'record opened by break-glass',
+    'records opened by break-glass',
+    (e) => `The record of patient ${numberOf(e.resourceId)} was opened by break-glass${by(e)}.`,
+  ),
 }
 
 const wordsOf = (action: string): Words | undefined =>

@@ -1,0 +1,140 @@
+/** Patients on the wire. */
+import Type, { type Static } from 'typebox'
+import { defineList, pageOf } from '../../lib/page.ts'
+import {
+  CalendarDate,
+  EmailAddress,
+  Id,
+  line,
+  Name,
+  Nullable,
+  OneOf,
+  Timestamp,
+} from '../../lib/shapes.ts'
+import { SEXES } from './records/fields.ts'
+
+const MAX_IDENTIFIERS = 20
+const MAX_ALLERGIES = 100
+
+const Identifier = Type.Object({ system: line(200), value: line(100) })
+const Allergy = Type.String({ minLength: 1, maxLength: 200, trim: true })
+
+/** What is sealed, but for what only clinicians and admins see. */
+const fields = {
+  full_name: Name,
+  birth_date: Nullable(CalendarDate),
+  sex: Nullable(OneOf(SEXES)),
+  identifiers: Type.Array(Identifier, { maxItems: MAX_IDENTIFIERS }),
+  phone: Nullable(line(40)),
+  email: Nullable(EmailAddress),
+  address: Nullable(Type.String({ minLength: 1, maxLength: 500, trim: true })),
+}
+
+const clinicalFields = {
+  allergies: Type.Optional(Type.Array(Allergy, { maxItems: MAX_ALLERGIES })),
+  notes: Type.Optional(Nullable(Type.String({ maxLength: 20_000 }))),
+}
+
+const place = {
+  id: Id,
+  tenant_id: Id,
+  department_id: Nullable(Id),
+  attending_doctor_id: Nullable(Id),
+  version: Type.Integer({ minimum: 1 }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  deleted_at: Nullable(Timestamp),
+}
+
+/** What the caller's role does not see of the record: absent, as null would say that there is none. */
+const redacted = Type.Optional(
+  Type.Array(Type.String(), { description: 'the fields that your role does not see' }),
+)
+
+export const Patient = Type.Object(
+  { ...place, ...fields, ...clinicalFields, redacted },
+  { $id: 'Patient' },
+)
+export type Patient = Static<typeof Patient>
+
+export const CreatedPatient = Type.Object(
+  {
+    ...Patient.properties,
+    possible_duplicates: Type.Array(Id, {
+      description: 'patients you see with the same name and birth date',
+    }),
+  },
+  { $id: 'CreatedPatient' },
+)
+export type CreatedPatient = Static<typeof CreatedPatient>
+
+export const ListedPatient = Type.Object(
+  {
+    ...place,
+    ...Type.Partial(Type.Object(fields)).properties,
+    ...clinicalFields,
+    redacted,
+    unreadable: Type.Optional(
+      Type.Boolean({ description: 'true where what is sealed does not open; it is left out' }),
+    ),
+  },
+  { $id: 'ListedPatient' },
+)
+export type ListedPatient = Static<typeof ListedPatient>
+
+export const PatientPage = pageOf(ListedPatient)
+
+export const patientList = defineList(
+  'patients',
+  { id: 'integer', created_at: 'time', updated_at: 'time' },
+  { sort_by: 'id', sort_order: 'asc' },
+)
+
+export const PatientQuery = Type.Object({
+  department_id: Type.Optional(Id),
+  attending_doctor_id: Type.Optional(Id),
+  birth_date: Type.Optional(CalendarDate),
+  search: Type.Optional(
+    Type.String({
+      maxLength: 301,
+      trim: true,
+      description:
+        'a full name, an identifier (`value` or `system|value`), a phone number or an e-mail address',
+    }),
+  ),
+  deleted: Type.Optional(
+    Type.Boolean({ description: 'those who were deleted, in place of the others; for admins' }),
+  ),
+  ...patientList.query,
+})
+export type PatientQuery = Static<typeof PatientQuery>
+
+const { full_name: _, ...beside } = fields
+const chosen = {
+  department_id: Type.Optional(Nullable(Id)),
+  attending_doctor_id: Type.Optional(Nullable(Id)),
+  ...Type.Partial(Type.Object(beside)).properties,
+  ...clinicalFields,
+}
+
+export const NewPatient = Type.Object({ full_name: Name, ...chosen })
+export type NewPatient = Static<typeof NewPatient>
+
+export const PatientChange = Type.Object({
+  full_name: Type.Optional(Name),
+  ...chosen,
+  version: Type.Optional(
+    Type.Integer({ minimum: 1, description: '409 where the record has another by now' }),
+  ),
+})
+export type PatientChange = Static<typeof PatientChange>
+
+export const PatientPath = Type.Object({ patient_id: Id })
+
+export const BreakGlass = Type.Object({
+  patient_id: Type.Optional(Id),
+  identifier: Type.Optional(Identifier),
+  purpose: OneOf(['emergency', 'treatment', 'other']),
+  reason: Type.String({ minLength: 10, maxLength: 500, trim: true }),
+})
+export type BreakGlass = Static<typeof BreakGlass>

@@ -1,0 +1,140 @@
+/** The SQL of single patients and their tokens. */
+import { sql } from 'kysely'
+import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
+import type { PatientToken } from '../search/tokens.ts'
+import { type PatientRow, SEALED_COLUMNS, type SealedColumns } from './fields.ts'
+import '../patients.table.ts'
+
+export const COLUMNS = [
+  'id',
+  'tenant_id',
+  'department_id',
+  'attending_doctor_id',
+  'version',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+  'data_key_id',
+  ...SEALED_COLUMNS,
+] as const
+
+/** Patients of the scope: those who are there, or those who were deleted. */
+export function patientsOf(tx: TenantTx, which: 'living' | 'deleted' = 'living') {
+  return tx.db
+    .selectFrom('patients')
+    .where(ofScope(tx, 'patients.tenant_id'))
+    .where('patients.deleted_at', which === 'living' ? 'is' : 'is not', null)
+}
+
+export function findPatient(tx: TenantTx, id: number): Promise<PatientRow | undefined> {
+  return patientsOf(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
+}
+
+/** As `findPatient`, and keeps others from changing the patient until the transaction ends. */
+export function lockPatient(
+  tx: TenantTx,
+  id: number,
+  which: 'living' | 'deleted' = 'living',
+): Promise<PatientRow | undefined> {
+  return patientsOf(tx, which)
+    .select(COLUMNS)
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+}
+
+/** Ids for patients to be: what is sealed is bound to its row, so it has to have one first. */
+export async function nextPatientIds(tx: TenantTx, count: number): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select nextval(pg_get_serial_sequence('patients', 'id')) as id
+    from generate_series(1, ${count})`.execute(tx.db)
+  return rows.map(({ id }) => id)
+}
+
+export interface NewPatientRow extends SealedColumns {
+  id: number
+  tenant_id: number
+  department_id: number | null
+  attending_doctor_id: number | null
+}
+
+export async function insertPatient(tx: TenantTx, row: NewPatientRow): Promise<PatientRow> {
+  return tx.db.insertInto('patients').values(row).returning(COLUMNS).executeTakeFirstOrThrow()
+}
+
+/** Changes a patient, who is locked. */
+export function updatePatient(
+  tx: TenantTx,
+  id: number,
+  change: Partial<SealedColumns> & {
+    department_id?: number | null
+    attending_doctor_id?: number | null
+  },
+): Promise<PatientRow> {
+  return tx.db
+    .updateTable('patients')
+    .set({ ...change, version: sql`version + 1`, updated_at: sql`now()` })
+    .where('id', '=', id)
+    .where(ofScope(tx, 'tenant_id'))
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
+/** Marks a patient as deleted, or as there again, with what they are found by. */
+export async function markDeleted(
+  tx: TenantTx,
+  id: number,
+  isDeleted: boolean,
+): Promise<PatientRow> {
+  const row = await tx.db
+    .updateTable('patients')
+    .set({
+      deleted_at: isDeleted ? sql`now()` : null,
+      version: sql`version + 1`,
+      updated_at: sql`now()`,
+    })
+    .where('id', '=', id)
+    .where(ofScope(tx, 'tenant_id'))
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
+  await tx.db
+    .updateTable('patient_tokens')
+    .set({ is_living: !isDeleted })
+    .where('patient_id', '=', id)
+    .where(ofScope(tx, 'tenant_id'))
+    .execute()
+  return row
+}
+
+/**
+ * Adds what is missing of the tokens of patients. Of one identifier in two living patients the unique
+ * index tells.
+ */
+export function insertTokens(
+  tx: TenantTx,
+  tenantId: number,
+  tokens: readonly PatientToken[],
+): void {
+  if (tokens.length === 0) return
+  tx.send(
+    sql`insert into patient_tokens (tenant_id, patient_id, kind, token, data_key_id, is_living)
+      select p.tenant_id, p.id, t.kind, t.token, t.data_key_id, p.deleted_at is null
+      from unnest(${tokens.map((one) => one.patient_id)}::bigint[],
+        ${tokens.map((one) => one.kind)}::smallint[], ${tokens.map((one) => one.token)}::bytea[],
+        ${tokens.map((one) => one.data_key_id)}::bigint[]) t (patient_id, kind, token, data_key_id)
+      join patients p on p.id = t.patient_id and p.tenant_id = ${tenantId}
+      on conflict (patient_id, token) do nothing`.compile(tx.db),
+  )
+}
+
+/** Takes a patient's tokens of some kinds away, under whichever key. */
+export function deleteTokens(tx: TenantTx, id: number, kinds: readonly number[]): void {
+  tx.send(
+    tx.db
+      .deleteFrom('patient_tokens')
+      .where('patient_id', '=', id)
+      .where(ofScope(tx, 'tenant_id'))
+      .where('kind', '=', sql<number>`any(${kinds}::smallint[])`)
+      .compile(),
+  )
+}

@@ -1,0 +1,25 @@
+/** What of patients is sealed with data keys, for those who replace these. */
+import type { SealedTable } from '../../platform/crypto/index.ts'
+import { SEALED_COLUMNS } from './records/fields.ts'
+import { fieldsOf } from './records/record.ts'
+import { insertTokens } from './records/records.store.ts'
+import { tokensOf } from './search/tokens.ts'
+
+export const PATIENTS: SealedTable = {
+  table: 'patients',
+  id: { column: 'id', type: 'bigint' },
+  columns: SEALED_COLUMNS,
+  tokens: {
+    table: 'patient_tokens',
+    async add(tx, keys, rows) {
+      const tokens = rows.flatMap((row) => tokensOf(keys, Number(row.id), fieldsOf(row)))
+      insertTokens(tx, keys.tenantId, tokens)
+    },
+  },
+}
+
+export const GRANTS: SealedTable = {
+  table: 'patient_grants',
+  id: { column: 'id', type: 'bigint' },
+  columns: ['sealed_reason'],
+}

@@ -1,0 +1,69 @@
+/** Lists of patients: what a caller sees of them, a page at a time. */
+import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Cursor } from '../../../lib/cursor.ts'
+import { type Page, toPage } from '../../../lib/page.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Member } from '../../../platform/access/index.ts'
+import type { KeyRing, TenantKeys } from '../../../platform/crypto/index.ts'
+import { listMode, type Scopes } from '../../../platform/db/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { NoteRead } from '../accesses/reads.ts'
+import { type ListedPatient, type PatientQuery, patientList } from '../patients.schema.ts'
+import { isReadable, openRecord } from '../records/record.ts'
+import { faultOf, listedFor } from '../records/shown.ts'
+import { seesAll } from '../sight/seer.ts'
+import { inSight } from '../sight/sight.store.ts'
+import { listPatients } from './search.store.ts'
+import { tokensOfBirth, tokensOfSearch } from './tokens.ts'
+
+export interface SearchDeps {
+  db: Scopes
+  clock: Clock
+  keyRing: KeyRing
+  noteRead: NoteRead
+  log: Logger
+}
+
+export interface Search {
+  list(caller: Member, query: PatientQuery, from: Cursor | undefined): Promise<Page<ListedPatient>>
+}
+
+export function searchService({ db, clock, keyRing, noteRead, log }: SearchDeps): Search {
+  return {
+    async list(caller, query, from) {
+      if (query.deleted && caller.role !== 'admin')
+        throw new Problem('role_required', { detail: 'deleted: only an admin lists the deleted' })
+      const asked = { list: patientList, caller, query, from }
+      // Which index is best depends on the department where not all is seen.
+      const mode = seesAll(caller) ? listMode(query) : 'filtered list'
+      const found = await db.inTenant(
+        caller.tenant_id,
+        async (tx) => {
+          const keys = await keyRing.ofTenant(tx, caller.tenant_id)
+          const sight = await inSight(tx, caller, isoAt(clock))
+          const page = await listPatients(tx, asked, { sight, tokens: tokensFor(keys, query) })
+          // Within the transaction, which is run again where it meets a key that is new to this node.
+          return { ...page, items: page.items.map((row) => openRecord(keys, row)) }
+        },
+        mode,
+      )
+      for (const record of found.items)
+        if (!isReadable(record)) log.error({}, faultOf(record.id, record.unreadable))
+      const isSearch = Boolean(query.search) || query.birth_date !== undefined
+      const ids = found.items.map(({ id }) => id)
+      await noteRead(caller, isSearch ? 'patient.searched' : 'patient.listed', ids)
+      return toPage(asked, {
+        ...found,
+        items: found.items.map((record) => listedFor(caller, record)),
+      })
+    },
+  }
+}
+
+/** What has to be found of each that is asked for: of nothing that has letters or digits, nobody is. */
+function tokensFor(keys: TenantKeys, { search, birth_date }: PatientQuery): Buffer[][] {
+  return [
+    ...(search ? [tokensOfSearch(keys, search)] : []),
+    ...(birth_date ? [tokensOfBirth(keys, birth_date)] : []),
+  ]
+}

@@ -1,0 +1,88 @@
+/** The blind index: what a patient is found by, as tokens that only the tenant's data key makes. */
+import type { TenantKeys } from '../../../platform/crypto/index.ts'
+import type { Identifier, PatientFields, SealedField } from '../records/fields.ts'
+import { normalIdentifier, normalMail, normalName, normalPhone } from './normal.ts'
+
+/** As the table numbers them; each has tokens of its own. */
+export const KINDS = { name: 1, birth: 2, value: 3, identifier: 4, phone: 5, mail: 6 } as const
+type Kind = keyof typeof KINDS
+
+export interface PatientToken {
+  patient_id: number
+  kind: number
+  token: Buffer
+  data_key_id: number
+}
+
+/** Which kinds are made of a field. */
+const KINDS_OF: Partial<Record<SealedField, readonly Kind[]>> = {
+  full_name: ['name'],
+  birth_date: ['birth'],
+  identifiers: ['value', 'identifier'],
+  phone: ['phone'],
+  email: ['mail'],
+}
+
+/** The numbers of the kinds that are made of these fields. */
+export function kindsOf(fields: readonly SealedField[]): number[] {
+  return fields.flatMap((field) => KINDS_OF[field] ?? []).map((kind) => KINDS[kind])
+}
+
+export const normalPair = ({ system, value }: Identifier) =>
+  `${normalIdentifier(system)}|${normalIdentifier(value)}`
+
+/** The texts that a patient is found by, in their one spelling. */
+function textsOf(fields: Partial<PatientFields>): [Kind, string][] {
+  const { full_name = '', birth_date, identifiers = [], phone, email } = fields
+  const texts: [Kind, string][] = [
+    ['name', normalName(full_name)],
+    ['birth', birth_date ?? ''],
+    ['phone', normalPhone(phone ?? '')],
+    ['mail', normalMail(email ?? '')],
+    ...identifiers.map(({ value }): [Kind, string] => ['value', normalIdentifier(value)]),
+    ...identifiers.map((one): [Kind, string] => ['identifier', normalPair(one)]),
+  ]
+  return texts.filter(([, text]) => text !== '')
+}
+
+/** The tokens of a patient's fields under every living key, each once. */
+export function tokensOf(
+  keys: TenantKeys,
+  patient_id: number,
+  fields: Partial<PatientFields>,
+): PatientToken[] {
+  const made = new Map<string, PatientToken>()
+  for (const [kind, text] of textsOf(fields))
+    for (const { keyId: data_key_id, token } of tokensUnder(keys, kind, text))
+      made.set(token.toString('hex'), { patient_id, kind: KINDS[kind], token, data_key_id })
+  return [...made.values()]
+}
+
+const tokensUnder = (keys: TenantKeys, kind: Kind, text: string) =>
+  keys.tokens(`patients.${kind}`, text)
+
+/** What `search` may mean: a whole name, an identifier with or without its system, a phone, an address. */
+export function tokensOfSearch(keys: TenantKeys, search: string): Buffer[] {
+  const texts: [Kind, string][] = [
+    ['name', normalName(search)],
+    ['value', normalIdentifier(search)],
+    ['identifier', normalIdentifier(search)],
+    ['phone', normalPhone(search)],
+    ['mail', normalMail(search)],
+  ]
+  return bare(
+    texts.filter(([, text]) => text !== ''),
+    keys,
+  )
+}
+
+export const tokensOfName = (keys: TenantKeys, name: string): Buffer[] =>
+  bare([['name', normalName(name)]], keys)
+export const tokensOfBirth = (keys: TenantKeys, date: string): Buffer[] =>
+  bare([['birth', date]], keys)
+export const tokensOfIdentifier = (keys: TenantKeys, identifier: Identifier): Buffer[] =>
+  bare([['identifier', normalPair(identifier)]], keys)
+
+function bare(texts: [Kind, string][], keys: TenantKeys): Buffer[] {
+  return texts.flatMap(([kind, text]) => tokensUnder(keys, kind, text).map(({ token }) => token))
+}
