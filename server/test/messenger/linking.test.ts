@@ -82,10 +82,9 @@ test('of sixteen who enter one code at once, on two nodes, one is linked', async
     role: 'api',
     config: botConfig(scene.bot),
   })
-  const clinics = await Promise.all(
-    ['east', 'south', 'west'].map((name) => makeClinic(scene.service, scene.root, name)),
-  )
-  const people = [scene.root, ...clinics.flatMap((clinic) => Object.values(clinic.people))]
+  const people = [scene.root]
+  for (const name of ['east', 'south', 'west'])
+    people.push(...Object.values((await makeClinic(scene.service, scene.root, name)).people))
   const chat = newChat()
   const code = await scene.codeOf(chat)
   const answers = await Promise.all(
@@ -97,7 +96,7 @@ test('of sixteen who enter one code at once, on two nodes, one is linked', async
     ),
   )
   const statuses = answers.map(({ status }) => status).sort()
-  expect(statuses).toEqual([200, ...Array(15).fill(400)])
+  expect(statuses).toEqual([200, ...Array(15).fill(expect.toBeOneOf([400, 429]))])
   const links = await scene.service.database.sql(
     'select from messenger_links where user_id = any($1)',
     [people.map(({ id }) => id)],

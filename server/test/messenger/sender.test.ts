@@ -3,6 +3,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startSender } from '../../src/features/messenger/sending/sender.ts'
 import type { Turn } from '../../src/features/messenger/sending/turn.ts'
 import { type Scopes, watchChanges } from '../../src/platform/db/index.ts'
+import { furnishAccount, furnishMessenger } from '../isolation/scene.ts'
+import { superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -114,12 +116,14 @@ test('linked chats that have failed come before strangers, who are at most a thi
   const { database } = service
   const strangers = Array.from({ length: 40 }, (_, chat) => (chat + 16).toString(16))
   await isDue(service, strangers, -60_000)
-  await isDue(service, ['01'])
-  await database.sql(
-    `insert into messenger_links (tenant_id, user_id, chat_hash, sealed_chat)
-     select tenant_id, id, '\\x01', '\\x01' from users where role = 'superadmin'`,
+  const root = await superadmin(service)
+  await furnishAccount(service, root)
+  await furnishMessenger(service, root)
+  const [failing] = await database.sql<{ hash: Buffer }>(
+    `insert into messenger_chats (hash, due_at, failures)
+     select chat_hash, to_timestamp($1), 1 from messenger_links returning hash`,
+    [service.clock.now() / 1000],
   )
-  await database.sql("update messenger_chats set failures = 1 where hash = '\\x01'")
   const turned: string[] = []
   sending(service, async ({ hash }) => {
     turned.push(hash.toString('hex'))
@@ -127,5 +131,5 @@ test('linked chats that have failed come before strangers, who are at most a thi
     return { kind: 'sent' }
   })
   await until('some have had their turn', () => turned.length >= 11 || undefined)
-  expect(turned.slice(0, 11)).toContain('01')
+  expect(turned.slice(0, 11)).toContain(failing?.hash.toString('hex'))
 })

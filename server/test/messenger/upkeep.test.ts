@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { deleteOutdated } from '../../src/features/messenger/messenger.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
-import { furnishMessenger } from '../isolation/scene.ts'
+import { furnishAccount, furnishMessenger } from '../isolation/scene.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
@@ -10,6 +10,7 @@ test('codes, answers, updates, notices and chats go when they are over', async (
   const service = await openService({ role: 'api' })
   const { sql } = service.database
   const root = await superadmin(service)
+  await furnishAccount(service, root)
   await furnishMessenger(service, root)
   const now = service.clock.now()
   const at = (ms: number) => new Date(now + ms).toISOString()
