@@ -24,9 +24,12 @@ const SETTINGS: Record<Scale, Settings> = {
   crowded: OWN_LIMITS,
 }
 
-const SEEDED_BY = ['../server/schema.sql', 'seed/people.ts', 'seed/journal.ts'].map(
-  (file) => new URL(file, import.meta.url),
-)
+const SEEDED_BY = [
+  '../server/schema.sql',
+  'seed/people.ts',
+  'seed/journal.ts',
+  'seed/payments.ts',
+].map((file) => new URL(file, import.meta.url))
 
 export interface Environment {
   deployment(scale: Scale): Promise<Deployment>

@@ -13,7 +13,7 @@ import { profile } from './scenarios/profile.ts'
 import { refreshes } from './scenarios/refreshes.ts'
 import type { Scenario } from './scenarios/scenario.ts'
 import { signIns } from './scenarios/sign-ins.ts'
-import { auditSizes, userSizes } from './scenarios/sizes.ts'
+import { auditSizes, paymentSizes, userSizes } from './scenarios/sizes.ts'
 import { stalledProvider } from './scenarios/stalled-provider.ts'
 import { starts } from './scenarios/starts.ts'
 import { users } from './scenarios/users.ts'
@@ -31,6 +31,7 @@ const SCENARIOS: Record<string, Scenario> = {
   entries,
   webhooks,
   payments,
+  'payment-sizes': paymentSizes,
   'flaky-receiver': flakyReceiver,
   flood,
   'stalled-provider': stalledProvider,

@@ -1,6 +1,7 @@
 /**
  * Payment notices: how many a second are accepted, each distinct, signed and answered behind its commit,
- * against one insert and commit each of the same bytes; how many repeats; and how many are applied.
+ * against one insert and commit each of the same bytes; how many repeats; how many are applied; and how
+ * long either takes at half of that load.
  */
 import { createHmac, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
@@ -9,23 +10,34 @@ import pg from 'pg'
 import { openBaseline } from '../baselines/baseline.ts'
 import { compare } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
-import { perSecond } from '../measure/table.ts'
+import { percentile } from '../measure/statistics.ts'
+import { type Line, perSecond } from '../measure/table.ts'
 import { ownerOf, startService } from '../service.ts'
+import { paced } from './paced-notices.ts'
 import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 
 const SECRET = 'bench: a secret of cardnet'
 const NOTICE_BYTES = 1024
 const APPLIED = 20_000
+/** The phase at half of the load is as long as so many turns. */
+const LONGER = 5
+
+interface Notice {
+  /** Of the event, and of its payment. */
+  id: string
+  body: string
+  signature: string
+}
 
 /** A notice of its own event and payment, as long as real ones, signed now. */
-function notice(tenant: number, event: string = randomUUID()): { body: string; signature: string } {
-  const object = { id: event, amount: 1000, currency: 'EUR', metadata: { tenant_id: tenant } }
-  const said = { id: event, type: 'payment.succeeded', created: 1, data: { object }, note: '' }
+function notice(tenant: number, id: string = randomUUID()): Notice {
+  const object = { id, amount: 1000, currency: 'EUR', metadata: { tenant_id: tenant } }
+  const said = { id, type: 'payment.succeeded', created: 1, data: { object }, note: '' }
   const note = 'x'.repeat(NOTICE_BYTES - JSON.stringify(said).length)
   const body = JSON.stringify({ ...said, note })
   const t = Math.floor(Date.now() / 1000)
   const v1 = createHmac('sha256', SECRET).update(`${t}.${body}`).digest('hex')
-  return { body, signature: `t=${t},v1=${v1}` }
+  return { id, body, signature: `t=${t},v1=${v1}` }
 }
 
 export const payments: Scenario = async (environment, pace, say) => {
@@ -43,7 +55,7 @@ export const payments: Scenario = async (environment, pace, say) => {
     const settled = async () => {
       while ((await count("state = 'received'")) > 0) await delay(50)
     }
-    const send = (make: () => ReturnType<typeof notice>, seconds: number) =>
+    const send = (make: () => Notice, seconds: number) =>
       drive({
         url: service.url,
         connections: CONNECTIONS,
@@ -72,6 +84,15 @@ export const payments: Scenario = async (environment, pace, say) => {
     const again = notice(tenant, 'evt_again')
     const repeats = await send(() => again, pace.seconds)
     await settled()
+    say(`payments: now at ${perSecond(accepted.ours / 2)}`)
+    const half = await paced({
+      url: service.url,
+      database,
+      make: () => notice(tenant),
+      rate: accepted.ours / 2,
+      seconds: pace.seconds * LONGER,
+    })
+    await settled()
     say('payments: now from the first notice to the last payment')
     const applied = await applyMany({ count, send: () => notice(tenant), url: service.url })
     const failed = await count("state not in ('applied', 'superseded')")
@@ -98,6 +119,19 @@ export const payments: Scenario = async (environment, pace, say) => {
         ratio: applied / accepted.baseline,
         aim: { atLeast: 0.2 },
       },
+      within('payment notices at half of that load, until 200, p99', half.answered, 0.99, 50),
+      within(
+        'payment notices at half of that load, from 200 to the entry, p50',
+        half.told,
+        0.5,
+        50,
+      ),
+      within(
+        'payment notices at half of that load, from 200 to the entry, p99',
+        half.told,
+        0.99,
+        250,
+      ),
     ]
   } finally {
     baseline.stop()
@@ -107,9 +141,16 @@ export const payments: Scenario = async (environment, pace, say) => {
   }
 }
 
+/** A line for the time that this share of them does not exceed, in milliseconds. */
+function within(name: string, ms: readonly number[], share: number, limit: number): Line {
+  const value = percentile(ms, share)
+  const ratio = value / limit
+  return { name, ours: `${value.toFixed(1)} ms`, limit: `${limit} ms`, ratio, aim: { atMost: 1 } }
+}
+
 interface Many {
   count(where: string): Promise<number>
-  send(): ReturnType<typeof notice>
+  send(): Notice
   url: string
 }
 

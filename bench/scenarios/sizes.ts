@@ -46,6 +46,24 @@ const AUDIT_PAGES: Case[] = [
   ...both('audit, behind 4,000 entries', audit(''), pageBehind),
 ]
 
+const payments = (query: string) => `/api/admin/payments?${query}`
+const notifications = (query: string) => `/api/admin/payment-notifications?${query}`
+const someWeek = `from_date=${day(9)}&to_date=${day(2)}`
+
+const PAYMENT_PAGES: Case[] = [
+  ...both('payments, latest', payments('')),
+  ...both('payments, by creation', payments('sort_by=created_at')),
+  ...both('payments, authorized', payments('status=authorized')),
+  ...both('payments, a rare currency', payments('currency=KWD')),
+  ...both('payments, of one provider', payments('provider=paygate')),
+  ...both('payments, by its name', payments('provider_payment_id=pay_77')),
+  ...both('payments, a week by creation', payments(`${someWeek}&sort_by=created_at`)),
+  ...both('notifications, latest', notifications('')),
+  ...both('notifications, failed', notifications('state=failed')),
+  ...both('notifications, one reason', notifications('reason=amount_unreadable')),
+  ...both('notifications, by arrival', notifications('sort_by=received_at')),
+]
+
 const compared =
   (cases: readonly Case[]): Scenario =>
   async (environment, pace, say) => {
@@ -71,3 +89,4 @@ const compared =
 
 export const userSizes = compared(USER_PAGES)
 export const auditSizes = compared(AUDIT_PAGES)
+export const paymentSizes = compared(PAYMENT_PAGES)

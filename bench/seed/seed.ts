@@ -3,6 +3,7 @@ import { hash } from '@node-rs/argon2'
 import pg from 'pg'
 import { copyInto, withoutIndexes } from './copy.ts'
 import { ENTRY_COLUMNS, entryRows, makePastPartitions } from './journal.ts'
+import { seedPayments } from './payments.ts'
 import {
   DEPARTMENT_COLUMNS,
   departmentRows,
@@ -31,6 +32,10 @@ export async function seed(
       set maintenance_work_mem = '1GB'`)
     await seedPeople(client, size, say)
     await seedJournal(client, size, say)
+    if (size.paymentsPerTenant > 0) {
+      await seedPayments(client, size, say)
+      for (const table of ['payments', 'payment_notifications']) await moveSequence(client, table)
+    }
     say('vacuum and analyze')
     await client.query('vacuum (analyze)')
     await client.query('checkpoint')
