@@ -867,7 +867,7 @@ CREATE INDEX payment_notifications__by_data_key ON payment_notifications USING b
 CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree (provider, GREATEST(due_at, leased_until)) WHERE state = 'received'::text;
 CREATE UNIQUE INDEX payment_notifications__event ON payment_notifications USING btree (provider, event_key) WHERE holds_key;
 CREATE INDEX payment_notifications__of_payment ON payment_notifications USING btree (tenant_id, payment_id, id) WHERE payment_id IS NOT NULL;
-CREATE INDEX payment_notifications__of_tenant ON payment_notifications USING btree (tenant_id, id);
+CREATE INDEX payment_notifications__of_tenant ON payment_notifications USING btree (tenant_id, id) WHERE tenant_id IS NOT NULL;
 CREATE INDEX payment_notifications__received ON payment_notifications USING btree (received_at, id);
 CREATE INDEX payment_notifications__with_reason ON payment_notifications USING btree (reason, id) WHERE reason IS NOT NULL;
 CREATE INDEX payment_notifications__with_state ON payment_notifications USING btree (state, id) WHERE state <> ALL (ARRAY['received'::text, 'applied'::text]);

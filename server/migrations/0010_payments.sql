@@ -82,7 +82,8 @@ create index payment_notifications__with_state on payment_notifications (state, 
 create index payment_notifications__with_reason on payment_notifications (reason, id)
   where reason is not null;
 create index payment_notifications__received on payment_notifications (received_at, id);
-create index payment_notifications__of_tenant on payment_notifications (tenant_id, id);
+create index payment_notifications__of_tenant on payment_notifications (tenant_id, id)
+  where tenant_id is not null;
 create index payment_notifications__of_payment on payment_notifications (tenant_id, payment_id, id)
   where payment_id is not null;
 call isolate('payment_notifications');
