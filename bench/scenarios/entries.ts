@@ -12,7 +12,7 @@ const REFERENCE_BYTES = 828
 const AIM = 0.7
 
 /** A clinic each for so many callers at once, in a journal that begins empty: pages fill as they will. */
-const SIZE = { tenants: 32, usersPerTenant: 100, entriesPerTenant: 0, paymentsPerTenant: 0 }
+const SIZE = { tenants: 32, usersPerTenant: 100, entriesPerTenant: 0 }
 /** Each clinic does so often what follows: 16,000 entries in all. */
 const TURNS = 25
 const REFRESHES = 15

@@ -10,7 +10,7 @@ import pg from 'pg'
 import { openBaseline } from '../baselines/baseline.ts'
 import { compare } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
-import { percentile } from '../measure/statistics.ts'
+import { type Outcome, percentile } from '../measure/statistics.ts'
 import { type Line, perSecond } from '../measure/table.ts'
 import { ownerOf, startService } from '../service.ts'
 import { paced } from './paced-notices.ts'
@@ -97,48 +97,54 @@ export const payments: Scenario = async (environment, pace, say) => {
     const applied = await applyMany({ count, send: () => notice(tenant), url: service.url })
     const failed = await count("state not in ('applied', 'superseded')")
     if (failed > 0) throw new Error(`${failed} notices were not applied`)
-    return [
-      {
-        name: 'payment notices accepted, against one insert and commit each',
-        ours: perSecond(accepted.ours),
-        limit: perSecond(accepted.baseline),
-        ratio: accepted.ratio,
-        aim: { atLeast: 0.4 },
-      },
-      {
-        name: 'repeats of a payment notice, against distinct ones',
-        ours: perSecond(repeats),
-        limit: perSecond(accepted.ours),
-        ratio: repeats / accepted.ours,
-        aim: { atLeast: 1 },
-      },
-      {
-        name: 'payment notices applied, against one insert and commit each',
-        ours: perSecond(applied),
-        limit: perSecond(accepted.baseline),
-        ratio: applied / accepted.baseline,
-        aim: { atLeast: 0.2 },
-      },
-      within('payment notices at half of that load, until 200, p99', half.answered, 0.99, 50),
-      within(
-        'payment notices at half of that load, from 200 to the entry, p50',
-        half.told,
-        0.5,
-        50,
-      ),
-      within(
-        'payment notices at half of that load, from 200 to the entry, p99',
-        half.told,
-        0.99,
-        250,
-      ),
-    ]
+    return linesOf({ accepted, repeats, applied, half })
   } finally {
     baseline.stop()
     await owner.end()
     await service.stop()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+interface Measured {
+  accepted: Outcome
+  repeats: number
+  applied: number
+  half: Awaited<ReturnType<typeof paced>>
+}
+
+function linesOf({ accepted, repeats, applied, half }: Measured): Line[] {
+  return [
+    {
+      name: 'payment notices accepted, against one insert and commit each',
+      ours: perSecond(accepted.ours),
+      limit: perSecond(accepted.baseline),
+      ratio: accepted.ratio,
+      aim: { atLeast: 0.4 },
+    },
+    {
+      name: 'repeats of a payment notice, against distinct ones',
+      ours: perSecond(repeats),
+      limit: perSecond(accepted.ours),
+      ratio: repeats / accepted.ours,
+      aim: { atLeast: 1 },
+    },
+    {
+      name: 'payment notices applied, against one insert and commit each',
+      ours: perSecond(applied),
+      limit: perSecond(accepted.baseline),
+      ratio: applied / accepted.baseline,
+      aim: { atLeast: 0.2 },
+    },
+    within('payment notices at half of that load, until 200, p99', half.answered, 0.99, 50),
+    within('payment notices at half of that load, from 200 to the entry, p50', half.told, 0.5, 50),
+    within(
+      'payment notices at half of that load, from 200 to the entry, p99',
+      half.told,
+      0.99,
+      250,
+    ),
+  ]
 }
 
 /** A line for the time that this share of them does not exceed, in milliseconds. */

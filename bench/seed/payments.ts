@@ -10,7 +10,7 @@ const SEALED = `decode('02' || repeat('00', 7) || '01' || repeat('ab', 40), 'hex
 /** Payments of all tenants by turns, half a minute apart, the last one now. */
 export async function seedPayments(
   client: pg.Client,
-  { tenants, paymentsPerTenant }: Size,
+  { tenants, paymentsPerTenant = 0 }: Size,
   say: (what: string) => void,
 ): Promise<void> {
   const payments = tenants * paymentsPerTenant

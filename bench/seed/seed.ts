@@ -32,7 +32,7 @@ export async function seed(
       set maintenance_work_mem = '1GB'`)
     await seedPeople(client, size, say)
     await seedJournal(client, size, say)
-    if (size.paymentsPerTenant > 0) {
+    if (size.paymentsPerTenant) {
       await seedPayments(client, size, say)
       for (const table of ['payments', 'payment_notifications']) await moveSequence(client, table)
     }
