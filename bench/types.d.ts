@@ -30,10 +30,3 @@ declare module 'autocannon' {
   }
   export default function autocannon(options: Options): Promise<Result>
 }
-
-declare module 'pg-copy-streams' {
-  import type { Writable } from 'node:stream'
-  import type { Submittable } from 'pg'
-
-  export function from(sql: string): Writable & Submittable
-}

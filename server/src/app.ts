@@ -2,6 +2,7 @@
 import { type AppDeps, type Core, openCore } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
 import { openAuth } from './features/auth/index.ts'
+import { BACKUP_TABLES, openBackups } from './features/backups/index.ts'
 import { openDepartments } from './features/departments/index.ts'
 import { openHealth } from './features/health/index.ts'
 import { openMessenger } from './features/messenger/index.ts'
@@ -24,6 +25,7 @@ import {
   openServer,
   stopServing,
 } from './platform/http/index.ts'
+import type { RestoreRules } from './platform/restore-rule.ts'
 import { closerOf, endTogether, type OnClose } from './platform/undo.ts'
 import { startUpkeep } from './platform/upkeep.ts'
 
@@ -56,8 +58,16 @@ async function openFeatures(core: Core, onClose: OnClose) {
     messenger: opened(await openMessenger(core, { showAmount })),
     setup: opened(openSetup(core)),
   }
-  const health = opened(openHealth(core, [...Object.values(features), NOT_BUILT]))
-  return { ...features, health }
+  const list: readonly Feature[] = Object.values(features)
+  const tables: RestoreRules = Object.assign(
+    {},
+    core.tables,
+    BACKUP_TABLES,
+    ...list.map((feature) => feature.tables ?? {}),
+  )
+  const backups = opened(await openBackups(core, tables))
+  const health = opened(openHealth(core, [...list, backups, NOT_BUILT]))
+  return { features: { ...features, backups, health }, tables }
 }
 
 export type App = Awaited<ReturnType<typeof openApp>>
@@ -69,7 +79,7 @@ export async function openApp(deps: AppDeps) {
   await using undo = new AsyncDisposableStack()
   const onClose = closerOf(undo, log)
   const core = await openCore(deps, onClose)
-  const features = await openFeatures(core, onClose)
+  const { features, tables } = await openFeatures(core, onClose)
   const list: readonly Feature[] = Object.values(features)
   // All that is at work ends side by side: a slow request must not keep a claimed job from others.
   const working = [...list.map((feature) => () => feature.stopping?.()), core.jobs.stop]
@@ -99,6 +109,8 @@ export async function openApp(deps: AppDeps) {
     features,
     db: core.db,
     operations,
+    /** What a restore does with each table. */
+    tables,
     metrics: core.metrics,
     /** Makes what an empty database lacks. Returns how to announce the service at its address. */
     setUp: features.setup.setUp,

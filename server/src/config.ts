@@ -3,6 +3,7 @@
  * default stands in one table; `docs/configuration.md` is tested against it.
  */
 import { isIP } from 'node:net'
+import { isRecipient } from './lib/age-recipient.ts'
 import { StartupError } from './lib/startup-error.ts'
 import { parseKey } from './platform/crypto/index.ts'
 import { parseSender } from './platform/mail/addresses.ts'
@@ -251,6 +252,17 @@ export const VARIABLES = {
     default: '60',
     read: integer(60, 0, 1440),
   }),
+  BACKUP_DIR: variable({
+    meaning: 'folder of the backups; with several nodes one that they share',
+    default: '`backups` in DATA_DIR',
+    read: (text) => text,
+  }),
+  BACKUP_AGE_RECIPIENT: variable({
+    meaning:
+      "age recipients `age1…`, separated by commas, that can open the backups beside the service's own identity",
+    default: 'none',
+    read: (text = '') => recipients(text),
+  }),
   SIGNING_KEY_DAYS: variable({
     meaning: 'days after which a new key signs the access tokens',
     default: '90',
@@ -387,6 +399,13 @@ function rootKey(text: string | undefined, env: NodeJS.ProcessEnv): Buffer | und
 }
 
 /** Never told in a fault: what is wrong with a secret says what it is. */
+/** Native X25519 recipients of age: bech32, whose checksum the first backup would find wrong too late. */
+function recipients(text: string): string[] {
+  const all = list(text)
+  if (!all.every(isRecipient)) throw new Error('must be age recipients such as age1…')
+  return all
+}
+
 function secrets(text: string): string[] {
   const listed = list(text)
   if (listed.some((secret) => secret.length < MIN_SECRET))

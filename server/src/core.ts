@@ -7,6 +7,7 @@ import { type Clock, systemClock } from './lib/clock.ts'
 import {
   type DeriveKey,
   hashesAtOnce,
+  KEY_TABLES,
   type KeyRing,
   keysFrom,
   openKeyRing,
@@ -17,9 +18,11 @@ import {
 } from './platform/crypto/index.ts'
 import {
   type Changes,
+  type Connection,
   type DatabaseAddress,
   listWritesUpkeep,
   openScopes,
+  ownerClient,
   type Scopes,
   watchChanges,
 } from './platform/db/index.ts'
@@ -27,6 +30,7 @@ import type { State } from './platform/feature.ts'
 import { type Jobs, openJobs } from './platform/jobs/index.ts'
 import {
   enterActions,
+  JOURNAL_TABLES,
   openReadJournal,
   openRefusals,
   partitionsUpkeep,
@@ -37,7 +41,8 @@ import { type Mailer, openMailer, outboxTransport, smtpTransport } from './platf
 import { type Outbound, openOutbound, type TargetPolicy } from './platform/net/index.ts'
 import type { Logger } from './platform/observe/log.ts'
 import { type Metrics, openMetrics } from './platform/observe/metrics.ts'
-import { openThrottle, type Throttle } from './platform/throttle/index.ts'
+import type { RestoreRules } from './platform/restore-rule.ts'
+import { openThrottle, THROTTLE_TABLES, type Throttle } from './platform/throttle/index.ts'
 import type { OnClose } from './platform/undo.ts'
 import type { Upkeep } from './platform/upkeep.ts'
 
@@ -96,6 +101,10 @@ export interface Core {
   readonly metrics: Metrics
   readonly checks: Readonly<Record<string, () => State>>
   readonly upkeep: readonly Upkeep[]
+  /** The tables that no feature has. */
+  readonly tables: RestoreRules
+  /** Opens a connection as the owner of the tables, without time limits; whoever does ends it. */
+  openConnection(): Connection
 }
 
 /** What a feature needs of the core, and of its configuration. */
@@ -163,5 +172,13 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     metrics: openMetrics(),
     checks: { changes: () => (changes.trusted() ? 'ok' : 'degraded') },
     upkeep: [partitionsUpkeep(db), listWritesUpkeep(db)],
+    tables: {
+      ...KEY_TABLES,
+      ...JOURNAL_TABLES,
+      ...THROTTLE_TABLES,
+      list_writes: 'made anew',
+      migrations: 'made anew',
+    },
+    openConnection: () => ownerClient(address),
   }
 }

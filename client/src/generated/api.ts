@@ -44,6 +44,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/backup/create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a backup; its job tells how far it is
+         * @description Who may call: admin.
+         */
+        post: operations["createBackup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/backup/download/{backup_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The file of a backup, encrypted as it lies
+         * @description Who may call: admin.
+         */
+        get: operations["downloadBackup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/backup/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The backups that the caller may see, latest first
+         * @description Who may call: admin.
+         */
+        get: operations["listBackups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/backup/status/{job_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far a job is, and how it ended
+         * @description Who may call: admin.
+         */
+        get: operations["getBackupJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/backup/{backup_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a backup with its file
+         * @description Who may call: admin.
+         */
+        delete: operations["deleteBackup"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/departments": {
         parameters: {
             query?: never;
@@ -1386,6 +1486,53 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        Backup: {
+            backup_id: string;
+            /** @enum {string} */
+            type: "full" | "tenant";
+            /** @description null for a backup of everything */
+            tenant_id: number | null;
+            /** @enum {string} */
+            status: "queued" | "running" | "completed" | "failed";
+            size_bytes: number | null;
+            /** @description of the file, in hex */
+            sha256: string | null;
+            records: number | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description user; null for the schedule and the command line */
+            created_by: number | null;
+            schema_version: number | null;
+            /** @enum {string} */
+            reason: "request" | "schedule" | "safety";
+            /**
+             * Format: date-time
+             * @description when the whole file was last proven to be readable
+             */
+            verified_at: string | null;
+            /** @description what the last drill took to restore it */
+            drill_seconds: number | null;
+        };
+        BackupJob: {
+            job_id: string;
+            backup_id: string;
+            /** @enum {string} */
+            kind: "create" | "verify";
+            /** @enum {string} */
+            status: "queued" | "running" | "completed" | "failed";
+            progress: number;
+            error: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+        };
+        Backups: {
+            items: components["schemas"]["Backup"][];
+            total: number;
+        };
         Capabilities: {
             password_reset_available: boolean;
             fhir_enabled: boolean;
@@ -1704,6 +1851,14 @@ export interface components {
             last_used_at: string;
             current: boolean;
         };
+        StartedBackup: {
+            job_id: string;
+            backup_id: string;
+            /** @enum {string} */
+            type: "full" | "tenant";
+            /** @enum {string} */
+            status: "queued" | "running" | "completed" | "failed";
+        };
         Tenant: {
             id: number;
             name: string;
@@ -1935,7 +2090,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2066,7 +2221,672 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createBackup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description full: everything, for superadmins; tenant: the own one, or that of tenant_id
+                     * @enum {string}
+                     */
+                    type?: "full" | "tenant";
+                    tenant_id?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedBackup"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    downloadBackup: {
+        parameters: {
+            query?: {
+                type?: "full" | "tenant";
+            };
+            header?: never;
+            path: {
+                backup_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description A part */
+            206: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The file has no such part (range_not_satisfiable) */
+            416: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listBackups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backups"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getBackupJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupJob"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteBackup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                backup_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backup"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2192,7 +3012,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2285,7 +3105,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2346,7 +3166,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2440,7 +3260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2501,7 +3321,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2586,7 +3406,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2647,7 +3467,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2745,7 +3565,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2874,7 +3694,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2998,7 +3818,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3085,7 +3905,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3146,7 +3966,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3277,7 +4097,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3401,7 +4221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3499,7 +4319,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3592,7 +4412,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3653,7 +4473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3777,7 +4597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3884,7 +4704,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3945,7 +4765,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4030,7 +4850,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4091,7 +4911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4219,7 +5039,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4320,7 +5140,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4381,7 +5201,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4505,7 +5325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4600,7 +5420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4661,7 +5481,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4746,7 +5566,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4807,7 +5627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4894,7 +5714,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4955,7 +5775,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5052,7 +5872,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5113,7 +5933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5207,7 +6027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5268,7 +6088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5353,7 +6173,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5414,7 +6234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5501,7 +6321,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5562,7 +6382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5635,7 +6455,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5734,7 +6554,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5815,7 +6635,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5876,7 +6696,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5956,7 +6776,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6017,7 +6837,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6115,7 +6935,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6181,7 +7001,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6242,7 +7062,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6330,7 +7150,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6391,7 +7211,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6446,7 +7266,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6507,7 +7327,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6562,7 +7382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6623,7 +7443,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6678,7 +7498,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6739,7 +7559,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6837,7 +7657,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6924,7 +7744,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6985,7 +7805,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7058,7 +7878,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7137,7 +7957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7198,7 +8018,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7280,7 +8100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7341,7 +8161,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7421,7 +8241,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7482,7 +8302,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7551,7 +8371,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7612,7 +8432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7692,7 +8512,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7753,7 +8573,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7826,7 +8646,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7875,7 +8695,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7973,7 +8793,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8053,7 +8873,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8114,7 +8934,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8243,7 +9063,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8338,7 +9158,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8399,7 +9219,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8497,7 +9317,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8558,7 +9378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8668,7 +9488,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8729,7 +9549,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8853,7 +9673,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8964,7 +9784,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9025,7 +9845,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9110,7 +9930,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9171,7 +9991,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9258,7 +10078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9319,7 +10139,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9417,7 +10237,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9500,7 +10320,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9561,7 +10381,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9641,7 +10461,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9702,7 +10522,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9800,7 +10620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9882,7 +10702,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9943,7 +10763,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10041,7 +10861,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10139,7 +10959,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10167,7 +10987,7 @@ export interface operations {
                     /** Format: uri */
                     url: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "webhook.test")[];
+                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.downloaded" | "backup.deleted" | "webhook.test")[];
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
                 };
@@ -10223,7 +11043,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10284,7 +11104,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10314,7 +11134,7 @@ export interface operations {
                     /** Format: uri */
                     url?: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "webhook.test")[];
+                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.downloaded" | "backup.deleted" | "webhook.test")[];
                     is_active?: boolean;
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
@@ -10383,7 +11203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10444,7 +11264,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10529,7 +11349,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10590,7 +11410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10730,7 +11550,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10818,7 +11638,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10879,7 +11699,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10981,7 +11801,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11042,7 +11862,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11167,7 +11987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11253,7 +12073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11314,7 +12134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11399,7 +12219,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11460,7 +12280,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11547,7 +12367,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11608,7 +12428,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11684,7 +12504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11759,7 +12579,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11835,7 +12655,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11892,7 +12712,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11953,7 +12773,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12036,7 +12856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12097,7 +12917,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12163,7 +12983,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12212,7 +13032,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

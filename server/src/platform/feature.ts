@@ -2,6 +2,7 @@
 import type { SealedTable } from './crypto/index.ts'
 import type { Conflicts, PurgeRows, TenantTx } from './db/index.ts'
 import type { AnyOperation, Page } from './http/index.ts'
+import type { RestoreRules } from './restore-rule.ts'
 import type { Upkeep } from './upkeep.ts'
 
 export type State = 'ok' | 'degraded' | 'down'
@@ -25,6 +26,8 @@ export type Count = (tx: TenantTx) => Promise<number>
 export interface Feature {
   /** The name of its folder. */
   readonly name: string
+  /** Its tables, with what a restore does with each. */
+  readonly tables?: RestoreRules
   readonly operations?: readonly AnyOperation[]
   readonly upkeep?: readonly Upkeep[]
   background?(): Background

@@ -6,6 +6,7 @@ import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { openLog } from '../../src/platform/observe/log.ts'
 import {
+  furnishBackup,
   furnishList,
   furnishMessenger,
   furnishPatient,
@@ -57,6 +58,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
     [nurse.id, clinic.id],
   )
   await furnishPayment(service, clinic)
+  await furnishBackup(service, clinic)
   await furnishMessenger(service, nurse)
   await furnishList(service, nurse)
   const { webhookId } = await furnishWebhook(service, clinic)

@@ -93,6 +93,16 @@ describe('the document', () => {
   })
 })
 
+/** The type of an operation's answer, as the document has it. */
+function typeOf(name: string, status: number): string {
+  const [method = '', path = ''] = name.split(' ')
+  const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {}
+  return Object.keys(responses[status]?.content ?? {})[0] as string
+}
+
+const sentAs = (type: string) =>
+  type === 'application/json' ? 'application/json; charset=utf-8' : type
+
 describe('a walk through the service', () => {
   test('calls every operation that is built', () => {
     expect([...new Set(steps.map((step) => step.name))].sort()).toEqual(BUILT.map(nameOf).sort())
@@ -111,7 +121,7 @@ describe('a walk through the service', () => {
     for (const { name, answer } of steps.filter((step) => step.answer.body !== undefined)) {
       const [method = '', path = ''] = name.split(' ')
       const place = ['paths', path, method.toLowerCase(), 'responses', String(answer.status)]
-      const pointer = [...place, 'content', 'application/json', 'schema'].map((part) =>
+      const pointer = [...place, 'content', typeOf(name, answer.status), 'schema'].map((part) =>
         encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')),
       )
       const validate = ajv.compile({ $ref: `contract#/${pointer.join('/')}` })
@@ -119,12 +129,12 @@ describe('a walk through the service', () => {
     }
   })
 
-  test('gets JSON in UTF-8, or nothing at all with 204', () => {
+  test('gets JSON in UTF-8, a file as what it is, or nothing at all with 204', () => {
     for (const { name, answer } of steps)
       expect([name, answer.headers['content-type'], answer.body === undefined]).toEqual(
         answer.status === 204
           ? [name, undefined, true]
-          : [name, 'application/json; charset=utf-8', false],
+          : [name, sentAs(typeOf(name, answer.status)), false],
       )
   })
 })

@@ -138,12 +138,7 @@ export const ADDED: readonly Row[] = [
 
 /** What of the specification is still to be built. An operation leaves this list when it is. */
 export const PENDING: readonly string[] = [
-  'POST /api/admin/backup/create',
-  'GET /api/admin/backup/download/{backup_id}',
-  'GET /api/admin/backup/list',
   'POST /api/admin/backup/restore',
-  'GET /api/admin/backup/status/{job_id}',
-  'DELETE /api/admin/backup/{backup_id}',
   'POST /api/admin/cache/cleanup',
   'POST /api/admin/cache/invalidate',
   'GET /api/admin/cache/stats',

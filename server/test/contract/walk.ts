@@ -62,9 +62,24 @@ export async function walk({ service, bot }: Walkable, subdomain = 'walked'): Pr
   await walkPatients(scene)
   await walkWebhooks(scene)
   await walkPayments(scene)
+  await walkBackups(scene)
   await walkOwn(scene)
   await walkAccount(scene)
   return steps
+}
+
+async function walkBackups({ service, root: { token }, take }: Scene): Promise<void> {
+  const made = await take('POST /api/admin/backup/create', { token, body: { type: 'full' } })
+  const { job_id, backup_id } = made.body
+  const path = { job_id, backup_id }
+  await until('the backup is made', async () => {
+    const { body } = await service.call('GET', `/api/admin/backup/status/${job_id}`, { token })
+    return body.status === 'completed' || undefined
+  })
+  await take('GET /api/admin/backup/status/{job_id}', { token, path })
+  await take('GET /api/admin/backup/list', { token })
+  await take('GET /api/admin/backup/download/{backup_id}', { token, path })
+  await take('DELETE /api/admin/backup/{backup_id}', { token, path })
 }
 
 async function walkOpen({ clinic, take }: Scene): Promise<void> {

@@ -1,4 +1,6 @@
 /** Three clinics to cross between: the callers' own, one never to be touched, one for superadmins. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Role } from '../../src/lib/roles.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
@@ -40,6 +42,9 @@ export interface Target {
   notificationId: number
   /** Of the clinic's department; deleted, where it is to be restored. */
   patientId: number
+  backupId: string
+  /** The job that has made it. */
+  jobId: string
   /** A tenant that may be deleted. */
   spareTenantId: number
 }
@@ -75,6 +80,7 @@ export async function openScene(service: Service): Promise<Scene> {
   const foreignWebhook = await furnishWebhook(service, foreign)
   const foreignPayment = await furnishPayment(service, foreign)
   const foreignPatient = await furnishPatient(service, foreign)
+  const foreignBackup = await furnishBackup(service, foreign)
   /** Tokens that have only read so far: reading ends no session. */
   const unspent = new Map<CallerKind, string>()
   return {
@@ -122,6 +128,7 @@ export async function openScene(service: Service): Promise<Scene> {
         ...(operation.includes('patient')
           ? await patientFor(service, clinic, operation)
           : foreignPatient),
+        ...(operation.includes('backup') ? await furnishBackup(service, clinic) : foreignBackup),
         spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
           'Spare',
           tag,
@@ -139,6 +146,7 @@ export async function openScene(service: Service): Promise<Scene> {
       ...foreignWebhook,
       ...foreignPayment,
       ...foreignPatient,
+      ...foreignBackup,
       spareTenantId: foreign.id,
     },
     snapshot: () => snapshotOf(service, foreign.id),
@@ -332,6 +340,32 @@ async function patientFor(service: Service, clinic: Clinic, operation: string) {
   if (operation.endsWith('/restore'))
     await callAs(service, clinic, clinic.people.admin, ['DELETE', `/api/patients/${patientId}`])
   return { patientId }
+}
+
+/** Gives a clinic a backup, with a file in its place. */
+export async function furnishBackup(
+  { database, dataDir }: Service,
+  { id }: Clinic,
+): Promise<{ backupId: string; jobId: string }> {
+  // Of a clinic one is made at a time: what was ordered before is over.
+  await database.sql(
+    "update backup_jobs set status = 'failed' where tenant_id = $1 and status in ('queued', 'running')",
+    [id],
+  )
+  const [backupId, jobId] = [crypto.randomUUID(), crypto.randomUUID()]
+  await mkdir(join(dataDir, 'backups'), { recursive: true })
+  await writeFile(join(dataDir, 'backups', `${backupId}.tar.zst.age`), 'sealed')
+  await database.sql(
+    `with made as (
+       insert into backups
+         (id, tenant_id, type, reason, status, size_bytes, sha256, records, schema_version)
+       values ($1, $3, 'tenant', 'request', 'completed', 6, 'none', 1, 1) returning *)
+     insert into backup_jobs
+       (id, backup_id, tenant_id, kind, status, progress, actor, started_at, finished_at)
+     select $2, id, tenant_id, 'create', 'completed', 1, '{}', now(), now() from made`,
+    [backupId, jobId, id],
+  )
+  return { backupId, jobId }
 }
 
 /** The tables whose rows belong to a tenant, partitions aside. */

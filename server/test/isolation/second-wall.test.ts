@@ -5,6 +5,7 @@ import { listenerClient } from '../../src/platform/db/connection.ts'
 import { openService, type Service } from '../support/service.ts'
 import {
   furnishAccount,
+  furnishBackup,
   furnishList,
   furnishMessenger,
   furnishPatient,
@@ -33,6 +34,7 @@ beforeAll(async () => {
   await furnishAccount(service, scene.own.people.receptionist)
   await furnishWebhook(service, scene.own)
   await furnishPayment(service, scene.own)
+  await furnishBackup(service, scene.own)
   await furnishMessenger(service, scene.own.people.nurse)
   await furnishList(service, scene.own.people.nurse)
   tables = await tenantTables(service)
@@ -185,6 +187,8 @@ describe('a write for another tenant', () => {
       'delete from webhook_secrets where tenant_id = $1',
       'delete from webhook_attempts where tenant_id = $1',
       'delete from webhook_replays where tenant_id = $1',
+      'delete from backups where tenant_id = $1',
+      'delete from backup_jobs where tenant_id = $1',
     ]) {
       const { rowCount } = await inTenant(own(), (client) => client.query(sql, [foreign()]))
       expect([sql, rowCount]).toEqual([sql, 0])

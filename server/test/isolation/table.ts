@@ -1,5 +1,6 @@
 /** Who gets what: every operation, for every role, on their own tenant and on another (decisions §2). */
 import { PASSWORD } from '../support/clinics.ts'
+import { BACKUPS } from './backups-table.ts'
 import {
   admins,
   atDelivery,
@@ -375,6 +376,7 @@ export const TABLE: readonly Line[] = [
     own: clinicAdmin(202),
     foreign: clinicAdmin(404),
   },
+  ...BACKUPS,
   ...PAYMENTS,
   ...PATIENTS,
   {

@@ -16,7 +16,7 @@ import { CARDNET_SECRET } from './payments.ts'
 export interface Answer<T = any> {
   status: number
   headers: Record<string, string | string[] | number | undefined>
-  /** The body as JSON; undefined when there is none. */
+  /** The body as JSON, that of a file as text; undefined when there is none. */
   body: T
 }
 
@@ -126,9 +126,15 @@ function caller(app: App): Service['call'] {
     return {
       status: response.statusCode,
       headers: response.headers,
-      body: response.body === '' ? undefined : JSON.parse(response.body),
+      body: bodyOf(response),
     }
   }
+}
+
+/** As JSON; a file as its text. */
+function bodyOf({ headers, body }: { headers: Answer['headers']; body: string }) {
+  if (body === '') return undefined
+  return String(headers['content-type']).includes('json') ? JSON.parse(body) : body
 }
 
 function movableClock(): MovableClock {

@@ -8,6 +8,7 @@ import { actingOn, passwordCheck } from '../users/index.ts'
 import { purgeSignIn } from './auth.jobs.ts'
 import { noticesTo } from './notices/notices.service.ts'
 import { PAGES } from './pages.ts'
+import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
 import { type Recovery, recoveryService } from './recovery/recovery.service.ts'
 import { registrationOperations } from './registration/registration.routes.ts'
@@ -15,16 +16,19 @@ import { registrationService } from './registration/registration.service.ts'
 import { SECOND_FACTORS } from './second-factor/sealed.ts'
 import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
 import { type SecondFactor, secondFactorService } from './second-factor/second-factor.service.ts'
+import { SECOND_FACTOR_TABLES } from './second-factor/second-factor.table.ts'
 import { lastLogins } from './sessions/last-logins.ts'
 import { sessionStates } from './sessions/session-states.ts'
 import { sessionOperations } from './sessions/sessions.routes.ts'
 import { type Sessions, sessionsService } from './sessions/sessions.service.ts'
+import { SESSION_TABLES } from './sessions/sessions.table.ts'
 import { tenantAsker } from './sign-in/asked-tenant.ts'
 import { signInOperations } from './sign-in/sign-in.routes.ts'
 import { signInService } from './sign-in/sign-in.service.ts'
 import { accessTokens } from './tokens/access-tokens.ts'
 import { signingKeyOperations } from './tokens/signing-keys.routes.ts'
 import { openSigningKeys, type SigningKeys } from './tokens/signing-keys.service.ts'
+import { SIGNING_KEY_TABLES } from './tokens/signing-keys.table.ts'
 
 type Core = Needs<
   | 'db'
@@ -86,6 +90,12 @@ export async function openAuth(core: Core): Promise<Auth> {
   purgeSignIn(core)
   return {
     name: 'auth',
+    tables: {
+      ...SECOND_FACTOR_TABLES,
+      ...SESSION_TABLES,
+      ...ACCOUNT_TOKEN_TABLES,
+      ...SIGNING_KEY_TABLES,
+    },
     keys,
     sessions,
     secondFactor,

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
 
 export interface DepartmentsTable {
   id: Generated<number>
@@ -7,6 +8,10 @@ export interface DepartmentsTable {
   head_doctor_id: number | null
   created_at: Generated<string>
 }
+
+export const DEPARTMENT_TABLES = {
+  departments: 'restored',
+} as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {

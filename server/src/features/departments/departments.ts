@@ -4,6 +4,7 @@ import type { Feature } from '../../platform/feature.ts'
 import { departmentOperations } from './departments.routes.ts'
 import { departmentsService, type MayHead } from './departments.service.ts'
 import { purgeDepartments } from './departments.store.ts'
+import { DEPARTMENT_TABLES } from './departments.table.ts'
 
 export function openDepartments(
   { db, clock, changes }: Needs<'db' | 'clock' | 'changes'>,
@@ -11,6 +12,7 @@ export function openDepartments(
 ): Feature {
   return {
     name: 'departments',
+    tables: DEPARTMENT_TABLES,
     operations: departmentOperations(departmentsService({ db, clock, changes, mayHead })),
     conflicts: { departments__name: 'department_name_taken' },
     purgeRows: purgeDepartments,

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
 
 /** `deaf`: it sends, but updates do not come the way that is configured. */
 export type BotState = 'new' | 'ok' | 'deaf' | 'conflict' | 'refused'
@@ -74,6 +75,17 @@ export interface MessengerNoticesTable {
   is_own: boolean
   queued_at: string
 }
+
+export const MESSENGER_TABLES = {
+  messenger_links: 'kept',
+  messenger_subscriptions: 'kept',
+  messenger_notices: 'kept',
+  messenger_chats: 'kept',
+  messenger_bot: 'made anew',
+  messenger_updates: 'made anew',
+  messenger_codes: 'ended',
+  messenger_replies: 'ended',
+} as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {

@@ -16,6 +16,7 @@ import { replier } from './linking/replies.ts'
 import { unlinker } from './linking/unlink.ts'
 import { keepMessengerTidy } from './messenger.jobs.ts'
 import { messengerOperations } from './messenger.routes.ts'
+import { MESSENGER_TABLES } from './messenger.table.ts'
 import { messageMetrics } from './metrics.ts'
 import { followEvents } from './notices/queue.ts'
 import { composer } from './sending/compose.ts'
@@ -88,6 +89,7 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
 
   return {
     name: 'messenger',
+    tables: MESSENGER_TABLES,
     operations: messengerOperations(
       linkingService({ ...deps, standing }),
       openHook({ db, take, secret }),

@@ -1,5 +1,6 @@
 /** The tables of patients. */
 import type { Generated, GeneratedAlways } from 'kysely'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
 import type { SealedColumns } from './records/fields.ts'
 
 export interface PatientsTable extends SealedColumns {
@@ -38,6 +39,13 @@ export interface PatientGrantsTable {
   expires_at: string
   ended_at: string | null
 }
+
+export const PATIENT_TABLES = {
+  patients: 'restored',
+  patient_tokens: 'restored',
+  // A way to a record, for hours.
+  patient_grants: 'ended',
+} as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {

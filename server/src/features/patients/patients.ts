@@ -3,6 +3,7 @@ import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { notesReads } from './accesses/reads.ts'
 import { patientOperations } from './patients.routes.ts'
+import { PATIENT_TABLES } from './patients.table.ts'
 import { loaderOf } from './records/load.ts'
 import { recordsService } from './records/records.service.ts'
 import { GRANTS, PATIENTS } from './sealed.ts'
@@ -33,6 +34,7 @@ export function openPatients(core: Core): Feature {
     }),
     sealed: [PATIENTS, GRANTS],
     conflicts: { patient_tokens__identifier: 'identifier_taken' },
+    tables: PATIENT_TABLES,
     counts: { patients_count: countPatients },
     purgeRows: purgePatients,
   }

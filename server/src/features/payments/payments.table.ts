@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
 import type { Provider, Reason } from './payment-facts.ts'
 import type { Status } from './states.ts'
 
@@ -64,6 +65,12 @@ export interface PaymentReconciliationsTable {
   failures: Generated<number>
   is_refused: Generated<boolean>
 }
+
+export const PAYMENT_TABLES = {
+  payments: 'kept',
+  payment_notifications: 'kept',
+  payment_reconciliations: 'kept',
+} as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {

@@ -12,6 +12,7 @@ import { openPaygate } from './paygate/paygate.ts'
 import { startReconciliation } from './paygate/reconciliation.ts'
 import { PROVIDERS } from './payment-facts.ts'
 import { paymentOperations } from './payments.routes.ts'
+import { PAYMENT_TABLES } from './payments.table.ts'
 import type { Providers } from './provider.ts'
 import { recordsService } from './records/records.service.ts'
 import { keepInboxTidy } from './upkeep/payments.jobs.ts'
@@ -50,6 +51,7 @@ export function openPayments(core: Core): Feature {
   keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS })
   return {
     name: 'payments',
+    tables: PAYMENT_TABLES,
     operations: paymentOperations({ arrivals, ...providers, records }),
     checks: { payments: watch.check, ...(paygate.api ? { paygate: watch.checkPaygate } : {}) },
     background() {

@@ -1,4 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
 
 export interface PreferencesTable {
   user_id: number
@@ -7,6 +8,10 @@ export interface PreferencesTable {
   settings: JSONColumnType<Record<string, unknown>>
   updated_at: Generated<string>
 }
+
+export const PREFERENCE_TABLES = {
+  preferences: 'restored',
+} as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {

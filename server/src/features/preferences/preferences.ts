@@ -3,7 +3,12 @@ import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { preferenceOperations } from './preferences.routes.ts'
 import { preferencesService } from './preferences.service.ts'
+import { PREFERENCE_TABLES } from './preferences.table.ts'
 
 export function openPreferences({ db }: Needs<'db'>): Feature {
-  return { name: 'preferences', operations: preferenceOperations(preferencesService(db)) }
+  return {
+    name: 'preferences',
+    tables: PREFERENCE_TABLES,
+    operations: preferenceOperations(preferencesService(db)),
+  }
 }

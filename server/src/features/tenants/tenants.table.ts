@@ -1,4 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
 
 export interface TenantsTable {
   id: Generated<number>
@@ -12,6 +13,10 @@ export interface TenantsTable {
   deleted_at: string | null
   purge_started_at: string | null
 }
+
+export const TENANT_TABLES = {
+  tenants: 'restored',
+} as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {

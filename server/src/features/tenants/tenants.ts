@@ -4,6 +4,7 @@ import type { Feature } from '../../platform/feature.ts'
 import { tenantOperations } from './tenants.routes.ts'
 import { type EndTenantSessions, type Tenants, tenantsService } from './tenants.service.ts'
 import { countTenants } from './tenants.store.ts'
+import { TENANT_TABLES } from './tenants.table.ts'
 
 type Core = Needs<'db' | 'clock' | 'changes', 'TENANT_MODE'>
 
@@ -14,6 +15,7 @@ export function openTenants(
   const service = tenantsService({ db, clock, changes, endSessions })
   return {
     name: 'tenants',
+    tables: TENANT_TABLES,
     service,
     operations: tenantOperations(service),
     conflicts: { tenants__subdomain: 'subdomain_taken' },

@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely'
 import type { Role } from '../../lib/roles.ts'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
 
 export interface UsersTable {
   id: Generated<number>
@@ -18,6 +19,10 @@ export interface UsersTable {
   last_login_at: string | null
   search: Generated<string>
 }
+
+export const USER_TABLES = {
+  users: 'restored',
+} as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {

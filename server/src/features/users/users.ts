@@ -4,6 +4,7 @@ import type { Feature } from '../../platform/feature.ts'
 import { userOperations } from './users.routes.ts'
 import { type UsersDeps, usersService } from './users.service.ts'
 import { countUsers, purgeUsers } from './users.store.ts'
+import { USER_TABLES } from './users.table.ts'
 
 export function openUsers(
   { db, clock, passwords, throttle }: Needs<'db' | 'clock' | 'passwords' | 'throttle'>,
@@ -12,6 +13,7 @@ export function openUsers(
   const deps = { db, clock, passwords, throttle, endSessions, passwordSet }
   return {
     name: 'users',
+    tables: USER_TABLES,
     operations: userOperations(usersService(deps)),
     conflicts: { users__email: 'email_taken' },
     counts: { users_count: countUsers },

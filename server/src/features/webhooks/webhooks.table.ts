@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
 import type { ShownAttempt } from './webhooks.schema.ts'
 
 export interface WebhooksTable {
@@ -78,6 +79,15 @@ export interface WebhookReplaysTable {
   created_at: Generated<string>
   finished_at: string | null
 }
+
+export const WEBHOOK_TABLES = {
+  webhooks: 'restored',
+  webhook_secrets: 'merged',
+  webhook_queues: 'made anew',
+  webhook_deliveries: 'kept',
+  webhook_attempts: 'kept',
+  webhook_replays: 'ended',
+} as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {

@@ -12,6 +12,7 @@ import { sender } from './sending/attempt.ts'
 import { daysUpkeep } from './upkeep/days.ts'
 import { deletesDeliveries, keepWebhooksTidy, purgeWebhooks, retriesNow } from './webhooks.jobs.ts'
 import { type WebhookServices, webhookOperations } from './webhooks.routes.ts'
+import { WEBHOOK_TABLES } from './webhooks.table.ts'
 
 /** Connections of the delivery: requests do not wait for deliveries, nor these for requests. */
 const POOL_SIZE = 4
@@ -53,6 +54,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
   const onAttempt = attemptMetrics(core.metrics.registry)
   return {
     name: 'webhooks',
+    tables: WEBHOOK_TABLES,
     services,
     operations: webhookOperations(services),
     upkeep: [daysUpkeep(db)],

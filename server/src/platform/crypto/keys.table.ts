@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreRules } from '../restore-rule.ts'
 
 export interface KeyEncryptionKeysTable {
   id: Generated<number>
@@ -15,6 +16,11 @@ export interface DataKeysTable {
   created_at: Generated<string>
   retired_at: Generated<string | null>
 }
+
+export const KEY_TABLES = {
+  key_encryption_keys: 'merged',
+  data_keys: 'merged',
+} as const satisfies RestoreRules
 
 declare module '../db/database.ts' {
   interface Database {

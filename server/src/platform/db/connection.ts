@@ -44,8 +44,11 @@ const LIMITS = [
   'random_page_cost=1.1',
 ]
 
+/** One connection, for work that no scope has. */
+export type Connection = pg.Client
+
 /** A connection as the owner of the tables: migrations and upkeep only. */
-export function ownerClient(address: DatabaseAddress): pg.Client {
+export function ownerClient(address: DatabaseAddress): Connection {
   return new pg.Client(base(address, ['timezone=UTC']))
 }
 

@@ -2,11 +2,17 @@
 
 export { type Changes, watchChanges } from './changes.ts'
 export { type CoherentCache, coherentCache } from './coherent-cache.ts'
-export type { DatabaseAddress } from './connection.ts'
+export {
+  APP_ROLE,
+  type Connection,
+  type DatabaseAddress,
+  ownerClient,
+  PLATFORM_ROLE,
+} from './connection.ts'
 export type { Database } from './database.ts'
 export { type Conflicts, Outpaced, problemOf } from './failures.ts'
 export { listWritesUpkeep } from './list-writes.ts'
-export { lockUntilEnd } from './locks.ts'
+export { LOCKS, lockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'
 export { containing, countRows, listMode, readPage } from './page.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'

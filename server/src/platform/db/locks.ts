@@ -18,6 +18,8 @@ export const LOCKS = {
   deliveryPartitions: 7_261_939,
   /** One transaction at a time adds notifications that nobody has proven: there is a bound to them. */
   unverifiedNotifications: 7_261_940,
+  /** With the number of a job that outlasts every lease: its process is at work, and lives. */
+  longJobs: 7_261_941,
 } as const
 
 /** Waits until nobody else holds the lock, and holds it until the transaction ends. */

@@ -29,6 +29,8 @@ const patient = about('patient', '9001', NURSE)
 const payment = (before: object | null, after: object) =>
   about('payment', '81', ADMIN)({ before, after }, null)
 
+const backup = about('backup', 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11', ADMIN)
+
 const active = { is_active: true }
 const inactive = { is_active: false }
 const northClinic = { name: 'North Clinic', subdomain: 'north', settings: {}, ...active }
@@ -233,6 +235,33 @@ export const ACTIONS = {
   'patient.break_glass': {
     meaning: 'Somebody opened the record of a patient whom they do not see, for four hours',
     example: patient({ purpose: 'emergency', grant_id: 7 }),
+  },
+  'backup.created': {
+    meaning: 'A backup was made, and read again to its end',
+    example: backup({
+      type: 'tenant',
+      reason: 'request',
+      size_bytes: 48_211_904,
+      sha256: '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae',
+      records: 182_044,
+      schema_version: 14,
+    }),
+  },
+  'backup.failed': {
+    meaning: 'A backup was not made',
+    example: backup({
+      type: 'tenant',
+      reason: 'request',
+      error: 'The process that did it ended before it was done; ask for it again.',
+    }),
+  },
+  'backup.downloaded': {
+    meaning: 'The file of a backup was downloaded, or a part of it',
+    example: backup({ type: 'tenant' }),
+  },
+  'backup.deleted': {
+    meaning: 'A backup was deleted with its file',
+    example: backup({ type: 'tenant', created_at: '2026-11-21T12:00:00.000Z' }),
   },
   'webhook.test': { meaning: 'A webhook was tried with an event made for it', example: webhook() },
 } as const satisfies Record<string, { meaning: string; example?: Example }>

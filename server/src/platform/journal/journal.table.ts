@@ -1,4 +1,5 @@
 import type { Generated, GeneratedAlways } from 'kysely'
+import type { RestoreRules } from '../restore-rule.ts'
 
 /** An entry as the journal holds it (decisions §4). */
 export interface JournalTable {
@@ -59,6 +60,14 @@ export interface RefusalsTable {
 export interface JournalActionsTable {
   action: string
 }
+
+export const JOURNAL_TABLES = {
+  journal: 'kept',
+  journal_consumers: 'kept',
+  refusals: 'kept',
+  journal_resources: 'kept',
+  journal_actions: 'made anew',
+} as const satisfies RestoreRules
 
 declare module '../db/database.ts' {
   interface Database {

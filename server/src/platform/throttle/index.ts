@@ -134,3 +134,5 @@ const GUESSED_WRONG = new Set([
 function keyOf({ rule, of }: Count): Buffer {
   return createHash('sha256').update(`${rule.name}\0${of}`).digest()
 }
+
+export { THROTTLE_TABLES } from './throttle.table.ts'

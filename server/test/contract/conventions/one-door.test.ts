@@ -116,6 +116,12 @@ const RULES: Record<
     body: { new_password: 'password123' },
     places: ['body.new_password', 'body.token'],
   }),
+  createBackup: () => ({
+    method: 'POST',
+    path: '/api/admin/backup/create',
+    body: { type: 'full', tenant_id: clinic.id },
+    places: ['body.tenant_id'],
+  }),
   listAuditEntries: () => ({
     method: 'GET',
     path: '/api/admin/audit',

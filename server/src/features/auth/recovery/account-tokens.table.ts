@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreRules } from '../../../platform/restore-rule.ts'
 
 export type TokenPurpose = 'verify_email' | 'reset_password'
 
@@ -11,6 +12,10 @@ export interface AccountTokensTable {
   expires_at: string
   created_at: Generated<string>
 }
+
+export const ACCOUNT_TOKEN_TABLES = {
+  account_tokens: 'ended',
+} as const satisfies RestoreRules
 
 declare module '../../../platform/db/database.ts' {
   interface Database {

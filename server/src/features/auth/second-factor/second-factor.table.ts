@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreRules } from '../../../platform/restore-rule.ts'
 
 export interface SecondFactorsTable {
   user_id: number
@@ -15,6 +16,11 @@ export interface RecoveryCodesTable {
   code_hash: Buffer
   used_at: string | null
 }
+
+export const SECOND_FACTOR_TABLES = {
+  second_factors: 'merged',
+  recovery_codes: 'merged',
+} as const satisfies RestoreRules
 
 declare module '../../../platform/db/database.ts' {
   interface Database {

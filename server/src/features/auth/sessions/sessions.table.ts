@@ -1,3 +1,4 @@
+import type { RestoreRules } from '../../../platform/restore-rule.ts'
 export interface SessionsTable {
   id: string
   tenant_id: number
@@ -23,6 +24,11 @@ export interface RefreshTokensTable {
   spent_at: string | null
   successor_salt: Buffer | null
 }
+
+export const SESSION_TABLES = {
+  sessions: 'ended',
+  refresh_tokens: 'ended',
+} as const satisfies RestoreRules
 
 declare module '../../../platform/db/database.ts' {
   interface Database {

@@ -1,5 +1,6 @@
 import type { JWK } from 'jose'
 import type { Generated, JSONColumnType } from 'kysely'
+import type { RestoreRules } from '../../../platform/restore-rule.ts'
 
 export interface SigningKeysTable {
   kid: string
@@ -8,6 +9,10 @@ export interface SigningKeysTable {
   created_at: string
   retired_at: Generated<string | null>
 }
+
+export const SIGNING_KEY_TABLES = {
+  signing_keys: 'never touched',
+} as const satisfies RestoreRules
 
 declare module '../../../platform/db/database.ts' {
   interface Database {

@@ -267,6 +267,22 @@ export const LINES: Record<ToldAction, Words> = {
     'records opened by break-glass',
     (e) => `The record of patient ${numberOf(e.resourceId)} was opened by break-glass${by(e)}.`,
   ),
+  'backup.created': words('backup', 'backups', (e) => `A backup was made${by(e)}.`),
+  'backup.failed': words(
+    'failed backup',
+    'failed backups',
+    () => 'A backup failed; the list of backups says why.',
+  ),
+  'backup.downloaded': words(
+    'download of a backup',
+    'downloads of a backup',
+    (e) => `A backup was downloaded${by(e)}.`,
+  ),
+  'backup.deleted': words(
+    'deleted backup',
+    'deleted backups',
+    (e) => `A backup was deleted${by(e)}.`,
+  ),
 }
 
 const wordsOf = (action: string): Words | undefined =>

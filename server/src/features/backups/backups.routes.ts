@@ -1,0 +1,86 @@
+/** `/api/admin/backup`. */
+import { admins } from '../../platform/access/index.ts'
+import { type AnyOperation, FileOf, operation } from '../../platform/http/index.ts'
+import {
+  Backup,
+  BackupJob,
+  BackupOrder,
+  BackupPath,
+  Backups,
+  DownloadQuery,
+  JobPath,
+  StartedBackup,
+} from './backups.schema.ts'
+import type { Backups as Service } from './backups.service.ts'
+
+const TAG = 'Backups'
+
+export function backupOperations(backups: Service): AnyOperation[] {
+  return [
+    operation({
+      method: 'POST',
+      path: '/api/admin/backup/create',
+      id: 'createBackup',
+      summary: 'Begin a backup; its job tells how far it is',
+      tag: TAG,
+      access: admins,
+      body: BackupOrder,
+      bodyOptional: true,
+      refine: ({ body: { type, tenant_id } }, refuse) => {
+        if (type === 'full' && tenant_id !== undefined)
+          refuse(['body', 'tenant_id'], 'a full backup holds all tenants; leave tenant_id out')
+      },
+      success: [200, StartedBackup],
+      refusals: [409],
+      handle: ({ caller, body }) => backups.create(caller, body),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/backup/list',
+      id: 'listBackups',
+      summary: 'The backups that the caller may see, latest first',
+      tag: TAG,
+      access: admins,
+      list: true,
+      success: [200, Backups],
+      handle: ({ caller }) => backups.list(caller),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/backup/status/{job_id}',
+      id: 'getBackupJob',
+      summary: 'How far a job is, and how it ended',
+      tag: TAG,
+      access: admins,
+      params: JobPath,
+      success: [200, BackupJob],
+      refusals: [404],
+      handle: ({ caller, path }) => backups.job(caller, path.job_id),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/backup/download/{backup_id}',
+      id: 'downloadBackup',
+      summary: 'The file of a backup, encrypted as it lies',
+      tag: TAG,
+      access: admins,
+      params: BackupPath,
+      query: DownloadQuery,
+      success: [200, FileOf('application/octet-stream', { ranges: true })],
+      refusals: [404],
+      handle: ({ caller, path, query }) => backups.download(caller, path.backup_id, query.type),
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/api/admin/backup/{backup_id}',
+      id: 'deleteBackup',
+      summary: 'Delete a backup with its file',
+      tag: TAG,
+      access: admins,
+      params: BackupPath,
+      success: [200, Backup],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => backups.remove(caller, path.backup_id),
+    }),
+  ]
+}

@@ -1,0 +1,72 @@
+/** Backups and their jobs on the wire. */
+import Type, { type Static } from 'typebox'
+import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+import { JOB_KINDS, REASONS, STATUSES } from './backups.table.ts'
+import { BACKUP_TYPES } from './file/format.ts'
+
+const Count = Type.Integer({ minimum: 0 })
+
+export const Backup = Type.Object(
+  {
+    backup_id: Type.String(),
+    type: OneOf(BACKUP_TYPES),
+    tenant_id: Nullable(Id, { description: 'null for a backup of everything' }),
+    status: OneOf(STATUSES),
+    size_bytes: Nullable(Count),
+    sha256: Nullable(Type.String({ description: 'of the file, in hex' })),
+    records: Nullable(Count),
+    created_at: Timestamp,
+    created_by: Nullable(Id, { description: 'user; null for the schedule and the command line' }),
+    schema_version: Nullable(Count),
+    reason: OneOf(REASONS),
+    verified_at: Nullable(Timestamp, {
+      description: 'when the whole file was last proven to be readable',
+    }),
+    drill_seconds: Nullable(Type.Number({ description: 'what the last drill took to restore it' })),
+  },
+  { $id: 'Backup' },
+)
+export type Backup = Static<typeof Backup>
+
+export const Backups = Type.Object({ items: Type.Array(Backup), total: Count }, { $id: 'Backups' })
+
+export const BackupJob = Type.Object(
+  {
+    job_id: Type.String(),
+    backup_id: Type.String(),
+    kind: OneOf(JOB_KINDS),
+    status: OneOf(STATUSES),
+    progress: Type.Number({ minimum: 0, maximum: 1 }),
+    error: Nullable(Type.String()),
+    created_at: Timestamp,
+    started_at: Nullable(Timestamp),
+    finished_at: Nullable(Timestamp),
+  },
+  { $id: 'BackupJob' },
+)
+export type BackupJob = Static<typeof BackupJob>
+
+export const BackupOrder = Type.Object({
+  type: Type.Optional(
+    OneOf(BACKUP_TYPES, {
+      description: 'full: everything, for superadmins; tenant: the own one, or that of tenant_id',
+    }),
+  ),
+  tenant_id: Type.Optional(Id),
+})
+export type BackupOrder = Static<typeof BackupOrder>
+
+export const StartedBackup = Type.Object(
+  {
+    job_id: Type.String(),
+    backup_id: Type.String(),
+    type: OneOf(BACKUP_TYPES),
+    status: OneOf(STATUSES),
+  },
+  { $id: 'StartedBackup' },
+)
+
+/** Any text: what is no backup's id is answered as an unknown one, paths above all. */
+export const BackupPath = Type.Object({ backup_id: Type.String({ maxLength: 200 }) })
+export const JobPath = Type.Object({ job_id: Type.String({ maxLength: 200 }) })
+export const DownloadQuery = Type.Object({ type: Type.Optional(OneOf(BACKUP_TYPES)) })

@@ -1,0 +1,141 @@
+/** Backups as people see them: asked for, listed, downloaded, deleted. */
+import { randomUUID } from 'node:crypto'
+import { orNotFound, Problem } from '../../lib/problems.ts'
+import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
+import { forCaller, type Scopes } from '../../platform/db/index.ts'
+import { actorOf, append } from '../../platform/journal/index.ts'
+import { canFail } from '../../platform/observe/can-fail.ts'
+import type { Logger } from '../../platform/observe/log.ts'
+import type { Backup, BackupJob, BackupOrder } from './backups.schema.ts'
+import * as store from './backups.store.ts'
+import { fileName, sidecarName } from './create/create.ts'
+import type { BackupType } from './file/format.ts'
+import { type ByteRange, NotStoredError, type Store } from './stores/store.ts'
+
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
+
+export interface BackupsDeps {
+  db: Scopes
+  store: Store
+  log: Logger
+  /** Has the work begin at once where it is done here. */
+  wake(): void
+}
+
+export type Backups = ReturnType<typeof backupsService>
+
+export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
+  /** The backups whose files are being read here. */
+  const reading = new Map<string, number>()
+
+  async function find(caller: Admin, id: string): Promise<Backup> {
+    if (!UUID.test(id)) throw new Problem('not_found')
+    const found = await forCaller(db, caller, (tx) => store.findBackup(tx, id), 'read')
+    return orNotFound(found, 'backup')
+  }
+
+  async function* counted(id: string, source: AsyncIterable<Uint8Array>) {
+    reading.set(id, (reading.get(id) ?? 0) + 1)
+    try {
+      yield* source
+    } finally {
+      const left = (reading.get(id) ?? 1) - 1
+      if (left > 0) reading.set(id, left)
+      else reading.delete(id)
+    }
+  }
+
+  return {
+    /**
+     * Queues one.
+     * @throws Problem 403 where the caller may not have this one, 409 while another one is made
+     */
+    async create(caller: Admin, order: BackupOrder) {
+      const { type, tenant_id } = subjectOf(caller, order)
+      const job_id = randomUUID()
+      const backup_id = randomUUID()
+      await forCaller(db, caller, async (tx) => {
+        await store.insertBackup(tx, {
+          id: backup_id,
+          type,
+          tenant_id,
+          reason: 'request',
+          created_by: caller.user_id,
+        })
+        const actor = JSON.stringify(actorOf(caller))
+        await store.insertJob(tx, { id: job_id, backup_id, tenant_id, kind: 'create', actor })
+      })
+      wake()
+      return { job_id, backup_id, type, status: 'queued' as const }
+    },
+
+    list: (caller: Admin) => forCaller(db, caller, store.listBackups, 'read'),
+
+    async job(caller: Admin, id: string): Promise<BackupJob> {
+      if (!UUID.test(id)) throw new Problem('not_found')
+      const found = await forCaller(db, caller, (tx) => store.findJob(tx, id), 'read')
+      return orNotFound(found, 'job')
+    },
+
+    /** @throws Problem 404 for one of another type, or that is not whole; 503 where its file is gone */
+    async download(caller: Admin, id: string, type: BackupType | undefined) {
+      const backup = await find(caller, id)
+      if (backup.status !== 'completed' || (type !== undefined && type !== backup.type))
+        throw new Problem('not_found')
+      const name = fileName(id)
+      const size = await files.size(name).catch((error: unknown) => {
+        throw error instanceof NotStoredError
+          ? new Problem('backup_file_gone', { cause: error })
+          : error
+      })
+      await forCaller(db, caller, (tx) =>
+        append(tx, actorOf(caller), {
+          action: 'backup.downloaded',
+          // Of everything is the platform's, whose webhooks are to hear of it.
+          tenant_id: backup.tenant_id ?? caller.tenant_id,
+          resource_type: 'backup',
+          resource_id: id,
+          changes: { type: backup.type },
+        }),
+      )
+      return {
+        name,
+        whole: { size, etag: backup.sha256 ?? id },
+        open: (range?: ByteRange) => counted(id, files.read(name, range)),
+      }
+    },
+
+    /** Forgets it with its file. @throws Problem 409 while it is made, read or restored */
+    async remove(caller: Admin, id: string): Promise<Backup> {
+      const backup = await find(caller, id)
+      if (reading.has(id)) throw new Problem('backup_in_use')
+      await forCaller(db, caller, async (tx) => {
+        const state = await store.lockForDeletion(tx, id)
+        if (state === 'gone') throw new Problem('not_found')
+        if (state === 'busy') throw new Problem('backup_in_use')
+        await store.deleteBackup(tx, id)
+        await append(tx, actorOf(caller), {
+          action: 'backup.deleted',
+          tenant_id: backup.tenant_id ?? caller.tenant_id,
+          resource_type: 'backup',
+          resource_id: id,
+          changes: { type: backup.type, created_at: backup.created_at },
+        })
+      })
+      // Behind the commit: a file without its row is an orphan, a row without its file a false promise.
+      for (const name of [sidecarName(id), fileName(id)])
+        await canFail(files.delete(name), "deleting a backup's file", log)
+      return backup
+    },
+  }
+}
+
+/** What is backed up: everything, or one tenant. */
+function subjectOf(
+  caller: Admin,
+  { type = caller.role === 'superadmin' ? 'full' : 'tenant', tenant_id }: BackupOrder,
+): { type: BackupType; tenant_id: number | null } {
+  requireOwnTenant(caller, tenant_id)
+  if (type === 'full' && caller.role !== 'superadmin') throw new Problem('superadmin_required')
+  return { type, tenant_id: type === 'full' ? null : (tenant_id ?? caller.tenant_id) }
+}

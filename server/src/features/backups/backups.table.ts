@@ -1,0 +1,58 @@
+import type { Generated, JSONColumnType } from 'kysely'
+import type { Actor } from '../../platform/journal/index.ts'
+import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { BackupType } from './file/format.ts'
+
+export const STATUSES = ['queued', 'running', 'completed', 'failed'] as const
+export type Status = (typeof STATUSES)[number]
+
+export const JOB_KINDS = ['create', 'verify'] as const
+export type JobKind = (typeof JOB_KINDS)[number]
+
+/** Why a backup was made. */
+export const REASONS = ['request', 'schedule', 'safety'] as const
+export type Reason = (typeof REASONS)[number]
+
+export interface BackupsTable {
+  id: string
+  type: BackupType
+  tenant_id: number | null
+  reason: Reason
+  status: Generated<Status>
+  size_bytes: number | null
+  sha256: string | null
+  records: number | null
+  schema_version: number | null
+  created_at: Generated<string>
+  created_by: number | null
+  verified_at: string | null
+  drill_seconds: number | null
+}
+
+export interface BackupJobsTable {
+  id: string
+  number: Generated<number>
+  backup_id: string
+  tenant_id: number | null
+  kind: JobKind
+  status: Generated<Status>
+  progress: Generated<number>
+  error: string | null
+  actor: JSONColumnType<Actor>
+  created_at: Generated<string>
+  started_at: string | null
+  finished_at: string | null
+}
+
+export const BACKUP_TABLES = {
+  installation: 'never touched',
+  backups: 'never touched',
+  backup_jobs: 'never touched',
+} as const satisfies RestoreRules
+
+declare module '../../platform/db/database.ts' {
+  interface Database {
+    backups: BackupsTable
+    backup_jobs: BackupJobsTable
+  }
+}

@@ -1,0 +1,134 @@
+/** Makes a backup: snapshot, file, store, and the whole of it read back before it counts. */
+import { createHash } from 'node:crypto'
+import type { Connection } from '../../../platform/db/index.ts'
+import { FORMAT, type Header } from '../file/format.ts'
+import type { Keeper } from '../file/identity.ts'
+import { readBackup } from '../file/read.ts'
+import { writeBackup } from '../file/write.ts'
+import type { Store } from '../stores/store.ts'
+import type { Job, Made } from '../work/work.store.ts'
+import { takeSnapshot } from './snapshot.store.ts'
+
+/** What writing comes to of the whole work; reading back is the rest. */
+const WRITING = 0.8
+/** The file is smaller than the tables by more than this: rows are text there, but compressed. */
+const SHRINKS_TO = 0.3
+
+export interface CreateDeps {
+  keeper: Keeper
+  store: Store
+  /** The tables that a backup holds. */
+  tables: readonly string[]
+}
+
+/** What the work tells of itself while it runs. */
+export interface Watch {
+  /** Ends the work. */
+  signal: AbortSignal
+  /** Between 0 and 1. */
+  progress(share: number): void
+  /** The process of the connection that holds the tables, from then on. */
+  holding(pid: number): void
+}
+
+/** The object that holds a backup. */
+export const fileName = (id: string): string => `${id}.tar.zst.age`
+/** What the list shows of it, for a store without its database. */
+export const sidecarName = (id: string): string => `${id}.json`
+
+/**
+ * @param client of its own, without time limits
+ * @throws NoRoomError, or what the database, the store or the signal says
+ */
+export async function createBackup(
+  client: Connection,
+  job: Job,
+  { keeper, store, tables }: CreateDeps,
+  watch: Watch,
+): Promise<Made> {
+  const snapshot = await takeSnapshot(client, tables, job.tenant_id)
+  watch.holding(snapshot.pid)
+  const header: Header = {
+    format: FORMAT,
+    backup_id: job.backup_id,
+    installation: snapshot.installation,
+    type: job.type,
+    tenant_id: job.tenant_id,
+    created_at: snapshot.at,
+    ...snapshot.schema,
+    keys: snapshot.keys,
+    tables: snapshot.tables,
+  }
+  // A clinic's share of the tables is not known before: the store looks again while it writes.
+  if (job.tenant_id === null) await store.requireRoom(snapshot.estimate.bytes * SHRINKS_TO)
+  let rows = 0
+  const file = writeBackup({ header, rows: snapshot.rows }, keeper, (count) => {
+    rows += count
+    watch.progress((WRITING * rows) / Math.max(rows, snapshot.estimate.rows, 1))
+  })
+  const name = fileName(job.backup_id)
+  const written = measure(file)
+  await store.write(name, written.source, watch.signal)
+  await snapshot.release()
+  const { size_bytes, sha256 } = written.result()
+  await verifyFile(store, keeper, { name, sha256 }, watch.signal, (bytes) =>
+    watch.progress(WRITING + ((1 - WRITING) * bytes) / size_bytes),
+  )
+  const made = { size_bytes, sha256, records: rows, schema_version: header.schema_version }
+  await writeSidecar(store, keeper, header, made, watch.signal)
+  return made
+}
+
+/**
+ * Reads the object to its end: every byte authentic, every row counted, and what the catalogue says of it.
+ * @throws Error that says what is wrong with it
+ */
+export async function verifyFile(
+  store: Store,
+  keeper: Keeper,
+  { name, sha256 }: { name: string; sha256: string | null },
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+): Promise<void> {
+  const read = measure(store.read(name), (bytes) => {
+    signal.throwIfAborted()
+    onBytes(bytes)
+  })
+  await readBackup(read.source, keeper, {})
+  if (sha256 !== null && read.result().sha256 !== sha256)
+    throw new Error(`the file ${name} is not the one that was written`)
+}
+
+async function writeSidecar(
+  store: Store,
+  keeper: Keeper,
+  { tables: _, migrations: __, ...header }: Header,
+  made: Made,
+  signal: AbortSignal,
+): Promise<void> {
+  const told = JSON.stringify({ ...header, ...made })
+  const text = JSON.stringify({ ...JSON.parse(told), mac: keeper.sign(Buffer.from(told)) })
+  await store.write(sidecarName(header.backup_id), once(Buffer.from(`${text}\n`)), signal)
+}
+
+async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes
+}
+
+/** The same bytes, with what they come to once they have passed. */
+function measure(source: AsyncIterable<Uint8Array>, onBytes?: (bytes: number) => void) {
+  const hash = createHash('sha256')
+  let bytes = 0
+  async function* passing(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of source) {
+      hash.update(chunk)
+      bytes += chunk.length
+      onBytes?.(bytes)
+      yield chunk
+    }
+  }
+  return {
+    source: passing(),
+    result: () => ({ size_bytes: bytes, sha256: hash.digest('hex') }),
+  }
+}

@@ -1,0 +1,148 @@
+/** The SQL of a snapshot: all tables of a backup at one instant, each as a stream of rows. */
+import { sql } from 'kysely'
+import pg from 'pg'
+import { to as copyTo } from 'pg-copy-streams'
+import {
+  APP_ROLE,
+  type Connection,
+  PLATFORM_ROLE,
+  type TenantTx,
+} from '../../../platform/db/index.ts'
+import type { BackedUpTable, Header } from '../file/format.ts'
+
+/** A lock that is waited for longer is a migration's or an operator's: the backup comes again later. */
+const LOCK_TIMEOUT = '10s'
+
+export interface Snapshot {
+  /** Of the snapshot, ISO 8601. */
+  readonly at: string
+  readonly installation: string
+  readonly schema: Pick<Header, 'schema_version' | 'migrations'>
+  readonly keys: Header['keys']
+  readonly tables: readonly BackedUpTable[]
+  /** About how many rows there are, by the planner's last count, and bytes on disk without indexes. */
+  readonly estimate: { rows: number; bytes: number }
+  /** The number of the connection's process, for whoever looks whether it holds others up. */
+  readonly pid: number
+  /** The rows of a table in COPY's text format. */
+  rows(table: string): AsyncIterable<Uint8Array>
+  /** Lets go of the tables. */
+  release(): Promise<void>
+}
+
+/**
+ * Begins it on the connection, for as long as this lives. Row-level security decides what a tenant's
+ * backup holds: it is read in the tenant's scope.
+ * @param names of the tables
+ */
+export async function takeSnapshot(
+  client: Connection,
+  names: readonly string[],
+  tenantId: number | null,
+): Promise<Snapshot> {
+  const wanted = await describe(client, names, tenantId)
+  await client.query(`begin isolation level repeatable read read only;
+    set local lock_timeout = '${LOCK_TIMEOUT}'`)
+  // Before the first look: what is dropped behind the snapshot is in none, and no snapshot keeps it.
+  await client.query(`lock table ${wanted.map(quoted).join(', ')} in access share mode`)
+  const tables = await describe(client, names, tenantId)
+  const schema = await schemaOf(client)
+  const installation = await installationOf(client)
+  await client.query(
+    tenantId === null
+      ? `set local role ${PLATFORM_ROLE}`
+      : `set local role ${APP_ROLE}; set local wardkeep.tenant_id = '${Number(tenantId)}'`,
+  )
+  const { rows } = await client.query<{ at: string; pid: number }>(
+    `select to_json(now() at time zone 'utc') #>> '{}' as at, pg_backend_pid() as pid`,
+  )
+  const [first] = rows
+  if (!first) throw new Error('the database does not tell the time')
+  return {
+    at: new Date(`${first.at}Z`).toISOString(),
+    installation,
+    schema,
+    keys: await keysOf(client),
+    tables: tables.map(({ name, columns }) => ({ name, columns })),
+    estimate: {
+      rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+      bytes: tables.reduce((sum, { bytes }) => sum + Number(bytes), 0),
+    },
+    pid: first.pid,
+    rows(table) {
+      const found = tables.find(({ name }) => name === table)
+      if (!found) throw new Error(`the snapshot has no table ${table}`)
+      const columns = found.columns.map((column) => pg.escapeIdentifier(column)).join(', ')
+      return client.query(copyTo(`copy (select ${columns} from ${quoted(found)}) to stdout`))
+    },
+    async release() {
+      await client.query('commit')
+    },
+  }
+}
+
+interface Described extends BackedUpTable {
+  rows: number
+  bytes: string
+}
+
+const quoted = ({ name }: { name: string }) => pg.escapeIdentifier(name)
+
+/** The tables with their columns; in a tenant's scope those alone that know tenants, and the key-encryption keys. */
+async function describe(
+  client: Connection,
+  names: readonly string[],
+  tenantId: number | null,
+): Promise<Described[]> {
+  const { rows } = await client.query<Described>(
+    `select c.relname as name,
+       array(select a.attname::text from pg_attribute a
+         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+         order by a.attnum) as columns,
+       size.rows, size.bytes
+     from pg_class c cross join lateral (
+       select coalesce(sum(greatest(leaf.reltuples, 0)), 0)::float8 as rows,
+         coalesce(sum(pg_table_size(leaf.oid)), 0) as bytes
+       from pg_partition_tree(c.oid) tree join pg_class leaf on leaf.oid = tree.relid
+       where tree.isleaf) as size
+     where c.relnamespace = 'public'::regnamespace and c.relname = any($1)
+       and ($2 or c.relname = 'key_encryption_keys' or exists (
+         select from pg_policy p where p.polrelid = c.oid and p.polname = 'tenant'))
+     order by c.relname`,
+    [names, tenantId === null],
+  )
+  return rows
+}
+
+async function schemaOf(client: Connection): Promise<Snapshot['schema']> {
+  const { rows } = await client.query<{ version: number; checksum: string }>(
+    'select version, checksum from migrations order by version',
+  )
+  return { schema_version: rows.at(-1)?.version ?? 0, migrations: rows }
+}
+
+async function installationOf(client: Connection): Promise<string> {
+  const { rows } = await client.query<{ id: string }>('select id from installation')
+  if (!rows[0]) throw new Error('the database has no installation')
+  return rows[0].id
+}
+
+async function keysOf(client: Connection): Promise<Header['keys']> {
+  const { rows } = await client.query<{ kind: string; id: string }>(
+    `select 'kek' as kind, id from key_encryption_keys union all
+     select 'data' as kind, id from data_keys order by kind, id`,
+  )
+  const of = (wanted: string) =>
+    rows.filter(({ kind }) => kind === wanted).map(({ id }) => Number(id))
+  return { key_encryption_keys: of('kek'), data_keys: of('data') }
+}
+
+/** Whether anything waits for a lock of the snapshot's connection: it would hold up all behind it. */
+export async function holdsUpOthers(tx: TenantTx, pid: number): Promise<boolean> {
+  const { rows } = await sql<{ waits: boolean }>`
+    select exists (select from pg_locks l where not l.granted and l.relation is not null
+      and l.mode = 'AccessExclusiveLock' and ${pid}::int = any(pg_blocking_pids(l.pid))) as waits`.execute(
+    tx.db,
+  )
+  return rows[0]?.waits === true
+}

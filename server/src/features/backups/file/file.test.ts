@@ -1,0 +1,150 @@
+/** A backup's file: what was written is read again, and nothing that is not whole and ours is. */
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { keysFrom } from '../../../platform/crypto/index.ts'
+import { encrypt, UnreadableFile } from './age.ts'
+import { FORMAT, type Header, PART_BYTES } from './format.ts'
+import { type Keeper, openKeeper } from './identity.ts'
+import { readBackup } from './read.ts'
+import { writeBackup } from './write.ts'
+
+const ROOT = randomBytes(32)
+
+let keeper: Keeper
+beforeAll(async () => {
+  keeper = await openKeeper(keysFrom(ROOT), [])
+})
+
+const headerOf = (...tables: string[]): Header => ({
+  format: FORMAT,
+  backup_id: 'b1',
+  installation: 'i1',
+  type: 'full',
+  tenant_id: null,
+  created_at: '2026-11-21T12:00:00.000Z',
+  schema_version: 12,
+  migrations: [{ version: 12, checksum: 'c' }],
+  keys: { key_encryption_keys: [1], data_keys: [2] },
+  tables: tables.map((name) => ({ name, columns: ['id', 'name'] })),
+})
+
+async function* pieces(bytes: Uint8Array, size = 50_000): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+const rowsOf = (count: number, width: number) =>
+  Buffer.from(Array.from({ length: count }, (_, id) => `${id}\t${'x'.repeat(width)}\n`).join(''))
+
+const TABLES: Record<string, Buffer> = {
+  tenants: rowsOf(3, 10),
+  empty: Buffer.alloc(0),
+  // More than two parts, one of them a single row that is longer than a part.
+  users: Buffer.concat([rowsOf(20_000, 900), rowsOf(1, PART_BYTES + 5), rowsOf(10, 3)]),
+}
+
+async function written(by = keeper): Promise<{ file: Buffer; parts: number[] }> {
+  const parts: number[] = []
+  const source = {
+    header: headerOf(...Object.keys(TABLES)),
+    rows: (table: string) => pieces(TABLES[table] as Buffer),
+  }
+  const file = await Array.fromAsync(writeBackup(source, by, (rows) => void parts.push(rows)))
+  return { file: Buffer.concat(file), parts }
+}
+
+async function readAgain(file: Uint8Array, by = keeper) {
+  const tables: Record<string, Buffer[]> = {}
+  const rows = (table: string, part: Buffer) => {
+    tables[table] = [...(tables[table] ?? []), part]
+  }
+  const result = await readBackup(pieces(file), by, { rows })
+  return { ...result, tables }
+}
+
+test('what was written is read again: header, rows, counts', async () => {
+  const { file, parts } = await written()
+  const { header, manifest, tables } = await readAgain(file)
+  expect(header).toEqual(headerOf(...Object.keys(TABLES)))
+  for (const [name, rows] of Object.entries(TABLES))
+    expect(Buffer.concat(tables[name] ?? []).equals(rows)).toBe(true)
+  expect(manifest.tables.users).toMatchObject({ rows: 20_011, bytes: TABLES.users?.length })
+  expect(manifest.tables.empty?.rows).toBe(0)
+  expect(parts.reduce((sum, rows) => sum + rows, 0)).toBe(20_014)
+})
+
+test('each part ends where a row does', async () => {
+  const { file } = await written()
+  const { tables } = await readAgain(file)
+  for (const part of tables.users ?? []) expect(part.at(-1)).toBe(10)
+  expect(tables.users?.length).toBeGreaterThan(2)
+})
+
+describe('does not read', () => {
+  test('with another root key', async () => {
+    const { file } = await written()
+    const other = await openKeeper(keysFrom(randomBytes(32)), [])
+    await expect(readAgain(file, other)).rejects.toThrow(UnreadableFile)
+  })
+
+  test('what was encrypted for us by somebody else', async () => {
+    const forger = await openKeeper(keysFrom(randomBytes(32)), keeper.recipients)
+    const { file } = await written(forger)
+    await expect(readAgain(file)).rejects.toThrow('was not made with this root key')
+  })
+
+  test.each([0.1, 0.5, 0.9, 0.9999])('a file that is cut at %d', async (share) => {
+    const { file } = await written()
+    const cut = file.subarray(0, Math.floor(file.length * share))
+    await expect(readAgain(cut)).rejects.toThrow(UnreadableFile)
+  })
+
+  test('an archive of other files', async () => {
+    const bytes = Buffer.concat(
+      await Array.fromAsync(encrypt(pieces(randomBytes(1_000)), keeper.recipients)),
+    )
+    await expect(readAgain(bytes)).rejects.toThrow()
+  })
+})
+
+test('a failure of the source ends the writing with it', async () => {
+  async function* failing(): AsyncGenerator<Uint8Array> {
+    yield rowsOf(10, 10)
+    throw new Error('the database went away')
+  }
+  const file = writeBackup({ header: headerOf('users'), rows: failing }, keeper, () => undefined)
+  await expect(Array.fromAsync(file)).rejects.toThrow('the database went away')
+})
+
+const hasTools = (() => {
+  try {
+    return [
+      ['age', '--version'],
+      ['zstd', '--version'],
+      ['tar', '--version'],
+    ].every(
+      ([program, argument]) => execFileSync(program as string, [argument as string]).length > 0,
+    )
+  } catch {
+    return false
+  }
+})()
+
+test.runIf(hasTools)('opens by age, zstd and tar, as its README says', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'wardkeep-backup-'))
+  try {
+    const [key, file] = [join(folder, 'identity.txt'), join(folder, 'b1.tar.zst.age')]
+    await writeFile(key, `${keeper.identity}\n`)
+    await writeFile(file, (await written()).file)
+    execFileSync('sh', ['-c', `age -d -i "${key}" "${file}" | zstd -d | tar -x -C "${folder}"`])
+    expect(await readFile(join(folder, 'README.txt'), 'utf8')).toContain('wardkeep backup identity')
+    const data = join(folder, 'data/users')
+    const parts = (await readdir(data)).sort().map((name) => readFile(join(data, name)))
+    expect(Buffer.concat(await Promise.all(parts)).equals(TABLES.users as Buffer)).toBe(true)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

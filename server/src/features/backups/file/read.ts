@@ -1,0 +1,113 @@
+/** Reads a backup as a stream, and proves as it goes that it is whole and was made here. */
+import { createHash, type Hash } from 'node:crypto'
+import { createZstdDecompress } from 'node:zlib'
+import { decrypt, UnreadableFile } from './age.ts'
+import {
+  FORMAT,
+  HEADER,
+  type Header,
+  MANIFEST,
+  MANIFEST_MAC,
+  MAX_FILE_BYTES,
+  type Manifest,
+  partName,
+  README,
+  tableOf,
+} from './format.ts'
+import type { Keeper } from './identity.ts'
+import { type TarFile, unarchive } from './tar.ts'
+import { through } from './through.ts'
+import { add } from './write.ts'
+
+/** What a reader does with a backup. */
+export interface Reader {
+  /** Called before any row. What it throws ends the reading. */
+  header?(header: Header): Promise<void> | void
+  /** Called with rows of a table, in order, in COPY's text format. */
+  rows?(table: string, rows: Buffer): Promise<void> | void
+}
+
+/**
+ * Reads the file to its end. Until it returns nothing of it is proven: what came of the rows may still
+ * have to be undone.
+ * @throws UnreadableFile when it is cut, altered, or was not made with this root key
+ */
+export async function readBackup(
+  source: AsyncIterable<Uint8Array>,
+  keeper: Keeper,
+  reader: Reader,
+): Promise<{ header: Header; manifest: Manifest }> {
+  const frame = through(decrypt(source, keeper.opener), createZstdDecompress())
+  const files = unarchive(frame, MAX_FILE_BYTES)
+  const header = await readHeader(files)
+  await reader.header?.(header.value)
+  const seen = new Map<string, Total>()
+  let manifest: TarFile | undefined
+  let mac: TarFile | undefined
+  for await (const file of files) {
+    const table = tableOf(file.name)
+    if (mac || (manifest && file.name !== MANIFEST_MAC)) throw unknown(file)
+    if (table && !manifest) {
+      addPart(seen, table, file)
+      await reader.rows?.(table, file.body)
+    } else if (file.name === MANIFEST && !manifest) manifest = file
+    else if (file.name === MANIFEST_MAC && manifest) mac = file
+    else throw unknown(file)
+  }
+  if (!manifest || !mac) throw new UnreadableFile('the backup has no manifest')
+  if (!keeper.isSigned(manifest.body, String(mac.body).trim()))
+    throw new UnreadableFile('the backup was not made with this root key')
+  const value = JSON.parse(String(manifest.body)) as Manifest
+  compare(header, value, seen)
+  return { header: header.value, manifest: value }
+}
+
+interface Total {
+  rows: number
+  bytes: number
+  parts: number
+  hash: Hash
+}
+
+const unknown = ({ name }: TarFile) => new UnreadableFile(`${name} is no file of a backup here`)
+
+async function readHeader(files: AsyncGenerator<TarFile>) {
+  for (const name of [README, HEADER]) {
+    const next = await files.next()
+    if (next.done || next.value.name !== name) throw new UnreadableFile(`the file has no ${name}`)
+    if (name !== HEADER) continue
+    const value = JSON.parse(String(next.value.body)) as Header
+    if (value.format !== FORMAT)
+      throw new UnreadableFile(`the file has format ${value.format}, this release reads ${FORMAT}`)
+    return { value, sha256: createHash('sha256').update(next.value.body).digest('hex') }
+  }
+  throw new UnreadableFile('the file is empty')
+}
+
+function addPart(seen: Map<string, Total>, table: string, file: TarFile): void {
+  const total = seen.get(table) ?? { rows: 0, bytes: 0, parts: 0, hash: createHash('sha256') }
+  seen.set(table, total)
+  total.parts += 1
+  if (file.name !== partName(table, total.parts)) throw unknown(file)
+  add(total, file.body)
+}
+
+/** @throws UnreadableFile unless the manifest tells of this header and of these rows */
+function compare(
+  header: { value: Header; sha256: string },
+  manifest: Manifest,
+  seen: ReadonlyMap<string, Total>,
+): void {
+  const { tables, backup_id } = header.value
+  if (manifest.header !== header.sha256 || manifest.backup_id !== backup_id)
+    throw new UnreadableFile('the manifest is of another backup')
+  for (const { name } of tables) {
+    const said = manifest.tables[name]
+    const found = seen.get(name)
+    const sha256 = (found?.hash ?? createHash('sha256')).digest('hex')
+    if (!said || said.rows !== (found?.rows ?? 0) || said.sha256 !== sha256)
+      throw new UnreadableFile(`the rows of ${name} are not those that were written`)
+  }
+  const strange = [...seen.keys()].find((name) => !tables.some((table) => table.name === name))
+  if (strange) throw new UnreadableFile(`the header does not name ${strange}`)
+}

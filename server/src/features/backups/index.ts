@@ -1,0 +1,4 @@
+/** What the composition root may use of backups. */
+
+export { BACKUP_TABLES } from './backups.table.ts'
+export { openBackups } from './backups.ts'

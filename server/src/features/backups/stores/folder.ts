@@ -1,0 +1,106 @@
+/** Backups in a folder: written aside, made durable, then renamed, so that half of one never appears. */
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { NoRoomError, NotStoredError, type Store } from './store.ts'
+
+/** What stays free on the disk, which the embedded database may share: a twentieth, a GiB at most. */
+const SPARE_SHARE = 0.05
+const MAX_SPARE = 1024 ** 3
+const LOOK_EVERY = 16 * 1024 ** 2
+const PART = '.part'
+
+/** @param folder made where it is missing, for the service's user alone */
+export function folderStore(folder: string): Store {
+  const path = (name: string) => join(folder, name)
+  const made = () => mkdir(folder, { recursive: true, mode: 0o700 })
+
+  async function requireRoom(bytes: number): Promise<void> {
+    await made()
+    const { bavail, blocks, bsize } = await statfs(folder)
+    const spare = Math.min(MAX_SPARE, blocks * bsize * SPARE_SHARE)
+    const room = bavail * bsize - spare
+    if (room < bytes)
+      throw new NoRoomError(
+        `${folder} has room for ${mebibytes(Math.max(0, room))} beside its reserve, and ${mebibytes(bytes)} are needed: free some, lower BACKUP_KEEP, or move BACKUP_DIR`,
+      )
+  }
+
+  async function write(
+    name: string,
+    source: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await made()
+    const part = path(name + PART)
+    try {
+      const file = await open(part, 'wx', 0o600)
+      try {
+        let unlooked = 0
+        for await (const chunk of source) {
+          signal.throwIfAborted()
+          await file.writeFile(chunk)
+          unlooked += chunk.length
+          if (unlooked < LOOK_EVERY) continue
+          unlooked = 0
+          await requireRoom(LOOK_EVERY)
+        }
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await rename(part, path(name))
+      await syncFolder()
+    } catch (error) {
+      await rm(part, { force: true })
+      throw error
+    }
+  }
+
+  /** A rename is durable once its folder is. */
+  async function syncFolder(): Promise<void> {
+    const handle = await open(folder, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  }
+
+  return {
+    place: folder,
+    requireRoom,
+    write,
+    async *read(name, range) {
+      try {
+        yield* createReadStream(path(name), { ...range, highWaterMark: 256 * 1024 })
+      } catch (error) {
+        throw notStored(error, name)
+      }
+    },
+    async size(name) {
+      try {
+        return (await stat(path(name))).size
+      } catch (error) {
+        throw notStored(error, name)
+      }
+    },
+    async delete(name) {
+      await rm(path(name), { force: true })
+    },
+    async list() {
+      await made()
+      return (await readdir(folder)).filter((name) => !name.endsWith(PART))
+    },
+    async discard(name) {
+      await rm(path(name + PART), { force: true })
+    },
+  }
+}
+
+const notStored = (error: unknown, name: string) =>
+  (error as NodeJS.ErrnoException).code === 'ENOENT'
+    ? new NotStoredError(`the backup's file ${name} is gone`, { cause: error })
+    : error
+
+const mebibytes = (bytes: number) => `${Math.ceil(bytes / 1024 ** 2)} MiB`

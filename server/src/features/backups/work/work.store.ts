@@ -1,0 +1,139 @@
+/** The SQL of the work on backups: which job is whose, how far it is, and how it ended. */
+import { sql } from 'kysely'
+import { type Connection, LOCKS, type TenantTx } from '../../../platform/db/index.ts'
+import type { Actor } from '../../../platform/journal/index.ts'
+import type { JobKind, Reason } from '../backups.table.ts'
+import type { BackupType } from '../file/format.ts'
+import '../backups.table.ts'
+
+/** A job with the backup that it is about. */
+export interface Job {
+  id: string
+  number: number
+  kind: JobKind
+  backup_id: string
+  tenant_id: number | null
+  type: BackupType
+  reason: Reason
+  sha256: string | null
+  actor: Actor
+}
+
+const jobs = (tx: TenantTx) =>
+  tx.db
+    .selectFrom('backup_jobs')
+    .innerJoin('backups', 'backups.id', 'backup_jobs.backup_id')
+    .select([
+      'backup_jobs.id',
+      'backup_jobs.number',
+      'backup_jobs.kind',
+      'backup_jobs.backup_id',
+      'backup_jobs.tenant_id',
+      'backups.type',
+      'backups.reason',
+      'backups.sha256',
+      'backup_jobs.actor',
+    ])
+    .orderBy('backup_jobs.number')
+
+/** The oldest job that nobody has begun. */
+export function findQueued(tx: TenantTx): Promise<Job | undefined> {
+  return jobs(tx).where('backup_jobs.status', '=', 'queued').limit(1).executeTakeFirst()
+}
+
+/** Holds the job's lock for as long as the connection lives. Returns whether nobody else does. */
+export async function holdJob(client: Connection, job: Pick<Job, 'number'>): Promise<boolean> {
+  const { rows } = await client.query<{ held: boolean }>(
+    'select pg_try_advisory_lock($1, $2) as held',
+    [LOCKS.longJobs, job.number],
+  )
+  return rows[0]?.held === true
+}
+
+/** Says that the job runs. Returns false where somebody else began it meanwhile. */
+export async function beginJob(tx: TenantTx, { id, kind, backup_id }: Job): Promise<boolean> {
+  const begun = await tx.db
+    .updateTable('backup_jobs')
+    .set({ status: 'running', started_at: sql`now()`, progress: 0 })
+    .where('id', '=', id)
+    .where('status', '=', 'queued')
+    .returning('id')
+    .executeTakeFirst()
+  if (begun && kind === 'create') await setStatus(tx, backup_id, 'running')
+  return begun !== undefined
+}
+
+/** Gives it back to whoever comes next. */
+export async function requeueJob(tx: TenantTx, { id, kind, backup_id }: Job): Promise<void> {
+  await tx.db
+    .updateTable('backup_jobs')
+    .set({ status: 'queued', started_at: null, progress: 0 })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .execute()
+  if (kind === 'create') await setStatus(tx, backup_id, 'queued')
+}
+
+async function setStatus(tx: TenantTx, id: string, status: 'queued' | 'running' | 'failed') {
+  await tx.db.updateTable('backups').set({ status }).where('id', '=', id).execute()
+}
+
+export async function saveProgress(tx: TenantTx, id: string, progress: number): Promise<void> {
+  await tx.db.updateTable('backup_jobs').set({ progress }).where('id', '=', id).execute()
+}
+
+/** Ends a job that runs. Returns false where it had ended already. */
+export async function endJob(
+  tx: TenantTx,
+  { id, kind, backup_id }: Pick<Job, 'id' | 'kind' | 'backup_id'>,
+  error: string | null,
+): Promise<boolean> {
+  const ended = await tx.db
+    .updateTable('backup_jobs')
+    .set({
+      status: error === null ? 'completed' : 'failed',
+      error,
+      finished_at: sql`now()`,
+      ...(error === null ? { progress: 1 } : {}),
+    })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .returning('id')
+    .executeTakeFirst()
+  if (ended && error !== null && kind === 'create') await setStatus(tx, backup_id, 'failed')
+  return ended !== undefined
+}
+
+export interface Made {
+  size_bytes: number
+  sha256: string
+  records: number
+  schema_version: number
+}
+
+/** Says that a backup is whole, and that it has been read to its end. */
+export async function completeBackup(tx: TenantTx, id: string, made: Made): Promise<void> {
+  await tx.db
+    .updateTable('backups')
+    .set({ ...made, status: 'completed', verified_at: sql`now()` })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function saveVerified(tx: TenantTx, id: string): Promise<void> {
+  await tx.db.updateTable('backups').set({ verified_at: sql`now()` }).where('id', '=', id).execute()
+}
+
+/** The jobs that run by their rows, though nobody holds their lock: their process has died. */
+export async function findAbandoned(tx: TenantTx): Promise<Job[]> {
+  const running = await jobs(tx)
+    .where('backup_jobs.status', '=', 'running')
+    .forUpdate('backup_jobs')
+    .skipLocked()
+    .execute()
+  const { rows } = await sql<{ number: number }>`
+    select number from unnest(${running.map(({ number }) => number)}::int[]) as jobs (number)
+    where pg_try_advisory_xact_lock(${LOCKS.longJobs}, number)`.execute(tx.db)
+  const free = new Set(rows.map(({ number }) => number))
+  return running.filter(({ number }) => free.has(number))
+}

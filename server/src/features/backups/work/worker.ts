@@ -1,0 +1,195 @@
+/**
+ * Works off the jobs of backups, one at a time on a node. A job is at work as long as the connection
+ * lives that holds its lock: nobody has to notice, or to clean a flag up, when its process dies.
+ */
+import { poller } from '../../../lib/poller.ts'
+import { Problem } from '../../../lib/problems.ts'
+import {
+  type Connection,
+  logFailures,
+  problemOf,
+  type Scopes,
+  type TenantTx,
+} from '../../../platform/db/index.ts'
+import { append } from '../../../platform/journal/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import { findPlatformTenant } from '../../tenants/index.ts'
+import { type CreateDeps, createBackup, fileName, sidecarName } from '../create/create.ts'
+import { holdsUpOthers } from '../create/snapshot.store.ts'
+import { UnreadableFile } from '../file/age.ts'
+import { NoRoomError, NotStoredError } from '../stores/store.ts'
+import * as store from './work.store.ts'
+
+const LOOK_EVERY_MS = 2_000
+const TELL_EVERY_MS = 1_000
+
+export interface WorkerDeps extends CreateDeps {
+  db: Scopes
+  /** Opens a connection without time limits, as the owner of the tables. */
+  openConnection(): Connection
+  log: Logger
+}
+
+/** The work gives way, and begins anew later. */
+class GiveWay extends Error {}
+
+export interface BackupWorker {
+  wake(): void
+  stop(): Promise<void>
+}
+
+export function startWorker(deps: WorkerDeps): BackupWorker {
+  const { db, log } = deps
+  const stopping = new AbortController()
+
+  async function look(): Promise<boolean> {
+    for (const job of await db.acrossTenants(store.findAbandoned)) await bury(deps, job)
+    if (stopping.signal.aborted) return false
+    const job = await db.acrossTenants(store.findQueued, 'read')
+    return job !== undefined && (await work(deps, job, stopping.signal)) === 'ended'
+  }
+
+  const looking = poller(look, {
+    pollMs: LOOK_EVERY_MS,
+    failureGapMs: LOOK_EVERY_MS,
+    onError: logFailures('looking for work on backups', log),
+  })
+  return {
+    wake: looking.wake,
+    stop() {
+      stopping.abort(new GiveWay('the service stops'))
+      return looking.stop()
+    },
+  }
+}
+
+/** Does a job. Returns whether it ended, or was left to others or to later. */
+async function work(
+  deps: WorkerDeps,
+  job: store.Job,
+  stopping: AbortSignal,
+): Promise<'ended' | 'left'> {
+  const { db, log } = deps
+  const client = deps.openConnection()
+  // What it lost is told by the query that runs.
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    if (!(await store.holdJob(client, job))) return 'left'
+    if (!(await db.acrossTenants((tx) => store.beginJob(tx, job)))) return 'left'
+    log.info({ backup: job.backup_id, type: job.type, tenant: job.tenant_id }, 'backup begun')
+    return await finish(deps, job, () => make(deps, client, job, stopping))
+  } finally {
+    await canFail(client.end(), "closing a backup's connection", log)
+  }
+}
+
+async function make(deps: WorkerDeps, client: Connection, job: store.Job, stopping: AbortSignal) {
+  const { db, log } = deps
+  const ending = new AbortController()
+  const signal = AbortSignal.any([stopping, ending.signal])
+  // A query that waits or runs is not waited for.
+  signal.addEventListener('abort', () => void canFail(client.end(), 'ending a backup', log))
+  const state: { progress: number; pid?: number } = { progress: 0 }
+  const telling = poller(
+    async () => {
+      const { progress, pid } = state
+      await db.acrossTenants((tx) => store.saveProgress(tx, job.id, progress))
+      if (pid !== undefined && (await db.acrossTenants((tx) => holdsUpOthers(tx, pid), 'read')))
+        ending.abort(new GiveWay('somebody waits for a table, such as a migration'))
+      return false
+    },
+    { pollMs: TELL_EVERY_MS, onError: logFailures('telling how far a backup is', log) },
+  )
+  try {
+    const watch = {
+      signal,
+      progress(share: number) {
+        state.progress = share
+      },
+      holding(pid: number) {
+        state.pid = pid
+      },
+    }
+    return await createBackup(client, job, deps, watch)
+  } catch (error) {
+    // Ended, the connection and the store fail as they may: why it was ended is what counts.
+    throw signal.aborted ? signal.reason : error
+  } finally {
+    await telling.stop()
+  }
+}
+
+async function finish(
+  deps: WorkerDeps,
+  job: store.Job,
+  run: () => Promise<store.Made>,
+): Promise<'ended' | 'left'> {
+  const { db, log } = deps
+  try {
+    const made = await run()
+    await db.acrossTenants(async (tx) => {
+      await store.completeBackup(tx, job.backup_id, made)
+      await store.endJob(tx, job, null)
+      await tell(tx, job, 'backup.created', made)
+    })
+    log.info({ backup: job.backup_id, bytes: made.size_bytes }, 'backup completed')
+    return 'ended'
+  } catch (error) {
+    await discard(deps, job)
+    if (error instanceof GiveWay) {
+      log.info({ backup: job.backup_id, reason: error.message }, 'backup put off')
+      await db.acrossTenants((tx) => store.requeueJob(tx, job))
+      return 'left'
+    }
+    log.error({ err: error, backup: job.backup_id }, 'backup failed')
+    await fail(deps, job, sentenceOf(error))
+    return 'ended'
+  }
+}
+
+/** Ends a job whose process has died. */
+async function bury(deps: WorkerDeps, job: store.Job): Promise<void> {
+  await discard(deps, job)
+  await fail(deps, job, 'The process that did it ended before it was done; ask for it again.')
+}
+
+async function fail({ db }: WorkerDeps, job: store.Job, error: string): Promise<void> {
+  await db.acrossTenants(async (tx) => {
+    if (await store.endJob(tx, job, error)) await tell(tx, job, 'backup.failed', { error })
+  })
+}
+
+/** What was written of a backup that will not be completed. */
+async function discard({ store: files, log }: WorkerDeps, { backup_id }: store.Job) {
+  for (const name of [fileName(backup_id), sidecarName(backup_id)]) {
+    await canFail(files.discard(name), 'deleting half a backup', log)
+    await canFail(files.delete(name), 'deleting a backup that failed', log)
+  }
+}
+
+/** Tells the journal. What is of everything is the platform's, whose webhooks are to hear of it. */
+async function tell(
+  tx: TenantTx,
+  { actor, tenant_id, backup_id, type, reason }: store.Job,
+  action: 'backup.created' | 'backup.failed',
+  changes: object,
+): Promise<void> {
+  await append(tx, actor, {
+    action,
+    tenant_id: tenant_id ?? (await findPlatformTenant(tx))?.id ?? null,
+    resource_type: 'backup',
+    resource_id: backup_id,
+    changes: { type, reason, ...changes },
+  })
+}
+
+/** Why a job failed, for whoever asked for it: what may be told, and the log for the rest. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof NoRoomError || error instanceof NotStoredError) return `${error.message}.`
+  if (error instanceof UnreadableFile)
+    return `What was written does not read again: ${error.message}.`
+  const problem = error instanceof Problem ? error : problemOf(error)
+  return problem ? `${problem.message}.` : 'A fault of the service; its log has the cause.'
+}

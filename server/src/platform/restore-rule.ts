@@ -1,0 +1,18 @@
+/** What a restore does with a table: each says it beside its types, and a test asks all of them. */
+
+/**
+ * - `restored`: its rows become those of the backup;
+ * - `merged`: so that data come back and access does not;
+ * - `kept`: stays as it is, and is loaded into an empty database only;
+ * - `ended`: in no backup, and emptied by a restore;
+ * - `made anew`: in no backup, and derived from the rest;
+ * - `never touched`: in no backup, and nothing that a restore changes.
+ */
+export type RestoreRule = 'restored' | 'merged' | 'kept' | 'ended' | 'made anew' | 'never touched'
+
+/** By the name of the table. */
+export type RestoreRules = Readonly<Record<string, RestoreRule>>
+
+/** Whether rows of such a table are in a backup. */
+export const isBackedUp = (rule: RestoreRule | undefined): boolean =>
+  rule === 'restored' || rule === 'merged' || rule === 'kept'

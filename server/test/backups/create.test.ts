@@ -1,0 +1,301 @@
+/** Backups: who may have which, what is in them, and what becomes of them. */
+import { createHash, randomUUID } from 'node:crypto'
+import { chmod, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { contents, ended, fileOf, make, order } from './support.ts'
+
+let service: Service
+let root: Person
+let north: Clinic
+let south: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+})
+
+const get = (path: string, { token }: Person, query = {}) =>
+  service.call('GET', `/api/admin/backup/${path}`, { token, query })
+const listed = async (person: Person) =>
+  (await get('list', person)).body.items.map((backup: any) => backup.backup_id)
+
+describe('a full backup', () => {
+  let id: string
+  beforeAll(async () => {
+    id = await make(service, root)
+  })
+
+  test('is listed with what it is, once its whole file was read again', async () => {
+    const { items, total } = (await get('list', root)).body
+    const backup = items.find(({ backup_id }: any) => backup_id === id)
+    const file = await readFile(fileOf(service, id))
+    expect(total).toBe(items.length)
+    expect(backup).toMatchObject({
+      type: 'full',
+      tenant_id: null,
+      status: 'completed',
+      reason: 'request',
+      size_bytes: file.length,
+      sha256: createHash('sha256').update(file).digest('hex'),
+      created_by: root.id,
+      verified_at: expect.any(String),
+    })
+    expect(backup.records).toBeGreaterThan(10)
+  })
+
+  test('holds every row of every table that a restore brings back', async () => {
+    const { header, manifest, rowsOf } = await contents(fileOf(service, id))
+    for (const { name } of header.tables) {
+      const [row] = await service.database.sql<{ count: number }>(
+        `select count(*)::int as count from ${name}`,
+      )
+      // What was written behind its snapshot is not in it: the journal goes on.
+      expect(manifest.tables[name]?.rows, name).toBeLessThanOrEqual(row?.count ?? 0)
+    }
+    const emails = rowsOf('users').map(({ email }) => email)
+    expect(emails).toContain('nurse@north.test')
+    expect(emails).toContain('nurse@south.test')
+    expect(rowsOf('tenants')).toHaveLength(3)
+    expect(header.schema_version).toBe(header.migrations.at(-1)?.version)
+  })
+
+  test('holds no session, no token, no job and no signing key', async () => {
+    const { header } = await contents(fileOf(service, id))
+    const names = header.tables.map(({ name }) => name)
+    for (const name of ['sessions', 'refresh_tokens', 'account_tokens', 'signing_keys', 'backups'])
+      expect(names).not.toContain(name)
+  })
+
+  test('leaves no generated column in it', async () => {
+    const { header } = await contents(fileOf(service, id))
+    expect(header.tables.find(({ name }) => name === 'users')?.columns).not.toContain('search')
+  })
+
+  test('lies in a folder of the service alone, beside what the list shows of it', async () => {
+    const folder = join(service.dataDir, 'backups')
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+    expect((await stat(fileOf(service, id))).mode & 0o777).toBe(0o600)
+    const told = JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))
+    expect(told).toMatchObject({ backup_id: id, type: 'full', mac: expect.any(String) })
+    expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([])
+  })
+
+  test('is seen by no admin', async () => {
+    expect(await listed(north.people.admin)).not.toContain(id)
+    expect((await get(`download/${id}`, north.people.admin)).status).toBe(404)
+    const { token } = north.people.admin
+    expect((await service.call('DELETE', `/api/admin/backup/${id}`, { token })).status).toBe(404)
+  })
+
+  test('is in the journal, and a download of it too', async () => {
+    await service.app.server.inject({
+      url: `/api/admin/backup/download/${id}`,
+      headers: { authorization: `Bearer ${root.token}` },
+    })
+    const rows = await service.database.sql<{ action: string; tenant_id: number }>(
+      "select action, tenant_id from journal where resource_type = 'backup' and resource_id = $1 order by id",
+      [id],
+    )
+    expect(rows.map(({ action }) => action)).toEqual(['backup.created', 'backup.downloaded'])
+    expect(new Set(rows.map(({ tenant_id }) => tenant_id))).toEqual(new Set([root.tenant_id]))
+  })
+})
+
+describe("a tenant's backup", () => {
+  let id: string
+  beforeAll(async () => {
+    id = await make(service, north.people.admin)
+  })
+
+  test('is what an admin gets unless told otherwise, and holds nothing of others', async () => {
+    const { header, rowsOf } = await contents(fileOf(service, id))
+    expect(header).toMatchObject({ type: 'tenant', tenant_id: north.id })
+    expect(rowsOf('tenants').map((tenant) => tenant.id)).toEqual([String(north.id)])
+    for (const { name, columns } of header.tables.filter((table) =>
+      table.columns.includes('tenant_id'),
+    )) {
+      expect(columns).toContain('tenant_id')
+      for (const row of rowsOf(name)) expect(row.tenant_id, name).toBe(String(north.id))
+    }
+    expect(rowsOf('users')).toHaveLength(5)
+    expect(rowsOf('journal').length).toBeGreaterThan(5)
+  })
+
+  test('is seen by its admin and by superadmins, and by no other admin', async () => {
+    expect(await listed(north.people.admin)).toContain(id)
+    expect(await listed(root)).toContain(id)
+    expect(await listed(south.people.admin)).not.toContain(id)
+    expect((await get(`download/${id}`, south.people.admin)).status).toBe(404)
+  })
+
+  test('may be of another clinic for a superadmin alone', async () => {
+    const body = { tenant_id: south.id }
+    const { token } = north.people.admin
+    const refused = await service.call('POST', '/api/admin/backup/create', { token, body })
+    expect(refused.status).toBe(403)
+    const other = await make(service, root, { type: 'tenant', ...body })
+    expect(await listed(south.people.admin)).toContain(other)
+  })
+})
+
+describe('orders', () => {
+  test.each<[string, () => Person, object, number]>([
+    ['full by an admin', () => north.people.admin, { type: 'full' }, 403],
+    ['by an auditor', () => north.people.auditor, {}, 403],
+    ['of an unknown type', () => root, { type: 'partial' }, 422],
+    ['full, and of one tenant', () => root, { type: 'full', tenant_id: 1 }, 422],
+  ])('%s', async (_, person, body, status) => {
+    const { token } = person()
+    expect((await service.call('POST', '/api/admin/backup/create', { token, body })).status).toBe(
+      status,
+    )
+  })
+
+  test('without a body', async () => {
+    const { token } = north.people.admin
+    const answer = await service.call('POST', '/api/admin/backup/create', { token })
+    expect(answer.body).toMatchObject({ type: 'tenant', status: 'queued' })
+    await ended(service, north.people.admin, answer.body.job_id)
+  })
+
+  test('of sixteen at once one is taken; another clinic is not held up', async () => {
+    const orders = await Promise.all(
+      Array.from({ length: 16 }, () =>
+        service.call('POST', '/api/admin/backup/create', {
+          token: north.people.admin.token,
+          body: {},
+        }),
+      ),
+    )
+    const other = await order(service, south.people.admin)
+    const taken = orders.filter(({ status }) => status === 200)
+    expect(taken).toHaveLength(1)
+    expect(orders.filter(({ status }) => status === 409)).toHaveLength(15)
+    await ended(service, north.people.admin, taken[0]?.body.job_id)
+    await ended(service, south.people.admin, other.job_id)
+  })
+})
+
+describe('what is no backup of the caller', () => {
+  test.each(['nothing', '..%2f..%2froot.key', '%2e%2e', randomUUID(), 'A'.repeat(150)])(
+    '%s is 404',
+    async (id) => {
+      const { token } = root
+      expect((await get(`download/${id}`, root)).status).toBe(404)
+      expect((await get(`status/${id}`, root)).status).toBe(404)
+      expect((await service.call('DELETE', `/api/admin/backup/${id}`, { token })).status).toBe(404)
+    },
+  )
+})
+
+describe('a download', () => {
+  let id: string
+  let file: Buffer
+  beforeAll(async () => {
+    id = await make(service, north.people.admin)
+    file = await readFile(fileOf(service, id))
+  })
+
+  const download = (headers: Record<string, string> = {}, query = '') =>
+    service.app.server.inject({
+      url: `/api/admin/backup/download/${id}${query}`,
+      headers: { authorization: `Bearer ${north.people.admin.token}`, ...headers },
+    })
+
+  test('is the file as it lies, with its length, its name and its tag', async () => {
+    const answer = await download()
+    expect(answer.statusCode).toBe(200)
+    expect(answer.rawPayload.equals(file)).toBe(true)
+    expect(answer.headers).toMatchObject({
+      'content-length': String(file.length),
+      'content-disposition': `attachment; filename="${id}.tar.zst.age"`,
+      etag: `"${createHash('sha256').update(file).digest('hex')}"`,
+    })
+  })
+
+  test('goes on where it broke off', async () => {
+    const { headers } = await download()
+    const rest = await download({ range: 'bytes=100-', 'if-range': String(headers.etag) })
+    expect(rest.statusCode).toBe(206)
+    expect(rest.rawPayload.equals(file.subarray(100))).toBe(true)
+  })
+
+  test('of another type is 404', async () => {
+    expect((await download({}, '?type=full')).statusCode).toBe(404)
+    expect((await download({}, '?type=tenant')).statusCode).toBe(200)
+    expect((await download({}, '?type=other')).statusCode).toBe(422)
+  })
+
+  test('of a file that is gone says so', async () => {
+    const lost = await make(service, south.people.admin)
+    await rm(fileOf(service, lost))
+    const answer = await get(`download/${lost}`, south.people.admin)
+    expect(answer).toMatchObject({ status: 503, body: { code: 'backup_file_gone' } })
+  })
+})
+
+describe('deleting', () => {
+  test('takes the row and both files', async () => {
+    const id = await make(service, north.people.admin)
+    const { token } = north.people.admin
+    const answer = await service.call('DELETE', `/api/admin/backup/${id}`, { token })
+    expect(answer).toMatchObject({ status: 200, body: { backup_id: id } })
+    expect(await listed(north.people.admin)).not.toContain(id)
+    const left = await readdir(join(service.dataDir, 'backups'))
+    expect(left.filter((name) => name.startsWith(id))).toEqual([])
+    expect((await service.call('DELETE', `/api/admin/backup/${id}`, { token })).status).toBe(404)
+  })
+
+  test('of one that is still to be made is 409', async () => {
+    // Nobody works here.
+    const idle = await openService({ role: 'api' })
+    const operator = await superadmin(idle)
+    const { backup_id } = await order(idle, operator)
+    const answer = await idle.call('DELETE', `/api/admin/backup/${backup_id}`, {
+      token: operator.token,
+    })
+    expect(answer).toMatchObject({ status: 409, body: { code: 'backup_in_use' } })
+  })
+})
+
+describe('a backup that can not be made', () => {
+  test.skipIf(process.getuid?.() === 0)('says why, and leaves nothing', async () => {
+    const folder = join(service.dataDir, 'backups')
+    await chmod(folder, 0o500)
+    try {
+      const { job_id } = await order(service, north.people.admin)
+      const job = await ended(service, north.people.admin, job_id)
+      expect(job).toMatchObject({ status: 'failed', error: expect.any(String) })
+    } finally {
+      await chmod(folder, 0o700)
+    }
+  })
+
+  test('because its process died is failed, by whoever looks next', async () => {
+    const backup = randomUUID()
+    const job = randomUUID()
+    // As a process leaves it that was killed: it runs by its row, and nobody holds its lock.
+    await service.database.sql(
+      `with made as (insert into backups (id, type, tenant_id, reason, status)
+         values ('${backup}', 'tenant', $1, 'request', 'running'))
+       insert into backup_jobs (id, backup_id, tenant_id, kind, actor, status, started_at)
+       values ('${job}', '${backup}', $1, 'create',
+         '{"user_id": null, "user_email": null, "origin": null}', 'running', now())`,
+      [north.id],
+    )
+    const found = await ended(service, north.people.admin, job)
+    expect(found.error).toMatch(/process that did it ended/)
+    const [entry] = await service.database.sql<{ action: string }>(
+      'select action from journal where resource_id = $1',
+      [backup],
+    )
+    expect(entry?.action).toBe('backup.failed')
+    // And another one can be made.
+    await make(service, north.people.admin)
+  })
+})

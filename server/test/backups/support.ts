@@ -1,0 +1,64 @@
+/** Backups in tests: made, waited for, and read again. */
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { openKeeper } from '../../src/features/backups/file/identity.ts'
+import { readBackup } from '../../src/features/backups/file/read.ts'
+import { keysFrom } from '../../src/platform/crypto/index.ts'
+import type { Person } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { ROOT_KEY, type Service } from '../support/service.ts'
+
+export const keeper = () => openKeeper(keysFrom(ROOT_KEY), [])
+
+export const fileOf = ({ dataDir }: Service, id: string) =>
+  join(dataDir, 'backups', `${id}.tar.zst.age`)
+
+/** Asks for a backup. Answers its job's and its own id. */
+export async function order(
+  service: Service,
+  { token }: Person,
+  body: object = {},
+): Promise<{ job_id: string; backup_id: string }> {
+  const answer = await service.call('POST', '/api/admin/backup/create', { token, body })
+  if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`)
+  return answer.body
+}
+
+/** Waits until the job is over. Answers it. */
+export function ended(service: Service, { token }: Person, job: string): Promise<any> {
+  return until(
+    'the job of a backup to end',
+    async () => {
+      const { body } = await service.call('GET', `/api/admin/backup/status/${job}`, { token })
+      return ['completed', 'failed'].includes(body.status) ? body : undefined
+    },
+    30_000,
+  )
+}
+
+/** Makes a backup to its end. Answers its id. */
+export async function make(service: Service, person: Person, body: object = {}): Promise<string> {
+  const { job_id, backup_id } = await order(service, person, body)
+  const job = await ended(service, person, job_id)
+  if (job.status !== 'completed') throw new Error(job.error)
+  return backup_id
+}
+
+/** What a backup holds: its header, its manifest, and the rows of each table as fields of text. */
+export async function contents(path: string) {
+  const texts: Record<string, string> = {}
+  const read = await readBackup(createReadStream(path), await keeper(), {
+    rows(table, rows) {
+      texts[table] = (texts[table] ?? '') + String(rows)
+    },
+  })
+  const rowsOf = (table: string): Record<string, string>[] => {
+    const columns = read.header.tables.find(({ name }) => name === table)?.columns ?? []
+    const lines = (texts[table] ?? '').split('\n').slice(0, -1)
+    return lines.map((line) => {
+      const fields = line.split('\t')
+      return Object.fromEntries(columns.map((column, index) => [column, fields[index] ?? '']))
+    })
+  }
+  return { ...read, rowsOf }
+}

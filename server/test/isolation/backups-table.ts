@@ -1,0 +1,39 @@
+/** Who gets what of backups: the lines of the table about them. */
+import { admins, type Line, nothing, operators } from './lines.ts'
+import type { Target } from './scene.ts'
+
+const atBackup = ({ backupId }: Target) => ({ path: { backup_id: backupId } })
+
+export const BACKUPS: readonly Line[] = [
+  {
+    name: 'POST /api/admin/backup/create',
+    aim: ({ tenantId }) => ({ body: { type: 'tenant', tenant_id: tenantId } }),
+    own: admins(200),
+    foreign: admins(200, 403),
+  },
+  {
+    name: 'POST /api/admin/backup/create',
+    what: 'of everything',
+    aim: () => ({ body: { type: 'full' } }),
+    own: operators(200),
+  },
+  { name: 'GET /api/admin/backup/list', aim: nothing, own: admins(200) },
+  {
+    name: 'GET /api/admin/backup/status/{job_id}',
+    aim: ({ jobId }) => ({ path: { job_id: jobId } }),
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'GET /api/admin/backup/download/{backup_id}',
+    aim: atBackup,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'DELETE /api/admin/backup/{backup_id}',
+    aim: atBackup,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+]
