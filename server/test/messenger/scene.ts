@@ -1,6 +1,8 @@
 /** A clinic with a bot, and people who link their chats as people do: by a code that the chat was given. */
+import { sql } from 'kysely'
 import { expect } from 'vitest'
 import type { Config } from '../../src/config.ts'
+import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { BOT_TOKEN, type BotServer, openBotServer } from '../support/bot-server.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -75,4 +77,40 @@ export function sceneOn(service: Service, bot: BotServer, root: Person, clinic: 
       await heard(chat, 'is now linked')
     },
   }
+}
+
+let clinics = 0
+let chats = 9000
+export const newChat = () => (chats += 1)
+
+export interface Linked {
+  person: Person
+  chat: number
+}
+
+/** Makes a clinic of which one person is linked with a chat. */
+export async function linkedIn(scene: Scene): Promise<Linked> {
+  clinics += 1
+  // Signed in anew: where the clock was moved, tokens have expired.
+  const root = await superadmin(scene.service)
+  const clinic: Clinic = await makeClinic(scene.service, root, `linked-${clinics}`)
+  const chat = newChat()
+  await scene.link(clinic.people.nurse, chat)
+  return { person: clinic.people.nurse, chat }
+}
+
+/** Something happens to the account, so often in one transaction. */
+export function happenTo(
+  { service }: Scene,
+  { tenant_id, id }: Person,
+  action: 'user.password_changed' | 'user.unblocked',
+  times = 1,
+) {
+  return service.app.db.inTenant(tenant_id, async (tx) => {
+    await append(tx, SYSTEM, { action, tenant_id, resource_type: 'user', resource_id: id })
+    await sql`
+      insert into journal (tenant_id, action, resource_type, resource_id)
+      select ${tenant_id}::bigint, ${action}, 'user', ${String(id)}
+      from generate_series(2, ${times}::integer)`.execute(tx.db)
+  })
 }
