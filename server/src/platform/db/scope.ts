@@ -131,7 +131,10 @@ export function openScopes(
       const commit = ask(client, closing(topics))
       if (mode !== 'write') commit.catch(lost)
       else {
-        const [committed] = await Promise.all([commit, ...sent])
+        // The commit of a failed transaction fails as well where it tells of topics, and may be heard first.
+        const [committed] = await Promise.all([commit, ...sent]).catch(async (error) => {
+          throw await firstFailure(error, sent)
+        })
         // COMMIT of a failed transaction answers ROLLBACK without an error.
         if (lastCommand(committed) !== 'COMMIT') throw new Error('the transaction was rolled back')
       }
