@@ -128,6 +128,8 @@ export const ADDED: readonly Row[] = [
   bearer('PUT', '/api/patients/{patient_id}', 200, 'input'),
   bearer('DELETE', '/api/patients/{patient_id}', 204, 'input'),
   bearer('POST', '/api/patients/{patient_id}/restore', 200, 'input'),
+  bearer('GET', '/api/patients/{patient_id}/accesses', 200, 'input'),
+  bearer('GET', '/api/patients/{patient_id}/export', 200, 'input'),
   // Where updates are asked for, it is not there.
   { ...open('POST', '/webhooks/messenger', 200, 'input'), bare: 404 },
   open('GET', '/.well-known/jwks.json', 200, 'plain'),

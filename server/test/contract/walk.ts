@@ -157,6 +157,8 @@ async function walkPatients({ clinic, take }: Scene): Promise<void> {
   await take('POST /api/patients/break-glass', { token: doctor.token, body })
   const change = { phone: '+49 30 1234', department_id: clinic.departmentId }
   await take('PUT /api/patients/{patient_id}', { token, path, body: change })
+  await take('GET /api/patients/{patient_id}/accesses', { token, path })
+  await take('GET /api/patients/{patient_id}/export', { token, path })
   await take('DELETE /api/patients/{patient_id}', { token, path })
   await take('POST /api/patients/{patient_id}/restore', { token, path })
 }

@@ -40,6 +40,7 @@ export const auditors = (superadmin: number, others = superadmin) =>
 export const members = (status: number): Statuses => ({ ...signedIn(status), superadmin: 403 })
 export const recordKeepers = (status: number): Statuses => ({ ...members(status), auditor: 403 })
 export const clinicians = (status: number) => only({ doctor: status, nurse: status })
+export const clinicAuditors = (status: number) => only({ admin: status, auditor: status })
 /** Of a clinic's own admins, to whom superadmins do not belong. */
 export const ownAdmins = (status: number) => only({ admin: status })
 

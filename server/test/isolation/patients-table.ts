@@ -1,6 +1,7 @@
 /** Who gets what of patients: the lines of the table about them. */
 import {
   atPatient,
+  clinicAuditors,
   clinicians,
   type Line,
   members,
@@ -51,6 +52,18 @@ export const PATIENTS: readonly Line[] = [
   },
   {
     name: 'POST /api/patients/{patient_id}/restore',
+    aim: atPatient,
+    own: ownAdmins(200),
+    foreign: ownAdmins(404),
+  },
+  {
+    name: 'GET /api/patients/{patient_id}/accesses',
+    aim: atPatient,
+    own: clinicAuditors(200),
+    foreign: clinicAuditors(404),
+  },
+  {
+    name: 'GET /api/patients/{patient_id}/export',
     aim: atPatient,
     own: ownAdmins(200),
     foreign: ownAdmins(404),

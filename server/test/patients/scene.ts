@@ -42,15 +42,16 @@ export async function openPatientScene(service: Service): Promise<PatientScene> 
         ...fields,
       }),
     async newcomer(fields) {
-      const email = `${crypto.randomUUID()}@new.test`
-      const user = { email, password: PASSWORD, full_name: 'New', role: 'doctor', ...fields }
+      const user = {
+        email: `${crypto.randomUUID()}@new.test`,
+        password: PASSWORD,
+        full_name: 'New',
+        role: 'doctor',
+        ...fields,
+      }
       const { id } = await made('/api/admin/users', user)
       const { subdomain } = clinic
-      const { access_token: token } = await signIn(service, {
-        email,
-        password: PASSWORD,
-        subdomain,
-      })
+      const { access_token: token } = await signIn(service, { ...user, subdomain })
       return { id, token }
     },
   }

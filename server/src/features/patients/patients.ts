@@ -1,6 +1,8 @@
 /** Patients, put together. */
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
+import { accessOperations } from './accesses/accesses.routes.ts'
+import { accessesService } from './accesses/accesses.service.ts'
 import { notesReads } from './accesses/reads.ts'
 import { patientOperations } from './patients.routes.ts'
 import { PATIENT_TABLES } from './patients.table.ts'
@@ -26,12 +28,15 @@ export function openPatients(core: Core): Feature {
   purgesDeleted({ db, clock, jobs, keepDays: config.PATIENT_PURGE_DAYS })
   return {
     name: 'patients',
-    operations: patientOperations({
-      clock,
-      records: recordsService({ db, clock, keyRing, sights, load, noteRead }),
-      search: searchService({ db, clock, keyRing, noteRead, log }),
-      breakGlass: breakingGlass({ db, clock, keyRing, mailer, throttle }),
-    }),
+    operations: [
+      ...patientOperations({
+        clock,
+        records: recordsService({ db, clock, keyRing, sights, load, noteRead }),
+        search: searchService({ db, clock, keyRing, noteRead, log }),
+        breakGlass: breakingGlass({ db, clock, keyRing, mailer, throttle }),
+      }),
+      ...accessOperations(accessesService({ db, clock, keyRing, sights, load, noteRead })),
+    ],
     sealed: [PATIENTS, GRANTS],
     conflicts: { patient_tokens__identifier: 'identifier_taken' },
     tables: PATIENT_TABLES,

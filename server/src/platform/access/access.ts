@@ -41,6 +41,12 @@ export const recordKeepers: Access<Member> = {
 export const clinicians: Access<Member> = { name: 'clinician', roles: ['doctor', 'nurse'] }
 /** Admins of a clinic. */
 export const clinicAdmins: Access<ClinicAdmin> = { name: 'clinic admin', roles: ['admin'] }
+/** Those of a clinic who look at what others have done. */
+export const clinicAuditors: Access<Member> = {
+  name: 'clinic admin or auditor',
+  roles: ['admin', 'auditor'],
+}
+
 /** @throws Problem 403 when the caller's role may not call the operation at all */
 export function requireRole(access: Access<unknown>, caller: Caller): void {
   if (access.roles?.includes(caller.role)) return

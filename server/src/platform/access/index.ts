@@ -5,6 +5,7 @@ export {
   anyone,
   auditors,
   clinicAdmins,
+  clinicAuditors,
   clinicians,
   members,
   recordKeepers,

@@ -24,9 +24,19 @@ export interface Download {
 export const FileOf = (contentMediaType: string, { ranges = false } = {}) =>
   Type.Unsafe<Download>({ type: 'string', format: 'binary', contentMediaType, ranges })
 
+/** As `FileOf`, of JSON as `content` describes it. */
+export const JsonFileOf = (content: TSchema) =>
+  Type.Unsafe<Download>({
+    contentMediaType: 'application/json; charset=utf-8',
+    ranges: false,
+    content,
+  })
+
 interface FileSchema {
   contentMediaType: string
   ranges: boolean
+  /** Of JSON, what is in it. */
+  content?: TSchema
 }
 
 /** The kind of file that an operation hands out; undefined for others. */

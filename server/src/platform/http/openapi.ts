@@ -105,7 +105,10 @@ const PARTIAL = 206
 
 const contentOf = (schema: TSchema, schemaOf: (schema: TSchema) => unknown): Json => {
   const file = fileOf(schema)
-  return file ? { [file.contentMediaType]: { schema: schemaOf(schema) } } : json(schemaOf(schema))
+  if (!file) return json(schemaOf(schema))
+  return file.content
+    ? json(schemaOf(file.content))
+    : { [file.contentMediaType]: { schema: schemaOf(schema) } }
 }
 
 const json = (schema: unknown): Json => ({ 'application/json': { schema } })

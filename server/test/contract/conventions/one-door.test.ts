@@ -164,6 +164,12 @@ const RULES: Record<
     query: { page: 501, sort_by: 'full_name' },
     places: ['query.page', 'query.sort_by'],
   }),
+  listPatientAccesses: () => ({
+    method: 'GET',
+    path: '/api/patients/none/accesses',
+    query: { page: 501 },
+    places: ['path.patient_id', 'query.page'],
+  }),
   searchPatients: () => ({
     method: 'POST',
     path: '/api/patients/search',

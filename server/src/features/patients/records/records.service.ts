@@ -95,7 +95,7 @@ export function recordsService(deps: RecordsDeps): Records {
         store.insertTokens(tx, tenant_id, tokensOf(keys, id, fields))
         const record = readable(openRecord(keys, row))
         const possible_duplicates = await duplicatesOf(tx, caller, keys, record)
-        await appendChange(tx, caller, 'patient.created', record, { fields: Object.keys(given) })
+        await appendChange(tx, caller, 'patient.created', record, { fields: Object.keys(patient) })
         return { ...shownTo(caller, record), possible_duplicates }
       })
     },

@@ -1,0 +1,45 @@
+/** Who has seen a patient's record. */
+import { startOf } from '../../../lib/page.ts'
+import { clinicAdmins, clinicAuditors } from '../../../platform/access/index.ts'
+import { type AnyOperation, JsonFileOf, operation } from '../../../platform/http/index.ts'
+import { PatientPath } from '../patients.schema.ts'
+import { AccessPage, AccessQuery, accessList, PatientExport } from './accesses.schema.ts'
+import type { Accesses } from './accesses.service.ts'
+
+const tag = 'Patients'
+
+export function accessOperations(accesses: Accesses): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/patients/{patient_id}/accesses',
+      id: 'listPatientAccesses',
+      summary: 'Who has read, listed, found, changed or exported the record, the latest first',
+      tag,
+      access: clinicAuditors,
+      params: PatientPath,
+      query: AccessQuery,
+      list: true,
+      refine: (given, refuse) => startOf(accessList, given, refuse),
+      success: [200, AccessPage],
+      refusals: [404],
+      handle: ({ caller, path, query, refined }) =>
+        accesses.list(caller, path.patient_id, query, refined),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/patients/{patient_id}/export',
+      id: 'exportPatient',
+      summary: 'The record and its accesses as one JSON file (GDPR, Art. 15)',
+      tag,
+      access: clinicAdmins,
+      params: PatientPath,
+      success: [200, JsonFileOf(PatientExport)],
+      refusals: [404],
+      handle: async ({ caller, path: { patient_id: id } }) => {
+        const file = await accesses.export(caller, id)
+        return { name: `patient-${id}.json`, open: () => file }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,50 @@
+/** Who has seen or changed a patient's record, on the wire. */
+import Type, { type Static } from 'typebox'
+import { defineList, pageOf } from '../../../lib/page.ts'
+import { Id, Nullable, Timestamp } from '../../../lib/shapes.ts'
+import { Patient } from '../patients.schema.ts'
+
+const Grant = Type.Object({
+  id: Id,
+  purpose: Type.String(),
+  reason: Nullable(Type.String(), { description: 'null where it does not open' }),
+  granted_at: Timestamp,
+  expires_at: Timestamp,
+  ended_at: Nullable(Timestamp),
+})
+
+export const Access = Type.Object(
+  {
+    id: Id,
+    action: Type.String({ description: 'of the journal: patient.read, patient.updated and so on' }),
+    user_id: Nullable(Id),
+    user_email: Nullable(Type.String()),
+    created_at: Timestamp,
+    ip: Nullable(Type.String()),
+    user_agent: Nullable(Type.String()),
+    request_id: Nullable(Type.String()),
+    fields: Type.Optional(
+      Type.Array(Type.String(), { description: 'of a change, what it was about' }),
+    ),
+    grant: Type.Optional(Grant),
+  },
+  { $id: 'PatientAccess' },
+)
+export type Access = Static<typeof Access>
+
+export const AccessPage = pageOf(Access)
+
+export const accessList = defineList(
+  'patient accesses',
+  { created_at: 'time', id: 'integer' },
+  { sort_by: 'created_at', sort_order: 'desc' },
+)
+
+export const AccessQuery = Type.Object({ ...accessList.query })
+export type AccessQuery = Static<typeof AccessQuery>
+
+/** What is handed out of a patient. */
+export const PatientExport = Type.Object(
+  { exported_at: Timestamp, patient: Patient, accesses: Type.Array(Access) },
+  { $id: 'PatientExport' },
+)

@@ -1,0 +1,181 @@
+/** Break-glass: shown at once, for four hours, journaled, told of, and bounded. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { HOUR } from '../../src/lib/clock.ts'
+import { signIn } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import { openPatientScene, type PatientScene } from './scene.ts'
+
+let service: Service
+let scene: PatientScene
+
+beforeAll(async () => {
+  service = await openService()
+  scene = await openPatientScene(service)
+})
+
+const HIDDEN = {
+  full_name: 'Quentin Quarantine',
+  birth_date: '1961-01-06',
+  phone: '+49 555 0001',
+  address: 'Secluded Lane 9',
+  notes: 'Unspeakable.',
+}
+const REASON = 'unconscious in the corridor'
+const why = { purpose: 'emergency', reason: REASON }
+
+const hidden = (fields: object = {}) =>
+  scene.patient({ ...HIDDEN, department_id: scene.elsewhere, ...fields })
+const at = (id: number) => `/api/patients/${id}`
+const clinician = (role = 'doctor') =>
+  scene.newcomer({ role, department_id: scene.clinic.departmentId })
+
+describe('the glass', () => {
+  test('opens the record, which its user reads, lists and changes from then on', async () => {
+    const { id } = await hidden()
+    const doctor = scene.as(await clinician())
+    expect((await doctor('GET', at(id))).status).toBe(404)
+    const shown = await doctor('POST', '/api/patients/break-glass', { patient_id: id, ...why })
+    expect(shown).toMatchObject({ status: 200, body: { id, ...HIDDEN } })
+    expect((await doctor('GET', at(id))).status).toBe(200)
+    expect((await doctor('PUT', at(id), { phone: '2' })).status).toBe(200)
+    const { body } = await doctor('POST', '/api/patients/search', { search: HIDDEN.full_name })
+    expect(body).toMatchObject({ items: [{ id }], total: 1 })
+    // For this user alone.
+    expect((await scene.as('doctor')('GET', at(id))).status).toBe(404)
+  })
+
+  test('opens by an identifier in any spelling', async () => {
+    const { id } = await hidden({ identifiers: [{ system: 'Insurer', value: 'Q-77' }] })
+    const nurse = scene.as(await clinician('nurse'))
+    const identifier = { system: 'INSURER', value: 'q 77' }
+    const shown = await nurse('POST', '/api/patients/break-glass', { identifier, ...why })
+    expect(shown).toMatchObject({ status: 200, body: { id } })
+  })
+
+  test('is over after four hours', async () => {
+    const own = await openService({ database: service.database, role: 'api' })
+    const { id } = await hidden()
+    const { token } = await clinician()
+    const get = () => own.call('GET', at(id), { token })
+    const body = { patient_id: id, ...why }
+    await own.call('POST', '/api/patients/break-glass', { token, body })
+    own.clock.stop()
+    // Access tokens end before: the session's next ones are as good.
+    const grants = () =>
+      own.database.sql(
+        'update patient_grants set granted_at = granted_at - $1::interval, expires_at = expires_at - $1::interval where patient_id = $2',
+        ['239 minutes', id],
+      )
+    await grants()
+    expect((await get()).status).toBe(200)
+    await grants()
+    expect((await get()).status).toBe(404)
+  })
+
+  test.each([
+    ['blocked', (id: number) => ['POST', `/api/admin/users/${id}/block`, undefined] as const],
+    [
+      'given another role',
+      (id: number) => ['PUT', `/api/admin/users/${id}/role`, { role: 'nurse' }] as const,
+    ],
+  ])('is over for who is %s, also when that is taken back', async (_what, act) => {
+    const { id } = await hidden()
+    const email = `${crypto.randomUUID()}@new.test`
+    const user = await scene.newcomer({ email, department_id: scene.clinic.departmentId })
+    await scene.as(user)('POST', '/api/patients/break-glass', { patient_id: id, ...why })
+    const admin = scene.as('admin')
+    const [method, path, body] = act(user.id)
+    await admin(method, path, body)
+    await admin('POST', `/api/admin/users/${user.id}/unblock`)
+    await admin('PUT', `/api/admin/users/${user.id}/role`, { role: 'doctor' })
+    const { subdomain } = scene.clinic
+    const again = await signIn(service, { email, password: 'correct-Horse-9', subdomain })
+    expect((await scene.as({ token: again.access_token })('GET', at(id))).status).toBe(404)
+  })
+
+  test('is 404 where there is no such patient, and 422 for both or neither', async () => {
+    const doctor = scene.as(await clinician())
+    const ask = async (body: object) =>
+      (await doctor('POST', '/api/patients/break-glass', { ...why, ...body })).status
+    const identifier = { system: 'no', value: 'body' }
+    expect(await ask({ patient_id: 999_999 })).toBe(404)
+    expect(await ask({ identifier })).toBe(404)
+    expect(await ask({ patient_id: 1, identifier })).toBe(422)
+    expect(await ask({})).toBe(422)
+    expect(await ask({ patient_id: 1, reason: 'too short' })).toBe(422)
+    expect(await ask({ patient_id: 1, purpose: 'curiosity' })).toBe(422)
+  })
+
+  test('breaks ten times an hour, of sixteen at once, and then again', async () => {
+    const { id } = await hidden()
+    const node = await openService({ database: service.database, role: 'api' })
+    node.clock.stop()
+    const { token } = await clinician()
+    const body = { patient_id: id, ...why }
+    const breakIt = () => node.call('POST', '/api/patients/break-glass', { token, body })
+    const answers = await Promise.all(Array.from({ length: 16 }, breakIt))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused).toHaveLength(6)
+    const wait = Number(refused[0]?.headers['retry-after'])
+    expect(wait).toBeGreaterThan(0)
+    expect(wait).toBeLessThanOrEqual(HOUR / 1000)
+    await node.database.sql(
+      'update patient_grants set granted_at = granted_at - $1::interval where patient_id = $2',
+      ['1 hour', id],
+    )
+    expect((await breakIt()).status).toBe(200)
+  })
+
+  test('tries no identifiers: the eleventh unknown one waits', async () => {
+    const doctor = scene.as(await clinician())
+    const statuses: number[] = []
+    for (let n = 0; n < 11; n += 1) {
+      const identifier = { system: 'guess', value: `${n}` }
+      statuses.push(
+        (await doctor('POST', '/api/patients/break-glass', { identifier, ...why })).status,
+      )
+    }
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 404), 429])
+  })
+})
+
+test('it is journaled and mailed to the admins, and nothing of that holds patient data', async () => {
+  const { id } = await hidden()
+  const user = await clinician()
+  const answer = await scene.as(user)('POST', '/api/patients/break-glass', {
+    patient_id: id,
+    ...why,
+  })
+  expect(answer.status).toBe(200)
+  const entries = await service.database.sql(
+    `select resource_id, user_id, changes from journal
+     where action = 'patient.break_glass' and resource_id = $1`,
+    [String(id)],
+  )
+  expect(entries).toEqual([
+    {
+      resource_id: String(id),
+      user_id: user.id,
+      changes: { purpose: 'emergency', grant_id: expect.any(Number) },
+    },
+  ])
+  const mail = await until('the mail is out', async () => {
+    const folder = join(service.dataDir, 'outbox')
+    const names = await readdir(folder).catch(() => [])
+    const mails = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+    return mails.find((text) => text.includes(`patient ${id},`))
+  })
+  expect(mail).toContain(`To: ${scene.clinic.people.admin.email}`)
+  const kept = await service.database.sql(
+    `select to_jsonb(j)::text as row from journal j
+     union all select to_jsonb(g)::text from patient_grants g
+     union all select to_jsonb(p)::text from patients p
+     union all select to_jsonb(t)::text from patient_tokens t`,
+  )
+  const told = JSON.stringify([mail, kept, service.logged])
+  for (const secret of [...Object.values(HIDDEN), REASON]) expect(told).not.toContain(secret)
+})
