@@ -134,7 +134,8 @@ async function newPayment(): Promise<Known['named']> {
   const [made] = await service.database.sql<{ payment_id: number; notification_id: number }>(
     `with failed as (
        update payment_notifications
-       set state = 'failed', reason = 'amount_unreadable', due_at = null, processed_at = now()
+       set state = 'failed', reason = 'amount_unreadable', due_at = null, waiting_since = null,
+         processed_at = now()
        where event_key = $1 returning id
      ), paid as (
        insert into payments (tenant_id, provider, provider_payment_id, status, amount, amount_refunded,
