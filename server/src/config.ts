@@ -3,25 +3,19 @@
  * default stands in one table; `docs/configuration.md` is tested against it.
  */
 import { isIP } from 'node:net'
-import { isRecipient } from './lib/age-recipient.ts'
+import { BACKUP_VARIABLES } from './backup-variables.ts'
 import { StartupError } from './lib/startup-error.ts'
+import { PAYGATE_VARIABLES } from './paygate-variables.ts'
 import { parseKey } from './platform/crypto/index.ts'
 import { parseSender } from './platform/mail/addresses.ts'
 import { parseSmtpUrl } from './platform/mail/smtp.ts'
 import { parseNetworks, parseUpstreamUrl } from './platform/net/index.ts'
-import { allOrNone, flag, integer, list, variable } from './variable.ts'
+import { flag, integer, list, variable } from './variable.ts'
 
 const MIN_SECRET = 16
 
 const isProduction = (env: NodeJS.ProcessEnv) => env.NODE_ENV === 'production'
 const isRoot = () => process.getuid?.() === 0
-
-const ofPaygate = allOrNone([
-  'PAYGATE_API_URL',
-  'PAYGATE_SHOP_ID',
-  'PAYGATE_SECRET_KEY',
-  'PAYGATE_ALLOWED_NETWORKS',
-])
 
 export const VARIABLES = {
   PORT: variable({
@@ -215,54 +209,8 @@ export const VARIABLES = {
     default: '30',
     read: integer(30, 7, 90),
   }),
-  PAYGATE_API_URL: variable({
-    meaning: "paygate's API, what its paths go below; all four `PAYGATE_` variables or none",
-    default: 'none: notifications of paygate are stored, and not applied',
-    read: ofPaygate('PAYGATE_API_URL', parseUpstreamUrl),
-  }),
-  PAYGATE_SHOP_ID: variable({
-    meaning: "user name for paygate's API (Basic)",
-    default: 'none',
-    read: ofPaygate('PAYGATE_SHOP_ID', (text) => {
-      if (!/^[!-9;-~]+$/.test(text)) throw new Error('must be ASCII without blanks and colons')
-      return text
-    }),
-  }),
-  PAYGATE_SECRET_KEY: variable({
-    meaning: "password for paygate's API (Basic)",
-    default: 'none',
-    read: ofPaygate('PAYGATE_SECRET_KEY', (text) => {
-      if (!/^[!-~]+$/.test(text)) throw new Error('must be ASCII without blanks')
-      return text
-    }),
-  }),
-  PAYGATE_ALLOWED_NETWORKS: variable({
-    meaning:
-      'networks that paygate sends notifications from, such as `192.0.2.0/25, 2001:db8::/32`; any other address is answered 403',
-    default: 'none',
-    read: ofPaygate('PAYGATE_ALLOWED_NETWORKS', (text) => {
-      const networks = parseNetworks(text)
-      if (networks.length === 0) throw new Error('must name a network, such as 192.0.2.0/25')
-      return networks
-    }),
-  }),
-  PAYGATE_RECONCILE_MINUTES: variable({
-    meaning:
-      "minutes after which paygate's API is asked for payments whose notification was missed; 0 for never",
-    default: '60',
-    read: integer(60, 0, 1440),
-  }),
-  BACKUP_DIR: variable({
-    meaning: 'folder of the backups; with several nodes one that they share',
-    default: '`backups` in DATA_DIR',
-    read: (text) => text,
-  }),
-  BACKUP_AGE_RECIPIENT: variable({
-    meaning:
-      "age recipients `age1…`, separated by commas, that can open the backups beside the service's own identity",
-    default: 'none',
-    read: (text = '') => recipients(text),
-  }),
+  ...PAYGATE_VARIABLES,
+  ...BACKUP_VARIABLES,
   SIGNING_KEY_DAYS: variable({
     meaning: 'days after which a new key signs the access tokens',
     default: '90',
@@ -399,13 +347,6 @@ function rootKey(text: string | undefined, env: NodeJS.ProcessEnv): Buffer | und
 }
 
 /** Never told in a fault: what is wrong with a secret says what it is. */
-/** Native X25519 recipients of age: bech32, whose checksum the first backup would find wrong too late. */
-function recipients(text: string): string[] {
-  const all = list(text)
-  if (!all.every(isRecipient)) throw new Error('must be age recipients such as age1…')
-  return all
-}
-
 function secrets(text: string): string[] {
   const listed = list(text)
   if (listed.some((secret) => secret.length < MIN_SECRET))

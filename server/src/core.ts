@@ -51,6 +51,14 @@ export const VERSION = packageJson.version
 /** Connections of what signs people in, which has to go on whatever else is asked for. */
 const SIGN_IN_POOL_SIZE = 6
 
+const CORE_TABLES: RestoreRules = {
+  ...KEY_TABLES,
+  ...JOURNAL_TABLES,
+  ...THROTTLE_TABLES,
+  list_writes: 'made anew',
+  migrations: 'made anew',
+}
+
 export interface AppDeps {
   config: Config
   address: DatabaseAddress
@@ -133,9 +141,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   const keyRing = await openKeyRing(db, sealer, changes)
   const jobs = openJobs({ address, log, works: role !== 'api' })
   onClose('the jobs', jobs.close)
-  const transport = config.SMTP_URL
-    ? smtpTransport(config.SMTP_URL)
-    : outboxTransport(join(resolve(config.DATA_DIR), 'outbox'))
+  const transport = transportOf(config)
   const mailer = openMailer({ jobs, sealer, transport, from: config.MAIL_FROM, log, clock })
   const targets = {
     allowHttp: config.WEBHOOK_ALLOW_HTTP,
@@ -172,13 +178,11 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     metrics: openMetrics(),
     checks: { changes: () => (changes.trusted() ? 'ok' : 'degraded') },
     upkeep: [partitionsUpkeep(db), listWritesUpkeep(db)],
-    tables: {
-      ...KEY_TABLES,
-      ...JOURNAL_TABLES,
-      ...THROTTLE_TABLES,
-      list_writes: 'made anew',
-      migrations: 'made anew',
-    },
+    tables: CORE_TABLES,
     openConnection: () => ownerClient(address),
   }
 }
+
+/** Without a mail server, mails are files. */
+const transportOf = ({ SMTP_URL, DATA_DIR }: Config) =>
+  SMTP_URL ? smtpTransport(SMTP_URL) : outboxTransport(join(resolve(DATA_DIR), 'outbox'))

@@ -46,6 +46,13 @@ type Core = Needs<
   'AUTH_RATE_LIMIT_PER_MINUTE' | 'EMAIL_VERIFICATION' | 'SIGNING_KEY_DAYS' | 'TENANT_MODE'
 >
 
+const AUTH_TABLES = {
+  ...SECOND_FACTOR_TABLES,
+  ...SESSION_TABLES,
+  ...ACCOUNT_TOKEN_TABLES,
+  ...SIGNING_KEY_TABLES,
+}
+
 export interface Auth extends Feature {
   keys: SigningKeys
   sessions: Sessions
@@ -90,12 +97,7 @@ export async function openAuth(core: Core): Promise<Auth> {
   purgeSignIn(core)
   return {
     name: 'auth',
-    tables: {
-      ...SECOND_FACTOR_TABLES,
-      ...SESSION_TABLES,
-      ...ACCOUNT_TOKEN_TABLES,
-      ...SIGNING_KEY_TABLES,
-    },
+    tables: AUTH_TABLES,
     keys,
     sessions,
     secondFactor,

@@ -120,10 +120,6 @@ export async function completeBackup(tx: TenantTx, id: string, made: Made): Prom
     .execute()
 }
 
-export async function saveVerified(tx: TenantTx, id: string): Promise<void> {
-  await tx.db.updateTable('backups').set({ verified_at: sql`now()` }).where('id', '=', id).execute()
-}
-
 /** The jobs that run by their rows, though nobody holds their lock: their process has died. */
 export async function findAbandoned(tx: TenantTx): Promise<Job[]> {
   const running = await jobs(tx)
