@@ -4,12 +4,15 @@
  * statements as they are sent, planned once for all values where that is how they run.
  */
 import { PassThrough } from 'node:stream'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { auditList } from '../../src/features/audit/audit.schema.ts'
 import { listEntries } from '../../src/features/audit/audit.store.ts'
 import { departmentList } from '../../src/features/departments/departments.schema.ts'
 import { listDepartments } from '../../src/features/departments/departments.store.ts'
+import { patientList } from '../../src/features/patients/patients.schema.ts'
+import { listPatients } from '../../src/features/patients/search/search.store.ts'
 import { userList } from '../../src/features/users/users.schema.ts'
 import { listUsers } from '../../src/features/users/users.store.ts'
 import { listDeliveries } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
@@ -43,6 +46,11 @@ beforeAll(async () => {
     insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
       select 1, 1 + n % 3, n, now() + n % 3 * interval '1 day', 'user.updated', now()
       from generate_series(1, 9000) n;
+    insert into key_encryption_keys (id, wrapped_key) values (1, '');
+    insert into data_keys (id, tenant_id, key_encryption_key_id, wrapped_key) values (1, 1, 1, '');
+    insert into patients (tenant_id, department_id, sealed_full_name, sealed_identifiers, sealed_allergies)
+      select 1, (select min(id) from departments where tenant_id = 1) + n % 50, s, s, s
+      from generate_series(1, 9000) n, (select '\\x02'::bytea || int8send(1)) k (s);
     analyze`)
   client = await connectionTo(database)
 })
@@ -97,6 +105,12 @@ const lists: [string, List<any>, Run, scopes: readonly (number | null)[]][] = [
   ['users', userList, listUsers, [BIG, null]],
   ['departments', departmentList, listDepartments, [BIG]],
   ['audit', auditList, (tx, asked) => listEntries(tx, asked, {}), [BIG, null]],
+  [
+    'patients',
+    patientList,
+    (tx, asked) => listPatients(tx, asked, { sight: sql`true`, tokens: [] }),
+    [BIG],
+  ],
   ['deliveries', deliveryList(1), (tx, asked) => listDeliveries(tx, 1, {}, asked), [BIG]],
 ]
 
@@ -145,6 +159,20 @@ describe('along an index, without sorting, is read', () => {
     expect(plan).not.toMatch(/(^|-> +)(Incremental )?Sort\b|Seq Scan on (?!tenants)|Bitmap/m)
     if (asked.from) expect(plan).toMatch(/Index Cond: .*ROW\(|Index Cond: .*(id|entry_id) [<>]/)
   })
+})
+
+test("a department's patients are read along an index by their number", async () => {
+  const asked = {
+    list: patientList,
+    caller: { role: 'doctor' as const, tenant_id: BIG },
+    query: { limit: 20, sort_by: 'id' as const, sort_order: 'asc' as const },
+    from: undefined,
+  }
+  const sight = sql<boolean>`patients.department_id = 7`
+  const [page] = await sentBy(BIG, (tx) => listPatients(tx, asked, { sight, tokens: [] }))
+  const plan = await planOf(BIG, page as pg.QueryConfig)
+  expect(plan).toMatch(/Index Scan using patients__by_department/)
+  expect(plan).not.toMatch(/Sort/)
 })
 
 test('a clinic that is one of a few reads none but its own users', async () => {

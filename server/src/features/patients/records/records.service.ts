@@ -145,7 +145,10 @@ interface Rewriting {
   fields: readonly string[]
 }
 
-/** Writes what differs; all of it where the row is still under another key than the current one. */
+/**
+ * Writes what differs. A row that is still under another key than the current one is written as a whole,
+ * tokens included: who looks for what is left under the old key will not come upon it.
+ */
 async function rewrite(
   tx: TenantTx,
   keys: TenantKeys,
@@ -162,7 +165,7 @@ async function rewrite(
     ...sealFields(keys, row.id, only(after, resealed)),
   })
   store.deleteTokens(tx, row.id, kindsOf(changed))
-  store.insertTokens(tx, row.tenant_id, tokensOf(keys, row.id, only(after, changed)))
+  store.insertTokens(tx, row.tenant_id, tokensOf(keys, row.id, only(after, resealed)))
   return readable(openRecord(keys, written))
 }
 
