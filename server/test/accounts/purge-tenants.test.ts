@@ -6,6 +6,7 @@ import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { openLog } from '../../src/platform/observe/log.ts'
 import {
+  furnishAccount,
   furnishBackup,
   furnishList,
   furnishMessenger,
@@ -150,7 +151,10 @@ test('after them it is destroyed with its data key; other tenants and the journa
 })
 
 test('once that has begun it cannot be put back, and the next run ends it', async () => {
-  const { id } = await makeClinic(service, await superadmin(service), 'east')
+  const clinic = await makeClinic(service, await superadmin(service), 'east')
+  const { id } = clinic
+  await furnishAccount(service, clinic.people.nurse)
+  await furnishWebhook(service, clinic)
   await deleteTenant(id)
   service.clock.advance(DAYS * DAY + HOUR)
   const stopped = new AbortController()
@@ -160,7 +164,7 @@ test('once that has begun it cannot be put back, and the next run ends it', asyn
   await expect(restore(id)).rejects.toMatchObject({ code: 'not_found' })
   // Even if the days are made more meanwhile: half of it may be gone.
   await purge(service.app.db, service.clock, 300 * DAYS, new AbortController().signal, [])
-  expect((await rowsOf(id)).users).toBe(0)
+  expect(await rowsOf(id)).toMatchObject({ users: 0, webhook_secrets: 0, data_keys: 0 })
 })
 
 test('a destroyed data key stays in no memory', async () => {

@@ -1,12 +1,16 @@
 /** Three clinics to cross between: the callers' own, one never to be touched, one for superadmins. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openChats } from '../../src/features/messenger/linking/chats.ts'
+import { insertLink } from '../../src/features/messenger/linking/links.store.ts'
 import type { Role } from '../../src/lib/roles.ts'
+import { keysFrom, openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
+import { unheard } from '../sessions/scopes.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
-import type { Service } from '../support/service.ts'
+import { ROOT_KEY, type Service } from '../support/service.ts'
 
 /** In every text of the clinic that must stay untouched, and nowhere else. */
 export const MARK = 'zanzibar'
@@ -208,12 +212,19 @@ export async function furnishAccount(
 export async function furnishMessenger(service: Service, person: Person): Promise<void> {
   const { sql } = service.database
   const keys = [person.tenant_id, person.id]
-  await sql(
-    `insert into messenger_links (tenant_id, user_id, chat_hash, sealed_chat)
-     select $1, $2, decode(md5(random()::text), 'hex'), '\\x02' || int8send(id)
-     from data_keys where tenant_id = $1`,
-    keys,
-  )
+  const { db } = service.app
+  const sealer = openSealer(ROOT_KEY)
+  const chats = openChats({
+    deriveKey: keysFrom(ROOT_KEY),
+    sealer,
+    keyRing: await openKeyRing(db, sealer, unheard),
+  })
+  const chat = { id: person.id, username: null, name: 'A chat' }
+  const user = { tenant_id: person.tenant_id, user_id: person.id }
+  await db.acrossTenants(async (tx) => {
+    const sealed_chat = await chats.sealFor(tx, user, chat)
+    await insertLink(tx, { ...user, chat_hash: chats.hashOf(chat.id), sealed_chat })
+  })
   await sql(
     `insert into messenger_notices (tenant_id, link_id, entry_id, event_at, action, is_own, queued_at)
      select tenant_id, id, 1, now(), 'user.created', false, now() from messenger_links

@@ -1,7 +1,7 @@
 /** What the driver's errors mean for the caller. */
 import { describe, expect, test } from 'vitest'
 import { PROBLEMS } from '../../lib/problems.ts'
-import { isRetryable, problemOf } from './failures.ts'
+import { isKeyGone, isRetryable, Outpaced, problemOf } from './failures.ts'
 
 const CONFLICTS = { users__email: 'email_taken', tenants__subdomain: 'subdomain_taken' } as const
 
@@ -66,6 +66,16 @@ describe('a lost race', () => {
     expect(isRetryable(outdated)).toBe(true)
     expect(problemOf(outdated)).toMatchObject({ code: 'busy', status: 503 })
     expect(isRetryable(thrown({ code: '0A000' }, 'not supported'))).toBe(false)
+  })
+
+  test('against the end of a data key, or what was known from memory, may be run again', () => {
+    const gone = thrown({ code: '23503', constraint: 'second_factors__data_key' })
+    for (const error of [gone, new Outpaced('a key is not known yet')]) {
+      expect(isRetryable(error)).toBe(true)
+      expect(problemOf(error)).toMatchObject({ code: 'busy', status: 503 })
+    }
+    expect([isKeyGone(gone), isKeyGone(new Outpaced('x'))]).toEqual([true, false])
+    expect(isKeyGone(thrown({ code: '23503', constraint: 'users__department' }))).toBe(false)
   })
 
   test('for a lock asks for patience, and is not run again', () => {
