@@ -13,6 +13,7 @@ import type { Feature } from '../../src/platform/feature.ts'
 import {
   furnishAccount,
   furnishMessenger,
+  furnishPatient,
   furnishPayment,
   furnishWebhook,
 } from '../isolation/scene.ts'
@@ -36,6 +37,7 @@ beforeAll(async () => {
   await furnishAccount(service, clinic.people.auditor)
   await furnishMessenger(service, clinic.people.nurse)
   await furnishWebhook(service, clinic)
+  await furnishPatient(service, clinic)
   await furnishPayment(service, clinic)
   const features: Feature[] = Object.values(service.app.features)
   tables = features.flatMap(({ sealed = [] }) => [...sealed])

@@ -11,6 +11,7 @@ import type { Feature } from '../../src/platform/feature.ts'
 import {
   furnishAccount,
   furnishMessenger,
+  furnishPatient,
   furnishPayment,
   furnishWebhook,
 } from '../isolation/scene.ts'
@@ -153,6 +154,7 @@ describe('what the service has sealed', () => {
     await furnishAccount(service, clinic.people.auditor)
     await furnishMessenger(service, clinic.people.nurse)
     await furnishWebhook(service, clinic)
+    await furnishPatient(service, clinic)
     await furnishPayment(service, clinic)
     ring = await openKeyRing(service.app.db, openSealer(ROOT_KEY), unheard)
   })
