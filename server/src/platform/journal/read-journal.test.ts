@@ -4,7 +4,7 @@ import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
 import type { Caller } from '../access/index.ts'
-import type { Scopes } from '../db/index.ts'
+import { problemOf, type Scopes } from '../db/index.ts'
 import { openReadJournal, type ReadEntry, type ReadJournal } from './index.ts'
 
 let database: TestDatabase
@@ -138,4 +138,43 @@ describe('a commit', () => {
     await far.record(read())
     expect(await entries()).toHaveLength(2)
   })
+})
+
+describe('a database', () => {
+  const farJournal = async () => {
+    const proxy = await proxyTo(database)
+    return { proxy, far: openReadJournal(scopesOf({ ...database, address: { url: proxy.url } })) }
+  }
+
+  test('that is away fails all that wait, as a 503, and serves again once it is back', async () => {
+    const { proxy, far } = await farJournal()
+    await far.record(read())
+    await proxy.refuse()
+    const outcomes = await Promise.allSettled([1, 2, 3].map(() => far.record(read())))
+    expect(outcomes.map((outcome) => outcome.status)).toEqual(Array(3).fill('rejected'))
+    for (const outcome of outcomes as PromiseRejectedResult[])
+      expect(problemOf(outcome.reason)).toMatchObject({ code: 'database_away', status: 503 })
+    await proxy.open()
+    await far.record(read())
+    expect(await entries()).toHaveLength(2)
+  })
+
+  test('that is silent fills no memory: beyond 5,000 that wait, a read is a 503 at once', async () => {
+    const { proxy, far } = await farJournal()
+    await far.record(read())
+    proxy.stall()
+    const waiting = Array.from({ length: 5_000 }, () => far.record(read()))
+    await expect(far.record(read())).rejects.toMatchObject({ code: 'busy', status: 503 })
+    await proxy.open()
+    await Promise.all(waiting)
+    expect(await entries()).toHaveLength(5_001)
+  })
+})
+
+test('a stop writes what waits', async () => {
+  const stopping = openReadJournal(db)
+  const written = Promise.all([stopping.record(read()), stopping.record(read())])
+  await stopping.stop()
+  await written
+  expect(await entries()).toHaveLength(2)
 })
