@@ -61,6 +61,8 @@ describe('an empty environment', () => {
       PAYGATE_ALLOWED_NETWORKS: undefined,
       PAYGATE_RECONCILE_MINUTES: 60,
       BACKUP_DIR: undefined,
+      BACKUP_SCHEDULE: undefined,
+      BACKUP_KEEP: 7,
       BACKUP_AGE_RECIPIENT: [],
       SIGNING_KEY_DAYS: 90,
       SMTP_URL: undefined,

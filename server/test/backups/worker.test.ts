@@ -28,7 +28,8 @@ function memoryStore(write?: Store['write']) {
     },
     size: async (name) => files.get(name)?.length ?? 0,
     delete: async (name) => void files.delete(name),
-    list: async () => [...files.keys()],
+    list: async () => [...files.keys()].map((name) => ({ name, writtenAt: 0 })),
+    sweep: async () => undefined,
     discard: async () => undefined,
   }
   return { store, files }
@@ -43,6 +44,7 @@ async function work(store: Store) {
     store,
     openConnection: () => ownerClient(service.database.address),
     tables: ['tenants', 'users', 'departments'],
+    onMade: async () => undefined,
   })
   onTestFinished(() => worker.stop())
   return worker

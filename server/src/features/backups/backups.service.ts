@@ -4,12 +4,12 @@ import { orNotFound, Problem } from '../../lib/problems.ts'
 import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
 import { forCaller, type Scopes } from '../../platform/db/index.ts'
 import { actorOf, append } from '../../platform/journal/index.ts'
-import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import type { Backup, BackupJob, BackupOrder } from './backups.schema.ts'
 import * as store from './backups.store.ts'
-import { fileName, sidecarName } from './create/create.ts'
+import { fileName } from './create/create.ts'
 import type { BackupType } from './file/format.ts'
+import { forget } from './forget.ts'
 import { type ByteRange, NotStoredError, type Store } from './stores/store.ts'
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
@@ -69,6 +69,8 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
       return { job_id, backup_id, type, status: 'queued' as const }
     },
 
+    isBeingRead: (id: string): boolean => reading.has(id),
+
     list: (caller: Admin) => forCaller(db, caller, store.listBackups, 'read'),
 
     async job(caller: Admin, id: string): Promise<BackupJob> {
@@ -110,21 +112,11 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
       const backup = await find(caller, id)
       if (reading.has(id)) throw new Problem('backup_in_use')
       await forCaller(db, caller, async (tx) => {
-        const state = await store.lockForDeletion(tx, id)
+        const told = { ...backup, id, told: backup.tenant_id ?? caller.tenant_id }
+        const state = await forget(tx, actorOf(caller), told, { files, log })
         if (state === 'gone') throw new Problem('not_found')
         if (state === 'busy') throw new Problem('backup_in_use')
-        await store.deleteBackup(tx, id)
-        await append(tx, actorOf(caller), {
-          action: 'backup.deleted',
-          tenant_id: backup.tenant_id ?? caller.tenant_id,
-          resource_type: 'backup',
-          resource_id: id,
-          changes: { type: backup.type, created_at: backup.created_at },
-        })
       })
-      // Behind the commit: a file without its row is an orphan, a row without its file a false promise.
-      for (const name of [sidecarName(id), fileName(id)])
-        await canFail(files.delete(name), "deleting a backup's file", log)
       return backup
     },
   }

@@ -6,30 +6,45 @@ import { isBackedUp, type RestoreRules } from '../../platform/restore-rule.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
 import { openKeeper } from './file/identity.ts'
+import { deletesOutdated } from './schedule/retention.ts'
+import { schedulesBackups } from './schedule/schedule.ts'
+import { watchBackups } from './schedule/watch.ts'
 import { folderStore } from './stores/folder.ts'
 import { type BackupWorker, startWorker } from './work/worker.ts'
 
 type Core = Needs<
-  'db' | 'log' | 'deriveKey' | 'openConnection',
-  'DATA_DIR' | 'BACKUP_DIR' | 'BACKUP_AGE_RECIPIENT'
+  'db' | 'log' | 'clock' | 'jobs' | 'deriveKey' | 'openConnection',
+  | 'NODE_ENV'
+  | 'DATABASE_URL'
+  | 'DATA_DIR'
+  | 'BACKUP_DIR'
+  | 'BACKUP_SCHEDULE'
+  | 'BACKUP_KEEP'
+  | 'BACKUP_AGE_RECIPIENT'
 >
 
 /** @param tables what a restore does with each table of the service */
-export async function openBackups(
-  { db, log, deriveKey, openConnection, config }: Core,
-  tables: RestoreRules,
-): Promise<Feature> {
+export async function openBackups(core: Core, tables: RestoreRules): Promise<Feature> {
+  const { db, log, deriveKey, openConnection, config } = core
   const keeper = await openKeeper(deriveKey, config.BACKUP_AGE_RECIPIENT)
-  const store = folderStore(resolve(config.BACKUP_DIR ?? join(config.DATA_DIR, 'backups')))
+  const folder = resolve(config.BACKUP_DIR ?? join(config.DATA_DIR, 'backups'))
+  const store = folderStore(folder)
   let worker: BackupWorker | undefined
-  const service = backupsService({ db, store, log, wake: () => worker?.wake() })
+  const wake = () => worker?.wake()
+  const service = backupsService({ db, store, log, wake })
+  schedulesBackups({ ...core, cron: config.BACKUP_SCHEDULE, wake })
+  const { isBeingRead } = service
+  const onMade = deletesOutdated({ ...core, store, keep: config.BACKUP_KEEP, isBeingRead })
+  const watch = watchBackups({ ...core, folder })
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))
   return {
     name: 'backups',
     operations: backupOperations(service),
+    checks: { backups: watch.check },
+    upkeep: [watch.upkeep],
     conflicts: { backup_jobs__one_at_a_time: 'backup_running' },
     background() {
-      worker = startWorker({ db, log, keeper, store, openConnection, tables: backedUp })
+      worker = startWorker({ db, log, keeper, store, openConnection, tables: backedUp, onMade })
       return { stop: () => worker?.stop() ?? Promise.resolve() }
     },
   }

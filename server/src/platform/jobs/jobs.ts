@@ -39,9 +39,9 @@ export interface Jobs {
   ): void
   /**
    * A cron schedule (UTC), kept once for all nodes. When nobody ran at the time, it is caught up
-   * on once. The kind needs a `work` as well.
+   * on once. The kind needs a `work` as well. Without a cron one that was kept ends.
    */
-  schedule(kind: JobKind<Record<string, never>>, cron: string): void
+  schedule(kind: JobKind<Record<string, never>>, cron: string | undefined): void
   start(): Promise<void>
   /**
    * Takes no more: what runs is waited for, for 6 s at the most, and what does not finish is given
@@ -68,7 +68,7 @@ const LET_GO_MS = 900
 export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsOptions): Jobs {
   const boss = openBoss(address, { log, works, maintenanceSeconds })
   const registered = new Map<string, Work<object>>()
-  const schedules = new Map<string, string>()
+  const schedules = new Map<string, string | undefined>()
   const workers = new Map<string, Worker>()
   let isStarted = false
   let stopping: Promise<unknown> | undefined
@@ -136,7 +136,8 @@ export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsO
       await ensureQueues()
       if (!works) return
       for (const [name, cron] of schedules)
-        await boss.jobs.schedule(name, cron, {}, { tz: 'UTC', missed: 'once' })
+        if (cron === undefined) await boss.jobs.unschedule(name)
+        else await boss.jobs.schedule(name, cron, {}, { tz: 'UTC', missed: 'once' })
       for (const work of registered.values())
         workers.set(work.kind.name, startWorker(boss, work, log))
     },

@@ -33,6 +33,9 @@ export interface Watch {
 
 /** The object that holds a backup. */
 export const fileName = (id: string): string => `${id}.tar.zst.age`
+/** The backup whose file the object is; undefined for others. */
+export const idOf = (name: string): string | undefined =>
+  /^([0-9a-f-]{36})[.]tar[.]zst[.]age$/.exec(name)?.[1]
 /** What the list shows of it, for a store without its database. */
 export const sidecarName = (id: string): string => `${id}.json`
 

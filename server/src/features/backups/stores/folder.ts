@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { NoRoomError, NotStoredError, type Store } from './store.ts'
+import { NoRoomError, NotStoredError, type Store, type StoredObject } from './store.ts'
 
 /** What stays free on the disk, which the embedded database may share: a twentieth, a GiB at most. */
 const SPARE_SHARE = 0.05
@@ -67,6 +67,15 @@ export function folderStore(folder: string): Store {
     }
   }
 
+  async function entries(): Promise<StoredObject[]> {
+    const found: StoredObject[] = []
+    for (const name of await readdir(folder)) {
+      const there = await stat(path(name)).catch(unlessGone)
+      if (there?.isFile()) found.push({ name, writtenAt: there.mtimeMs })
+    }
+    return found
+  }
+
   return {
     place: folder,
     requireRoom,
@@ -90,10 +99,14 @@ export function folderStore(folder: string): Store {
     },
     async list() {
       await made()
-      return (await readdir(folder)).filter((name) => !name.endsWith(PART))
+      return (await entries()).filter(({ name }) => !name.endsWith(PART))
     },
     async discard(name) {
       await rm(path(name + PART), { force: true })
+    },
+    async sweep(before) {
+      for (const { name, writtenAt } of await entries())
+        if (name.endsWith(PART) && writtenAt < before) await rm(path(name), { force: true })
     },
   }
 }
@@ -102,5 +115,10 @@ const notStored = (error: unknown, name: string) =>
   (error as NodeJS.ErrnoException).code === 'ENOENT'
     ? new NotStoredError(`the backup's file ${name} is gone`, { cause: error })
     : error
+
+/** Another process may delete what was just listed. */
+function unlessGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
 
 const mebibytes = (bytes: number) => `${Math.ceil(bytes / 1024 ** 2)} MiB`

@@ -12,6 +12,12 @@ export interface ByteRange {
   end: number
 }
 
+export interface StoredObject {
+  name: string
+  /** When it was written last, in milliseconds since the Unix epoch. */
+  writtenAt: number
+}
+
 export interface Store {
   /** Where it is, for people: no credentials. */
   readonly place: string
@@ -27,10 +33,12 @@ export interface Store {
   size(name: string): Promise<number>
   /** Forgets an object; nothing where there is none. */
   delete(name: string): Promise<void>
-  /** The names of all objects that are whole. */
-  list(): Promise<string[]>
+  /** All objects that are whole. */
+  list(): Promise<StoredObject[]>
   /** Deletes what writers that died have left of an object. */
   discard(name: string): Promise<void>
+  /** As `discard`, of any object, where nothing was written since the instant. */
+  sweep(before: number): Promise<void>
   /** @throws NoRoomError where so many bytes do not fit */
   requireRoom(bytes: number): Promise<void>
 }

@@ -28,6 +28,8 @@ export interface WorkerDeps extends CreateDeps {
   db: Scopes
   /** Opens a connection without time limits, as the owner of the tables. */
   openConnection(): Connection
+  /** Told within the transaction that completes a backup. */
+  onMade(tx: TenantTx): Promise<void>
   log: Logger
 }
 
@@ -133,6 +135,7 @@ async function finish(
       await store.completeBackup(tx, job.backup_id, made)
       await store.endJob(tx, job, null)
       await tell(tx, job, 'backup.created', made)
+      await deps.onMade(tx)
     })
     log.info({ backup: job.backup_id, bytes: made.size_bytes }, 'backup completed')
     return 'ended'

@@ -1,0 +1,44 @@
+/** Deletes a backup, whoever wants it: a person, or retention. */
+import type { TenantTx } from '../../platform/db/index.ts'
+import { type Actor, append } from '../../platform/journal/index.ts'
+import { canFail } from '../../platform/observe/can-fail.ts'
+import type { Logger } from '../../platform/observe/log.ts'
+import { deleteBackup, lockForDeletion } from './backups.store.ts'
+import { fileName, sidecarName } from './create/create.ts'
+import type { BackupType } from './file/format.ts'
+import type { Store } from './stores/store.ts'
+
+export interface Forgotten {
+  id: string
+  type: BackupType
+  created_at: string
+  /** The tenant whose journal hears of it. */
+  told: number | null
+}
+
+/**
+ * Deletes the row, what the store's list shows of it, and behind the commit the file. Nothing where it
+ * is gone, or where a job about it waits or runs.
+ */
+export async function forget(
+  tx: TenantTx,
+  actor: Actor,
+  { id, type, created_at, told }: Forgotten,
+  { files, log }: { files: Store; log: Logger },
+): Promise<'gone' | 'busy' | 'free'> {
+  const state = await lockForDeletion(tx, id)
+  if (state !== 'free') return state
+  await deleteBackup(tx, id)
+  await append(tx, actor, {
+    action: 'backup.deleted',
+    tenant_id: told,
+    resource_type: 'backup',
+    resource_id: id,
+    changes: { type, created_at },
+  })
+  // Before the commit: a file that has neither row nor list entry is an orphan, which nobody adopts.
+  await canFail(files.delete(sidecarName(id)), "deleting a backup's list entry", log)
+  // Behind it: a row without its file would be a false promise.
+  tx.afterCommit(() => void canFail(files.delete(fileName(id)), "deleting a backup's file", log))
+  return state
+}

@@ -1,0 +1,77 @@
+/** Deletes what BACKUP_KEEP no longer keeps, and what a crash has left in the store. */
+import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
+import { SYSTEM } from '../../../platform/journal/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import { findPlatformTenant } from '../../tenants/index.ts'
+import { idOf, sidecarName } from '../create/create.ts'
+import { forget } from '../forget.ts'
+import type { Store } from '../stores/store.ts'
+import { findOutdated, knownOf } from './schedule.store.ts'
+
+const OUTDATED = jobKind<Record<string, never>>('backups.outdated', { expireInSeconds: 3600 })
+
+/** Safety backups stay this long, and what is told of failed ones. */
+const ANYWAY_MS = 7 * DAY
+/** No backup takes this long: what has no row by then is nobody's. */
+const ORPHAN_MS = 2 * DAY
+
+export interface RetentionDeps {
+  db: Scopes
+  store: Store
+  clock: Clock
+  log: Logger
+  /** How many are kept of everything, and of each tenant. */
+  keep: number
+  isBeingRead(id: string): boolean
+}
+
+/** Returns what is to be called in the transaction that completes a backup: nothing is deleted without one. */
+export function deletesOutdated(deps: RetentionDeps & { jobs: Jobs }) {
+  const { jobs } = deps
+  jobs.work(OUTDATED, async (_data, { signal }) => {
+    await deleteOutdated(deps, signal)
+    await deleteOrphans(deps)
+  })
+  return (tx: TenantTx): Promise<void> => jobs.send(tx, OUTDATED, {}, { singletonKey: 'all' })
+}
+
+/** Exported for its test. */
+export async function deleteOutdated(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
+  const { db, store, clock, log, keep, isBeingRead } = deps
+  const limits = { keep, anyway: isoAt(clock, -ANYWAY_MS) }
+  const { outdated, platform } = await db.acrossTenants(
+    async (tx) => ({
+      outdated: await findOutdated(tx, limits),
+      platform: (await findPlatformTenant(tx))?.id ?? null,
+    }),
+    'read',
+  )
+  for (const backup of outdated) {
+    if (signal.aborted) return
+    // Comes again with the next backup.
+    if (isBeingRead(backup.id)) continue
+    const told = { ...backup, told: backup.tenant_id ?? platform }
+    await db.acrossTenants((tx) => forget(tx, SYSTEM, told, { files: store, log }))
+  }
+}
+
+/**
+ * Deletes what no row and no list entry tells of: what died between its two files, or between its row
+ * and its file. One with a list entry stays: it may be all that is left of a lost database. Exported
+ * for its test.
+ */
+export async function deleteOrphans({ db, store, clock }: RetentionDeps): Promise<void> {
+  const before = clock.now() - ORPHAN_MS
+  await store.sweep(before)
+  const objects = await store.list()
+  const names = new Set(objects.map(({ name }) => name))
+  const orphans = objects.flatMap(({ name, writtenAt }) => {
+    const id = idOf(name)
+    return id && writtenAt < before && !names.has(sidecarName(id)) ? [{ id, name }] : []
+  })
+  const ids = orphans.map(({ id }) => id)
+  const known = await db.acrossTenants((tx) => knownOf(tx, ids), 'read')
+  for (const { id, name } of orphans) if (!known.has(id)) await store.delete(name)
+}

@@ -1,0 +1,50 @@
+/** Backups by themselves: one of everything at the times of BACKUP_SCHEDULE. */
+import { randomUUID } from 'node:crypto'
+import type { Cron } from '../../../lib/cron.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
+import { SYSTEM } from '../../../platform/journal/index.ts'
+import { insertBackup, insertJob } from '../backups.store.ts'
+import type { Reason } from '../backups.table.ts'
+import type { BackupType } from '../file/format.ts'
+import { isBeingMade } from './schedule.store.ts'
+
+const PLANNED = jobKind<Record<string, never>>('backups.planned')
+
+export interface ScheduleDeps {
+  db: Scopes
+  jobs: Jobs
+  /** None where nothing is planned; what was before ends then. */
+  cron: Cron | undefined
+  wake(): void
+}
+
+export function schedulesBackups({ db, jobs, cron, wake }: ScheduleDeps): void {
+  jobs.schedule(PLANNED, cron?.text)
+  jobs.work(PLANNED, async () => {
+    if (cron) await orderPlanned(db, wake)
+  })
+}
+
+/** Queues one of everything, unless one is on its way: that holds the same. Exported for its test. */
+export async function orderPlanned(db: Scopes, wake: () => void): Promise<void> {
+  await db.acrossTenants(async (tx) => {
+    if (await isBeingMade(tx)) return
+    await queueBackup(tx, { type: 'full', tenant_id: null, reason: 'schedule' })
+    tx.afterCommit(wake)
+  })
+}
+
+/** Queues a backup that no person asked for. Returns the ids of its job and of itself. */
+export async function queueBackup(
+  tx: TenantTx,
+  subject: { type: BackupType; tenant_id: number | null; reason: Reason },
+): Promise<{ job_id: string; backup_id: string }> {
+  const job_id = randomUUID()
+  const backup_id = randomUUID()
+  const { tenant_id } = subject
+  await insertBackup(tx, { id: backup_id, ...subject, created_by: null })
+  const actor = JSON.stringify(SYSTEM)
+  await insertJob(tx, { id: job_id, backup_id, tenant_id, kind: 'create', actor })
+  return { job_id, backup_id }
+}
