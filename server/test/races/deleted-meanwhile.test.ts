@@ -22,12 +22,14 @@ interface Scene {
   victim: Person
   departmentId: number
   webhookId: number
+  patientId: number
 }
 
 const RECORDS = {
   users: ({ victim }: Scene) => victim.id,
   departments: ({ departmentId }: Scene) => departmentId,
   webhooks: ({ webhookId }: Scene) => webhookId,
+  patients: ({ patientId }: Scene) => patientId,
   tenants: ({ clinic }: Scene) => clinic.id,
 }
 
@@ -68,6 +70,26 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: (scene: Scene
   updateWebhook: ['webhooks', onWebhook('PUT', '', { secret: 'raw-secret-of-a-receiver' })],
   testWebhook: ['webhooks', onWebhook('POST', '/test')],
   deleteWebhook: ['webhooks', onWebhook('DELETE', '')],
+  createPatient: [
+    'departments',
+    byAdmin('POST', '/api/patients', ({ departmentId }) => ({
+      full_name: 'New',
+      department_id: departmentId,
+    })),
+  ],
+  updatePatient: ['patients', onPatient('PUT', { phone: '1' })],
+  deletePatient: ['patients', onPatient('DELETE')],
+  breakGlass: [
+    'patients',
+    ({ clinic, patientId }) => [
+      'POST',
+      '/api/patients/break-glass',
+      {
+        token: clinic.people.doctor.token,
+        body: { patient_id: patientId, purpose: 'other', reason: 'it was asked for' },
+      },
+    ],
+  ],
 }
 
 function own(method: string, path: string, body: object): (scene: Scene) => Command {
@@ -97,6 +119,9 @@ function onVictim(method: string, path: string, body?: object) {
 function onDepartment(method: string, body?: object) {
   return about('/api/admin/departments', RECORDS.departments)(method, '', body)
 }
+function onPatient(method: string, body?: object) {
+  return about('/api/patients', RECORDS.patients)(method, '', body)
+}
 function onWebhook(method: string, path: string, body?: object) {
   return about('/api/webhooks', RECORDS.webhooks)(method, path, body)
 }
@@ -114,6 +139,10 @@ async function newScene(): Promise<Scene> {
     victim: await newColleague(service, clinic),
     departmentId: await make('/api/admin/departments', { name: 'Passing' }),
     webhookId: await make('/api/webhooks/register', { url: 'http://127.0.0.1:9/', events: ['*'] }),
+    patientId: await make('/api/patients', {
+      full_name: 'Paula',
+      department_id: clinic.departmentId,
+    }),
   }
 }
 
@@ -125,7 +154,8 @@ async function whileDeleted(table: string, id: number, command: () => Promise<An
   const other = new pg.Client({ connectionString: service.database.url })
   await other.connect()
   try {
-    await other.query('begin')
+    // As the purge does: the rows of a tenant go with their data keys, whichever is first.
+    await other.query('begin; set constraints all deferred')
     await other.query(`delete from ${table} where id = $1`, [id])
     let isThrough = false
     const answering = command().finally(() => {
