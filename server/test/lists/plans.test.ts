@@ -51,6 +51,8 @@ beforeAll(async () => {
     insert into patients (tenant_id, department_id, sealed_full_name, sealed_identifiers, sealed_allergies)
       select 1, (select min(id) from departments where tenant_id = 1) + n % 50, s, s, s
       from generate_series(1, 9000) n, (select '\\x02'::bytea || int8send(1)) k (s);
+    insert into patient_tokens (tenant_id, patient_id, kind, token, data_key_id)
+      select 1, id, 1, decode(md5(id::text), 'hex'), 1 from patients;
     analyze`)
   client = await connectionTo(database)
 })
@@ -173,6 +175,21 @@ test("a department's patients are read along an index by their number", async ()
   const plan = await planOf(BIG, page as pg.QueryConfig)
   expect(plan).toMatch(/Index Scan using patients__by_department/)
   expect(plan).not.toMatch(/Sort/)
+})
+
+test('who is searched for is found by the tokens alone, under row-level security as well', async () => {
+  const asked = {
+    list: patientList,
+    caller: { role: 'admin' as const, tenant_id: BIG },
+    query: { limit: 20, sort_by: 'id' as const, sort_order: 'asc' as const, search: 'x' },
+    from: undefined,
+  }
+  const tokens = [[Buffer.alloc(16, 1), Buffer.alloc(16, 2)]]
+  const [page] = await sentBy(BIG, (tx) => listPatients(tx, asked, { sight: sql`true`, tokens }))
+  const plan = await planOf(BIG, page as pg.QueryConfig)
+  expect(plan).toMatch(/patient_tokens__by_token/)
+  expect(plan).toMatch(/Index Cond: .*token = ANY/)
+  expect(plan).not.toMatch(/Seq Scan/)
 })
 
 test('a clinic that is one of a few reads none but its own users', async () => {
