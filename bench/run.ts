@@ -12,6 +12,7 @@ import { payments } from './scenarios/payments.ts'
 import { profile } from './scenarios/profile.ts'
 import { refreshes } from './scenarios/refreshes.ts'
 import type { Scenario } from './scenarios/scenario.ts'
+import { secondLevel } from './scenarios/second-level.ts'
 import { signIns } from './scenarios/sign-ins.ts'
 import { auditSizes, paymentSizes, userSizes } from './scenarios/sizes.ts'
 import { stalledProvider } from './scenarios/stalled-provider.ts'
@@ -39,8 +40,8 @@ const SCENARIOS: Record<string, Scenario> = {
   'messenger-flood': messengerFlood,
 }
 
-/** Run only when they are named: they install what is no part of the product. */
-const ON_DEMAND: Record<string, Scenario> = { baselines }
+/** Run only when they are named: they install or ask what is no part of the product. */
+const ON_DEMAND: Record<string, Scenario> = { baselines, 'second-level': secondLevel }
 const ALL = { ...SCENARIOS, ...ON_DEMAND }
 
 const USAGE = `npm run bench -- [--quick] [--data <folder>] [scenario…]

@@ -141,6 +141,21 @@ export const VARIABLES = {
     default: 'none: its notifications are kept unverified, and not applied',
     read: (text = '') => secrets(text),
   }),
+  PATIENT_CACHE_MAX_ENTRIES: variable({
+    meaning: 'patients that one process holds opened in memory at the most; 0 for none',
+    default: '100000',
+    read: integer(100_000, 0, 10_000_000),
+  }),
+  PATIENT_CACHE_MAX_BYTES: variable({
+    meaning: 'bytes that these take at the most',
+    default: '134217728',
+    read: integer(134_217_728, 0, 1_099_511_627_776),
+  }),
+  PATIENT_CACHE_TTL_SECONDS: variable({
+    meaning: 'seconds after which one of them is read anew, although nobody has changed it',
+    default: '900',
+    read: integer(900, 1, 86_400),
+  }),
   PATIENT_PURGE_DAYS: variable({
     meaning:
       'days for which a deleted patient can be put back; then the record is destroyed for good',

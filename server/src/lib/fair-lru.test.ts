@@ -7,7 +7,8 @@ interface Value {
   labels: string[]
 }
 
-const open = (max: number) => fairLru<string, Value>({ max, labelsOf: ({ labels }) => labels })
+const open = (max: number) =>
+  fairLru<string, Value>({ maxEntries: max, labelsOf: ({ labels }) => labels })
 const value = (...labels: string[]): Value => ({ labels })
 
 /** Which of the tenant's keys are held; asked for in this order. */
@@ -79,6 +80,116 @@ describe('a value is dropped', () => {
     expect(lru.get(2, 'a')).toBeUndefined()
     lru.set(2, 'a', value('user:2'))
     expect(lru.get(1, 'a')).toBeUndefined()
+  })
+})
+
+describe('bytes', () => {
+  const sized = (maxBytes: number) =>
+    fairLru<string, { size: number }>({
+      maxEntries: 100,
+      maxBytes,
+      bytesOf: ({ size }) => size,
+      labelsOf: () => [],
+    })
+
+  test('are bounded, and told by tenant', () => {
+    const lru = sized(100)
+    lru.set(1, 'a', { size: 40 })
+    lru.set(2, 'b', { size: 40 })
+    expect([lru.holding(1), lru.holding(3), lru.holding(null)]).toEqual([
+      { entries: 1, bytes: 40 },
+      { entries: 0, bytes: 0 },
+      { entries: 2, bytes: 80 },
+    ])
+    lru.set(2, 'c', { size: 45 })
+    expect(lru.holding(null).bytes).toBeLessThanOrEqual(100)
+    lru.clear()
+    expect(lru.holding(null)).toEqual({ entries: 0, bytes: 0 })
+  })
+
+  test('of which there may be none hold nothing at all', () => {
+    const lru = fairLru<string, Value>({ maxEntries: 0, labelsOf: ({ labels }) => labels })
+    lru.set(1, 'a', value())
+    expect(lru.holding(null).entries).toBe(0)
+  })
+
+  test('and not entries say who holds the most: one large value goes before many small ones', () => {
+    const lru = sized(1_000)
+    for (let i = 0; i < 10; i++) lru.set(1, `small ${i}`, { size: 10 })
+    lru.set(2, 'large', { size: 850 })
+    lru.set(3, 'new', { size: 100 })
+    expect([lru.holding(1).entries, lru.has(2, 'large'), lru.has(3, 'new')]).toEqual([
+      10,
+      false,
+      true,
+    ])
+  })
+
+  test('of one value alone that are too many keep it out, and drive nothing away', () => {
+    const lru = sized(100)
+    lru.set(1, 'a', { size: 100 })
+    lru.set(1, 'b', { size: 101 })
+    expect([lru.has(1, 'a'), lru.has(1, 'b')]).toEqual([true, false])
+    lru.set(1, 'a', { size: 101 })
+    expect(lru.holding(null)).toEqual({ entries: 0, bytes: 0 })
+  })
+})
+
+describe('after its time a value', () => {
+  const clock = { at: 0 }
+  const gone: unknown[] = []
+  const timed = () => {
+    clock.at = 0
+    gone.length = 0
+    const lru = fairLru<string, Value>({
+      maxEntries: 3,
+      labelsOf: ({ labels }) => labels,
+      ttlMs: 100,
+      now: () => clock.at,
+      onGone: (...told) => gone.push(told),
+    })
+    lru.set(1, 'a', value())
+    clock.at = 50
+    lru.set(2, 'b', value())
+    lru.get(1, 'a')
+    return lru
+  }
+
+  test('is not there, however often it was used', () => {
+    const lru = timed()
+    clock.at = 99
+    expect(lru.get(1, 'a')).toBeDefined()
+    clock.at = 100
+    expect([lru.has(1, 'a'), lru.get(1, 'a'), lru.has(2, 'b')]).toEqual([false, undefined, true])
+    expect(gone).toEqual([[1, 'expirations']])
+    expect(lru.holding(null).entries).toBe(1)
+  })
+
+  test.each<[string, number | null, number, unknown[]]>([
+    ['a tenant', 1, 1, [[1, 'expirations']]],
+    [
+      'all',
+      null,
+      2,
+      [
+        [1, 'expirations'],
+        [2, 'expirations'],
+      ],
+    ],
+  ])('is dropped when what has expired is, of %s', (_, tenant, dropped, told) => {
+    const lru = timed()
+    clock.at = 149
+    lru.set(1, 'c', value())
+    clock.at = 150
+    expect(lru.dropExpired(tenant)).toBe(dropped)
+    expect(gone).toEqual(told)
+    expect(lru.has(1, 'c')).toBe(true)
+  })
+
+  test('is told of as evicted where it had to make room before', () => {
+    const lru = timed()
+    for (const key of ['c', 'd']) lru.set(2, key, value())
+    expect(gone).toEqual([[2, 'evictions']])
   })
 })
 

@@ -159,6 +159,11 @@ async function walkPatients({ clinic, take }: Scene): Promise<void> {
   await take('PUT /api/patients/{patient_id}', { token, path, body: change })
   await take('GET /api/patients/{patient_id}/accesses', { token, path })
   await take('GET /api/patients/{patient_id}/export', { token, path })
+  const ids = { patient_ids: [made.body.id, made.body.id, 999_999] }
+  await take('POST /api/admin/cache/warmup', { token, body: ids })
+  await take('GET /api/admin/cache/stats', { token })
+  await take('POST /api/admin/cache/invalidate', { token, body: { all: true } })
+  await take('POST /api/admin/cache/cleanup', { token })
   await take('DELETE /api/patients/{patient_id}', { token, path })
   await take('POST /api/patients/{patient_id}/restore', { token, path })
 }

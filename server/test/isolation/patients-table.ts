@@ -1,5 +1,6 @@
 /** Who gets what of patients: the lines of the table about them. */
 import {
+  admins,
   atPatient,
   clinicAuditors,
   clinicians,
@@ -75,5 +76,19 @@ export const PATIENTS: readonly Line[] = [
     }),
     own: clinicians(200),
     foreign: clinicians(404),
+  },
+  { name: 'GET /api/admin/cache/stats', aim: nothing, own: admins(200) },
+  { name: 'POST /api/admin/cache/cleanup', aim: nothing, own: admins(200) },
+  {
+    name: 'POST /api/admin/cache/invalidate',
+    aim: ({ patientId }) => ({ body: { patient_id: patientId } }),
+    own: admins(200),
+    foreign: admins(200),
+  },
+  {
+    name: 'POST /api/admin/cache/warmup',
+    aim: ({ patientId }) => ({ body: { patient_ids: [patientId] } }),
+    own: ownAdmins(200),
+    foreign: ownAdmins(200),
   },
 ]

@@ -1,5 +1,6 @@
 /** A clinic with two departments and people who see different patients. */
 import { type Clinic, makeClinic, PASSWORD, signIn, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
 import type { Answer, Service } from '../support/service.ts'
 
 export interface PatientScene {
@@ -13,6 +14,39 @@ export interface PatientScene {
   /** Another of the clinic's people, signed in. */
   newcomer(fields: object): Promise<{ id: number; token: string }>
 }
+
+/** Waits until the node hears of the others' changes: before, it holds nothing of patients. */
+export const hears = (node: Service, token: string) =>
+  until('the node hears of changes', async () => {
+    const { body } = await node.call('GET', '/api/admin/health', { token })
+    return body.checks.changes === 'ok' || undefined
+  })
+
+/**
+ * Waits until the node has heard of all that was committed before on any, its own echo included: a change
+ * by another node comes behind it.
+ */
+export async function hearsAll(node: Service, other: Service, { people }: Clinic): Promise<void> {
+  const full_name = crypto.randomUUID()
+  const { token } = people.admin
+  // Held, so that what is shown next is what was heard.
+  await node.call('GET', '/api/users/me', people.auditor)
+  await other.call('PUT', `/api/admin/users/${people.auditor.id}`, { token, body: { full_name } })
+  await until('the node has heard', async () => {
+    const { body } = await node.call('GET', '/api/users/me', people.auditor)
+    return body.full_name === full_name || undefined
+  })
+}
+
+/** Reads a patient until the node answers from memory. */
+export const holdsPatient = (node: Service, { people }: Clinic, id: number) =>
+  until('the patient is held', async () => {
+    const { token } = people.admin
+    const hits = async () => (await node.call('GET', '/api/admin/cache/stats', { token })).body.hits
+    const before = await hits()
+    await node.call('GET', `/api/patients/${id}`, { token })
+    return (await hits()) > before || undefined
+  })
 
 export type Call = (method: string, path: string, body?: unknown) => Promise<Answer>
 

@@ -19,10 +19,18 @@ export interface DatabaseProxy {
    * in place of the answer. The service's own upkeep commits at any time, and is left alone.
    */
   loseCommitAnswerOf(words: string): void
+  /** Holds back what the database answers to the next query whose text has `words`, and what follows. */
+  holdAnswerOf(words: string): HeldAnswer
   /** How many COMMIT answers were lost so. */
   readonly lost: () => number
   /** How many connections there are now. */
   readonly links: () => number
+}
+
+export interface HeldAnswer {
+  /** Resolves once the database has answered with a row. */
+  answered: Promise<void>
+  release(): void
 }
 
 interface Link {
@@ -35,6 +43,14 @@ interface State {
   /** What the transaction holds whose COMMIT is not answered. */
   losing: string | undefined
   lost: number
+  holding: Holding | undefined
+}
+
+interface Holding {
+  words: string
+  /** What is held back; nothing before the query has come by. */
+  answer: { to: Socket; bytes: Buffer[] } | undefined
+  answered(): void
 }
 
 const COMMIT = /(?:^|\W)commit\0/
@@ -42,7 +58,7 @@ const COMMIT = /(?:^|\W)commit\0/
 /** Opens a proxy in front of the database; it closes with the test. */
 export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
   const links = new Set<Link>()
-  const state: State = { isStalled: false, losing: undefined, lost: 0 }
+  const state: State = { isStalled: false, losing: undefined, lost: 0, holding: undefined }
   const server = createServer((service) => {
     const link = { service, database: connectTo(database) }
     links.add(link)
@@ -83,6 +99,16 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
     loseCommitAnswerOf(words) {
       state.losing = words
     },
+    holdAnswerOf(words) {
+      const { promise: answered, resolve } = Promise.withResolvers<void>()
+      const holding: Holding = { words, answer: undefined, answered: resolve }
+      state.holding = holding
+      const release = () => {
+        state.holding = undefined
+        if (holding.answer) holding.answer.to.write(Buffer.concat(holding.answer.bytes))
+      }
+      return { answered, release }
+    },
     lost: () => state.lost,
     links: () => links.size,
   }
@@ -92,6 +118,9 @@ function join({ service, database }: Link, state: State, ended: () => void): voi
   let isMuted = false
   let sent = ''
   service.on('data', (bytes) => {
+    const { holding } = state
+    if (holding && !holding.answer && bytes.includes(holding.words))
+      holding.answer = { to: service, bytes: [] }
     if (state.losing !== undefined) {
       sent += bytes.toString('latin1')
       if (COMMIT.test(sent)) {
@@ -104,6 +133,12 @@ function join({ service, database }: Link, state: State, ended: () => void): voi
   })
   let answered = ''
   database.on('data', (bytes) => {
+    const { holding } = state
+    if (holding?.answer?.to === service) {
+      holding.answer.bytes.push(bytes)
+      if (bytes.includes('SELECT 1\0')) holding.answered()
+      return
+    }
     if (!isMuted) return void service.write(bytes)
     // What was sent before it is answered first: by then the commit has not taken place.
     answered += bytes.toString('latin1')

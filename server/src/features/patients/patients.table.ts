@@ -59,7 +59,9 @@ declare module '../../platform/db/topics.ts' {
   interface Topics {
     /** One of them has changed. */
     patient: `patient:${number}`
-    /** Any of a tenant may have changed. */
-    patients: `patients:${number}`
+    /** Any of a tenant may have changed, or any at all. */
+    patients: 'patients' | `patients:${number}`
+    /** Caches may let go of what has expired, of one tenant or of all. */
+    expired_patients: 'expired_patients' | `expired_patients:${number}`
   }
 }

@@ -4,6 +4,9 @@ import type { Feature } from '../../platform/feature.ts'
 import { accessOperations } from './accesses/accesses.routes.ts'
 import { accessesService } from './accesses/accesses.service.ts'
 import { notesReads } from './accesses/reads.ts'
+import { cacheOperations } from './cache/cache.routes.ts'
+import { cacheAdministration } from './cache/cache.service.ts'
+import { openPatientCache } from './cache/patient-cache.ts'
 import { patientOperations } from './patients.routes.ts'
 import { PATIENT_TABLES } from './patients.table.ts'
 import { loaderOf } from './records/load.ts'
@@ -16,26 +19,38 @@ import { purgesDeleted } from './upkeep/purge.jobs.ts'
 import { countPatients, purgePatients } from './upkeep/upkeep.store.ts'
 
 type Core = Needs<
-  'db' | 'clock' | 'jobs' | 'keyRing' | 'log' | 'mailer' | 'readJournal' | 'throttle',
-  'PATIENT_PURGE_DAYS'
+  'db' | 'changes' | 'clock' | 'jobs' | 'keyRing' | 'log' | 'mailer' | 'readJournal' | 'throttle',
+  | 'PATIENT_CACHE_MAX_BYTES'
+  | 'PATIENT_CACHE_MAX_ENTRIES'
+  | 'PATIENT_CACHE_TTL_SECONDS'
+  | 'PATIENT_PURGE_DAYS'
 >
 
 export function openPatients(core: Core): Feature {
-  const { db, clock, keyRing, log, mailer, throttle, jobs, config } = core
+  const { db, changes, clock, keyRing, log, mailer, throttle, jobs, config } = core
   const noteRead = notesReads(core.readJournal)
   const sights = openSights(db, clock)
   const load = loaderOf(db, keyRing)
+  const bounds = {
+    maxEntries: config.PATIENT_CACHE_MAX_ENTRIES,
+    maxBytes: config.PATIENT_CACHE_MAX_BYTES,
+    ttlSeconds: config.PATIENT_CACHE_TTL_SECONDS,
+  }
+  const cache = openPatientCache({ clock, changes, load: load.one }, bounds)
   purgesDeleted({ db, clock, jobs, keepDays: config.PATIENT_PURGE_DAYS })
   return {
     name: 'patients',
     operations: [
       ...patientOperations({
         clock,
-        records: recordsService({ db, clock, keyRing, sights, load, noteRead }),
+        records: recordsService({ db, clock, keyRing, sights, cache, noteRead }),
         search: searchService({ db, clock, keyRing, noteRead, log }),
         breakGlass: breakingGlass({ db, clock, keyRing, mailer, throttle }),
       }),
-      ...accessOperations(accessesService({ db, clock, keyRing, sights, load, noteRead })),
+      ...accessOperations(
+        accessesService({ db, clock, keyRing, sights, load: load.one, noteRead }),
+      ),
+      ...cacheOperations(cacheAdministration({ db, changes, cache, loadMany: load.many, bounds })),
     ],
     sealed: [PATIENTS, GRANTS],
     conflicts: { patient_tokens__identifier: 'identifier_taken' },

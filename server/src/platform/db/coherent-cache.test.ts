@@ -3,10 +3,10 @@
  * happen: random ones against a model of a database and two nodes. (What sessions make of it is tested
  * with them.)
  */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { dice } from '../../../test/support/dice.ts'
 import { hearing } from '../../../test/support/hearing.ts'
-import { coherentCache } from './coherent-cache.ts'
+import { type CoherentCacheOptions, coherentCache } from './coherent-cache.ts'
 import type { Topic } from './topics.ts'
 
 /** A version of a row, and the topic of the change that made it. */
@@ -56,9 +56,12 @@ interface Load {
 function modelNode() {
   const heard = hearing()
   const loads: Load[] = []
+  const load = (tenantId: number, key: number) =>
+    new Promise<Row | undefined>((answer) => void loads.push({ tenantId, key, answer }))
   const cache = coherentCache<number, Row>(heard.changes, {
-    max: 5,
-    load: (tenantId, key) => new Promise((answer) => void loads.push({ tenantId, key, answer })),
+    maxEntries: 5,
+    tenantKinds: ['tenant'],
+    load,
     keyOf: ({ kind, number }) => (kind === 'row' ? number : undefined),
     labelKinds: ['department'],
     labelsOf: ({ department }) =>
@@ -66,6 +69,10 @@ function modelNode() {
   })
   return {
     ...{ heard, loads, cache },
+    async loadMany(tenantId: number, keys: readonly number[]) {
+      const rows = await Promise.all(keys.map((key) => load(tenantId, key)))
+      return new Map(rows.flatMap((row) => (row ? [[row.key, row] as const] : [])))
+    },
     /** What it is told and has not heard yet: by its own commits, and by the others'. */
     ...{ own: [] as Told[], others: [] as Told[] },
     ...{ isListening: true, hasHeard: new Set<number>() },
@@ -137,6 +144,15 @@ test.each(seeds)('no value is older than the last change heard (seed %i)', async
     }
   }
 
+  function warm(node: Node, tenantId: number) {
+    const keys = [pick(KEYS), pick(KEYS), pick(KEYS)]
+    const there = keys.filter((key) => tenantOf(key) === tenantId)
+    const warmed = node.cache.warm(tenantId, keys, node.loadMany)
+    answers.push(
+      warmed.then((found) => expect([...found].sort()).toEqual([...new Set(there)].sort())),
+    )
+  }
+
   function hear(node: Node, told: Told | undefined) {
     if (!told) return
     node.hasHeard.add(told.change)
@@ -177,7 +193,8 @@ test.each(seeds)('no value is older than the last change heard (seed %i)', async
     const what = roll(100)
     if (what < 34) ask(node, tenantOf(key), key)
     else if (what < 37) ask(node, pick(TENANTS), key)
-    else if (what < 44) commit(node)
+    else if (what < 38) warm(node, pick(TENANTS))
+    else if (what < 45) commit(node)
     else if (what < 56) hear(node, node.own.shift())
     else if (what < 68) hear(node, node.others.shift())
     else if (what < 85) look(node.loads[roll(Math.max(1, node.loads.length))])
@@ -202,4 +219,95 @@ test.each(seeds)('no value is older than the last change heard (seed %i)', async
   )
   expect(held).toEqual(held.map((row) => database.current((row as Row).key)))
   expect(Math.min(count.held, count.read, count.shared)).toBeGreaterThan(10)
+})
+
+describe('beside the order of things', () => {
+  const row = (key: number, fields: Partial<Row> = {}): Row => ({
+    ...{ key, version: 0, department: null, change: 0, topic: '' },
+    ...fields,
+  })
+
+  /** A cache whose loads answer at once. */
+  function opened(options: Partial<CoherentCacheOptions<number, Row>> = {}) {
+    const heard = hearing()
+    const asked: [number, ...number[]][] = []
+    const clock = { at: 0 }
+    const cache = coherentCache<number, Row>(heard.changes, {
+      maxEntries: 3,
+      ttlMs: 1_000,
+      now: () => clock.at,
+      async load(tenantId, key) {
+        asked.push([tenantId, key])
+        return key < 90 ? row(key) : undefined
+      },
+      keyOf: ({ kind, number }) => (kind === 'row' ? number : undefined),
+      tenantKinds: ['tenant', 'keys'],
+      labelKinds: [],
+      labelsOf: () => [],
+      ...options,
+    })
+    const loadMany = async (tenantId: number, keys: readonly number[]) => {
+      asked.push([tenantId, ...keys])
+      return new Map(keys.filter((key) => key < 90).map((key) => [key, row(key)]))
+    }
+    return { heard, asked, clock, cache, warm: (keys: number[]) => cache.warm(1, keys, loadMany) }
+  }
+
+  test('what becomes of questions and values is counted, by tenant and for all', async () => {
+    const { cache, clock, heard } = opened()
+    for (const key of [1, 1, 2, 3, 4]) await cache.get(1, key)
+    await cache.get(2, 5)
+    expect(cache.stats(1)).toEqual({
+      ...{ entries: 2, bytes: 2, hits: 1, misses: 4 },
+      ...{ evictions: 2, expirations: 0 },
+    })
+    clock.at = 1_000
+    await cache.get(2, 5)
+    expect(cache.stats(2)).toMatchObject({ entries: 1, hits: 0, misses: 2, expirations: 1 })
+    heard.trusted = false
+    await cache.get(2, 5)
+    expect(cache.stats(2)).toMatchObject({ hits: 0, misses: 3 })
+    expect(cache.stats(null)).toEqual({
+      ...{ entries: 3, bytes: 3, hits: 1, misses: 7 },
+      ...{ evictions: 2, expirations: 1 },
+    })
+    expect(cache.stats(3)).toMatchObject({ entries: 0, hits: 0, misses: 0 })
+  })
+
+  test('what is to be warm is loaded at once, what is held or under way is not loaded again', async () => {
+    const { cache, asked, warm } = opened({ maxEntries: 10 })
+    await cache.get(1, 1)
+    const underWay = cache.get(1, 2)
+    expect(await warm([1, 2, 3, 4, 95])).toEqual(new Set([1, 2, 3, 4]))
+    await underWay
+    expect(asked).toEqual([
+      [1, 1],
+      [1, 2],
+      [1, 3, 4, 95],
+    ])
+    expect(cache.get(1, 4)).toEqual(row(4))
+    expect(cache.stats(1)).toMatchObject({ hits: 1, misses: 2, entries: 4 })
+  })
+
+  test('a topic without a number drops what is held of all tenants', async () => {
+    const { cache, heard } = opened()
+    await cache.get(1, 1)
+    await cache.get(2, 2)
+    heard.changes.invalidate(['keys'])
+    expect(cache.stats(null).entries).toBe(0)
+  })
+
+  test('a value that is not to be kept is answered, and loaded again', async () => {
+    const { cache, asked } = opened({ isKept: ({ key }) => key !== 1 })
+    for (const key of [1, 1, 2, 2]) expect(await cache.get(1, key)).toEqual(row(key))
+    expect(asked).toHaveLength(3)
+  })
+
+  test('nobody is told that something is held while it is not believed', async () => {
+    const { cache, heard } = opened()
+    await cache.get(1, 1)
+    expect([1, 2, null].map((tenant) => cache.has(tenant, 1))).toEqual([true, false, true])
+    heard.trusted = false
+    expect(cache.has(1, 1)).toBe(false)
+  })
 })

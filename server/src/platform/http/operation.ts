@@ -3,6 +3,7 @@
  * Everything that is common to operations (access, 422, errors, OpenAPI) is derived from it.
  */
 import type { Static, TSchema } from 'typebox'
+import type { JsonText } from '../../lib/json-text.ts'
 import type { Refuse } from '../../lib/problems.ts'
 import type { Access, Origin, Restriction } from '../access/index.ts'
 import type { Network } from '../net/index.ts'
@@ -14,6 +15,9 @@ type Infer<S> = S extends TSchema ? Static<S> : undefined
 
 // biome-ignore lint/suspicious/noConfusingVoidType: the handler of a bodiless answer returns nothing
 type Answer<S> = S extends TSchema ? Static<S> : void
+
+/** What a handler returns: the answer, or its JSON where it is at hand. */
+type Handled<R> = Answer<R> | JsonText<Answer<R>>
 
 /** What a handler gets: the caller that the access rule proves, and the validated input. */
 export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
@@ -89,7 +93,7 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   limit?: OwnLimit
   /** The restrictions under which a session may call it all the same. */
   whileRestricted?: readonly Restriction[]
-  handle: (call: Call<C, P, Q, B, K, H>) => Promise<Answer<R>> | Answer<R>
+  handle: (call: Call<C, P, Q, B, K, H>) => Promise<Handled<R>> | Handled<R>
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the list holds operations of every input and caller

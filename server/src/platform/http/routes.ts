@@ -1,5 +1,6 @@
 /** Turns operations into Fastify routes: rate limit, authentication, access, input, handler, status. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { JsonText } from '../../lib/json-text.ts'
 import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Caller, Identity, Origin, Restriction } from '../access/index.ts'
@@ -199,6 +200,8 @@ function originOf(request: FastifyRequest): Origin {
   }
 }
 
+const JSON_TYPE = 'application/json; charset=utf-8'
+
 function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMethod {
   const readInput = inputReader(op)
   const [status, schema] = op.success
@@ -207,6 +210,7 @@ function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMe
     const send = (value: unknown) => {
       reply.code(status)
       if (file) return sendDownload(request, reply, file, value as Download)
+      if (value instanceof JsonText) return reply.type(JSON_TYPE).send(value.text)
       return reply.send(schema === null ? undefined : value)
     }
     const { caller } = request

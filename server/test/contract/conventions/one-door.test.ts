@@ -201,6 +201,12 @@ const RULES: Record<
     body: { purpose: 'emergency', reason: 'too short' },
     places: ['body', 'body.reason'],
   }),
+  invalidateCache: () => ({
+    method: 'POST',
+    path: '/api/admin/cache/invalidate',
+    body: {},
+    places: ['body'],
+  }),
   linkMessenger: () => ({
     method: 'POST',
     path: '/api/messenger/link',

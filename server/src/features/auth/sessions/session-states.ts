@@ -20,9 +20,10 @@ export const sessionStates = (
   changes: Pick<Changes, 'subscribe' | 'trusted'>,
 ): SessionStates =>
   coherentCache(changes, {
-    max: MAX_HELD,
+    maxEntries: MAX_HELD,
     load: (tenantId, id) => db.inTenant(tenantId, (tx) => findSessionState(tx, id), 'read'),
     keyOf: ({ kind, id }) => (kind === 'session' ? id : undefined),
+    tenantKinds: ['tenant'],
     labelKinds: ['user', 'department'],
     labelsOf: ({ profile: { id, department_id } }): Topic[] =>
       department_id === null ? [`user:${id}`] : [`user:${id}`, `department:${department_id}`],

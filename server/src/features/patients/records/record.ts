@@ -23,8 +23,9 @@ export interface UnreadableRecord extends PatientPlace {
   unreadable: readonly SealedField[]
 }
 
-export const isReadable = (record: PatientRecord | UnreadableRecord): record is PatientRecord =>
-  !('unreadable' in record)
+export const isReadable = <Readable extends object>(
+  record: Readable | UnreadableRecord,
+): record is Readable => !('unreadable' in record)
 
 /** Sealed as JSON; the other fields as they are. */
 const LISTS: readonly SealedField[] = ['identifiers', 'allergies']

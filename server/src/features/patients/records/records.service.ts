@@ -1,11 +1,14 @@
 /** The rules of patients' records. Each command is one transaction and one journal entry. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { JsonText } from '../../../lib/json-text.ts'
 import { orNotFound, Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Caller, ClinicAdmin, Member } from '../../../platform/access/index.ts'
 import type { KeyRing, TenantKeys } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { differing } from '../../../platform/journal/index.ts'
 import type { NoteRead } from '../accesses/reads.ts'
+import { textFor } from '../cache/held.ts'
+import type { PatientCache } from '../cache/patient-cache.ts'
 import type { CreatedPatient, NewPatient, Patient, PatientChange } from '../patients.schema.ts'
 import { findDuplicates } from '../search/search.store.ts'
 import { kindsOf, tokensOf, tokensOfBirth, tokensOfName } from '../search/tokens.ts'
@@ -13,7 +16,6 @@ import { redactedFor } from '../sight/seer.ts'
 import { inSight } from '../sight/sight.store.ts'
 import type { Sights } from '../sight/sight.ts'
 import { type PatientFields, type PatientRow, SEALED_FIELDS, type SealedField } from './fields.ts'
-import type { LoadPatient } from './load.ts'
 import { type ChosenPlace, checkPlace, requirePlace } from './place.ts'
 import { openRecord, type PatientRecord, sealFields } from './record.ts'
 import { appendChange } from './records.journal.ts'
@@ -25,14 +27,14 @@ export interface RecordsDeps {
   clock: Clock
   keyRing: KeyRing
   sights: Sights
-  load: LoadPatient
+  cache: PatientCache
   noteRead: NoteRead
 }
 
 export interface Records {
   /** Refuses a department that the tenant does not have, and who is no active doctor of it. */
   checkReferences(caller: Member, place: ChosenPlace, refuse: Refuse): Promise<void>
-  get(caller: Member, id: number): Promise<Patient>
+  get(caller: Member, id: number): Promise<JsonText<Patient>>
   create(caller: Member, patient: NewPatient): Promise<CreatedPatient>
   update(caller: Member, id: number, change: PatientChange): Promise<Patient>
   delete(caller: ClinicAdmin, id: number): Promise<void>
@@ -51,7 +53,7 @@ const NOTHING_KNOWN: Omit<PatientFields, 'full_name'> = {
 }
 
 export function recordsService(deps: RecordsDeps): Records {
-  const { db, clock, keyRing, sights, load, noteRead } = deps
+  const { db, clock, keyRing, sights, cache, noteRead } = deps
 
   /** The ids that the caller sees of patients with the same name and birth date. */
   async function duplicatesOf(
@@ -74,11 +76,11 @@ export function recordsService(deps: RecordsDeps): Records {
       db.inTenant(caller.tenant_id, (tx) => checkPlace(tx, caller.tenant_id, place, refuse)),
 
     async get(caller, id) {
-      const found = orNotFound(await load(caller.tenant_id, id), 'patient')
+      const found = orNotFound(await cache.get(caller.tenant_id, id), 'patient')
       const sight = orNotFound(await sights.of(caller, found), 'patient')
-      const record = readable(found)
+      const patient = readable(found)
       await noteRead(caller, 'patient.read', [id], sight)
-      return shownTo(caller, record)
+      return textFor(caller, patient)
     },
 
     create: (caller, patient) => {

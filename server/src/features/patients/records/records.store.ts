@@ -30,6 +30,24 @@ export function findPatient(tx: TenantTx, id: number): Promise<PatientRow | unde
   return patientsOf(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
 }
 
+export function listById(tx: TenantTx, ids: readonly number[]): Promise<PatientRow[]> {
+  return patientsOf(tx)
+    .select(COLUMNS)
+    .where('id', '=', sql<number>`any(${ids}::bigint[])`)
+    .execute()
+}
+
+/** Whether the scope has the patient, living or deleted. */
+export async function hasPatient(tx: TenantTx, id: number): Promise<boolean> {
+  const found = await tx.db
+    .selectFrom('patients')
+    .select('id')
+    .where('id', '=', id)
+    .where(ofScope(tx, 'tenant_id'))
+    .executeTakeFirst()
+  return found !== undefined
+}
+
 /** As `findPatient`, and keeps others from changing the patient until the transaction ends. */
 export function lockPatient(
   tx: TenantTx,

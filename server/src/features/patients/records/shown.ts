@@ -17,7 +17,7 @@ export const faultOf = (id: number, fields: readonly SealedField[]): string =>
   `patient ${id}: what is sealed does not open (${fields.join(', ')})`
 
 /** @throws UnreadablePatient */
-export function readable(record: PatientRecord | UnreadableRecord): PatientRecord {
+export function readable<Readable extends object>(record: Readable | UnreadableRecord): Readable {
   if (isReadable(record)) return record
   throw new UnreadablePatient(record.id, record.unreadable)
 }

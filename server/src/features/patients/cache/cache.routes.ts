@@ -1,0 +1,61 @@
+/** `/api/admin/cache/*`. */
+import { admins, clinicAdmins } from '../../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../../platform/http/index.ts'
+import { CacheStats, CleanedUp, Invalidated, Invalidation, Warmed, WarmUp } from './cache.schema.ts'
+import type { CacheAdministration } from './cache.service.ts'
+
+const tag = 'Cache'
+
+export function cacheOperations(cache: CacheAdministration): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/admin/cache/stats',
+      id: 'cacheStats',
+      summary: 'How the patient cache of the node that answers does, for your tenant',
+      tag,
+      access: admins,
+      success: [200, CacheStats],
+      handle: ({ caller }) => cache.stats(caller),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/cache/cleanup',
+      id: 'cleanUpCache',
+      summary: 'Drops patients who have expired from the caches of all nodes',
+      tag,
+      access: admins,
+      success: [200, CleanedUp],
+      handle: async ({ caller }) => ({ removed: await cache.cleanup(caller) }),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/cache/invalidate',
+      id: 'invalidateCache',
+      summary: 'Drops one patient or all from the caches of all nodes',
+      tag,
+      access: admins,
+      body: Invalidation,
+      refine: ({ body: { patient_id, all }, faulty }, refuse) => {
+        const isFaulty = faulty.has('body.patient_id') || faulty.has('body.all')
+        if (!isFaulty && (patient_id === undefined) === !all)
+          refuse(['body'], 'send either patient_id or all: true')
+      },
+      success: [200, Invalidated],
+      handle: async ({ caller, body }) => ({
+        invalidated: await cache.invalidate(caller, body.patient_id),
+      }),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/cache/warmup',
+      id: 'warmUpCache',
+      summary: 'Loads patients into the cache of the node that answers; shows none',
+      tag,
+      access: clinicAdmins,
+      body: WarmUp,
+      success: [200, Warmed],
+      handle: ({ caller, body }) => cache.warmUp(caller, body.patient_ids),
+    }),
+  ]
+}

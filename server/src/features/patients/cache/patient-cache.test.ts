@@ -1,0 +1,110 @@
+/** What is held of patients, by what it goes, what it is answered as, and what it weighs. */
+import { describe, expect, test } from 'vitest'
+import { hearing } from '../../../../test/support/hearing.ts'
+import type { Caller } from '../../../platform/access/index.ts'
+import type { Topic } from '../../../platform/db/index.ts'
+import type { LoadPatient } from '../records/load.ts'
+import type { PatientRecord, UnreadableRecord } from '../records/record.ts'
+import { shownTo } from '../records/shown.ts'
+import { bytesOf, heldOf, textFor } from './held.ts'
+import { openPatientCache } from './patient-cache.ts'
+
+const RECORD: PatientRecord = {
+  ...{ id: 7, tenant_id: 3, department_id: 11, attending_doctor_id: 5, version: 2 },
+  created_at: '2026-11-21T10:00:00.000Z',
+  updated_at: '2026-11-21T11:00:00.000Z',
+  deleted_at: null,
+  full_name: 'José "Pepe" Müller',
+  birth_date: '1931-04-05',
+  sex: 'male',
+  identifiers: [{ system: 'insurer', value: 'A1' }],
+  ...{ phone: null, email: null, address: 'Street 1\n12345 Town' },
+  allergies: ['Penicillin'],
+  notes: 'Likes tea.',
+}
+
+/** A cache with the record, read once. */
+async function holding(record: PatientRecord | UnreadableRecord | null = RECORD) {
+  const heard = hearing()
+  const loads: Parameters<LoadPatient>[] = []
+  const load: LoadPatient = async (...asked) => {
+    loads.push(asked)
+    return record ?? undefined
+  }
+  const bounds = { maxEntries: 10, maxBytes: 100_000, ttlSeconds: 60 }
+  const cache = openPatientCache({ clock: { now: () => 0 }, changes: heard.changes, load }, bounds)
+  await Promise.all(Array.from({ length: 16 }, () => cache.get(3, 7)))
+  return { cache, heard, loads }
+}
+
+test('sixteen readers of one patient are one read, and then it is held', async () => {
+  const { cache, loads } = await holding()
+  expect(cache.get(3, 7)).toEqual(heldOf(RECORD))
+  expect(loads).toEqual([[3, 7]])
+})
+
+describe('a patient is dropped', () => {
+  test.each(['patient:7', 'tenant:3', 'patients:3', 'patients', 'keys', 'department:11', 'user:5'])(
+    'by %s',
+    async (topic) => {
+      const { cache, heard } = await holding()
+      heard.changes.invalidate([topic as Topic])
+      expect(cache.has(3, 7)).toBe(false)
+    },
+  )
+
+  test.each([
+    'patient:8',
+    'tenant:7',
+    'patients:7',
+    'department:5',
+    'user:11',
+    'journal',
+    'expired_patients',
+  ])('not by %s', async (topic) => {
+    const { cache, heard } = await holding()
+    heard.changes.invalidate([topic as Topic])
+    expect(cache.has(3, 7)).toBe(true)
+  })
+})
+
+test('while nothing is heard of changes, every read is a miss', async () => {
+  const { cache, heard, loads } = await holding()
+  heard.trusted = false
+  await Promise.all([cache.get(3, 7), cache.get(3, 7)])
+  expect(loads).toHaveLength(3)
+  expect(cache.stats(3)).toMatchObject({ hits: 0, misses: 18 })
+})
+
+test.each<[string, UnreadableRecord | null]>([
+  ['there is not', null],
+  ['does not open', { ...RECORD, unreadable: ['notes'] }],
+])('a patient who %s is never held', async (_, record) => {
+  const { cache, loads } = await holding(record)
+  expect((await cache.get(3, 7)) ?? null).toEqual(record)
+  expect([loads.length, cache.stats(3).entries]).toEqual([2, 0])
+})
+
+describe('what is held is answered', () => {
+  test.each(['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const)(
+    'to the role %s as the record itself is',
+    (role) => {
+      const caller = { role } as Caller
+      const { text } = textFor(caller, heldOf(RECORD))
+      expect(JSON.parse(text)).toEqual(shownTo(caller, RECORD))
+      expect(text.includes('Penicillin')).toBe(role !== 'receptionist' && role !== 'auditor')
+    },
+  )
+})
+
+test('what is held weighs its text, of two bytes a letter where Latin-1 cannot write it', () => {
+  const weightOf = (notes: string) => bytesOf(heldOf({ ...RECORD, notes }))
+  const [none, latin, greek] = ['', 'é'.repeat(1_000), 'ω'.repeat(1_000)].map(weightOf) as [
+    number,
+    number,
+    number,
+  ]
+  expect(latin - none).toBe(1_000)
+  expect(greek - none).toBeGreaterThanOrEqual(2_000)
+  expect(none).toBeGreaterThan(JSON.stringify(RECORD).length)
+})

@@ -1,0 +1,211 @@
+/** The four operations of the patient cache: what they tell and drop, for whom, and on which nodes. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import { hears, hearsAll, holdsPatient, openPatientScene, type PatientScene } from './scene.ts'
+
+let here: Service
+let there: Service
+let north: PatientScene
+let south: PatientScene
+
+const TTL_SECONDS = 100
+
+beforeEach(async () => {
+  const config = { PATIENT_CACHE_TTL_SECONDS: TTL_SECONDS }
+  here = await openService({ role: 'api', config })
+  there = await openService({ role: 'api', config, database: here.database })
+  north = await openPatientScene(here)
+  south = await openPatientScene(here)
+  for (const node of NODES()) await hears(node, north.clinic.people.admin.token)
+})
+
+const NODES = () => [here, there]
+const ask = (node: Service, method: string, path: string, token: string, body?: object) =>
+  node.call(method, `/api/admin/cache/${path}`, { token, ...(body ? { body } : {}) })
+const statsOf = async (node: Service, { clinic }: PatientScene) =>
+  (await ask(node, 'GET', 'stats', clinic.people.admin.token)).body
+
+/** Patients of the clinic, read on both nodes. */
+async function held(scene: PatientScene, count: number): Promise<number[]> {
+  const ids: number[] = []
+  for (let i = 0; i < count; i++) ids.push((await scene.patient()).id)
+  for (const [node, other] of [
+    [here, there],
+    [there, here],
+  ] as const) {
+    await hearsAll(node, other, scene.clinic)
+    for (const id of ids) await holdsPatient(node, scene.clinic, id)
+  }
+  return ids
+}
+
+const holds = (node: Service, scene: PatientScene, entries: number) =>
+  until('the node has heard of it', async () => {
+    const stats = await statsOf(node, scene)
+    return stats.entries === entries || undefined
+  })
+
+describe('stats', () => {
+  test('are those of the node and of the own tenant; a superadmin is told of all', async () => {
+    expect(await statsOf(here, south)).toMatchObject({ entries: 0, bytes: 0, hit_ratio: 0 })
+    const [id] = await held(north, 2)
+    await held(south, 1)
+    const [before, there_before] = [await statsOf(here, north), await statsOf(there, north)]
+    await north.as('doctor')('GET', `/api/patients/${id}`)
+    await north.as('doctor')('GET', '/api/patients/999999')
+    const own = await statsOf(here, north)
+    const [hits, misses] = [before.hits + 1, before.misses + 1]
+    expect(own).toEqual({
+      ...{ node: expect.stringContaining(`/${process.pid}`), backend: 'memory' },
+      ...{ entries: 2, max_entries: 100_000, max_bytes: 134_217_728, bytes: expect.any(Number) },
+      ...{ hits, misses, hit_ratio: hits / (hits + misses), evictions: 0, expirations: 0 },
+      ttl_seconds: TTL_SECONDS,
+    })
+    expect(own.bytes).toBeGreaterThan(2 * 300)
+    expect(await statsOf(there, north)).toEqual(there_before)
+    const root = await superadmin(here)
+    const ofSouth = await statsOf(here, south)
+    expect((await ask(here, 'GET', 'stats', root.token)).body).toMatchObject({
+      entries: 3,
+      bytes: own.bytes + ofSouth.bytes,
+      hits: hits + ofSouth.hits,
+      misses: misses + ofSouth.misses,
+    })
+  })
+})
+
+describe('invalidate', () => {
+  test('drops one patient on all nodes, and no other', async () => {
+    const [id] = await held(north, 2)
+    const { token } = north.clinic.people.admin
+    const answer = await ask(here, 'POST', 'invalidate', token, { patient_id: id })
+    expect(answer).toMatchObject({ status: 200, body: { invalidated: 1 } })
+    for (const node of NODES()) await holds(node, north, 1)
+    expect((await ask(here, 'POST', 'invalidate', token, { patient_id: id })).body).toEqual({
+      invalidated: 0,
+    })
+  })
+
+  test("drops all of an admin's tenant, and nothing of another", async () => {
+    await held(north, 2)
+    await held(south, 1)
+    const { token } = north.clinic.people.admin
+    const answer = await ask(here, 'POST', 'invalidate', token, { all: true })
+    expect(answer.body).toEqual({ invalidated: 2 })
+    for (const node of NODES()) {
+      await holds(node, north, 0)
+      await holds(node, south, 1)
+    }
+  })
+
+  test('does nothing to the patient of another tenant, and tells nothing of them', async () => {
+    const [foreign] = await held(south, 1)
+    const { token } = north.clinic.people.admin
+    for (const patient_id of [foreign, 999_999])
+      expect(await ask(here, 'POST', 'invalidate', token, { patient_id })).toMatchObject({
+        status: 200,
+        body: { invalidated: 0 },
+      })
+    for (const node of NODES()) await holds(node, south, 1)
+  })
+
+  test('by a superadmin reaches every tenant', async () => {
+    await held(north, 1)
+    const [id] = await held(south, 2)
+    const { token } = await superadmin(here)
+    expect((await ask(here, 'POST', 'invalidate', token, { patient_id: id })).body).toEqual({
+      invalidated: 1,
+    })
+    expect((await ask(here, 'POST', 'invalidate', token, { all: true })).body).toEqual({
+      invalidated: 2,
+    })
+    for (const node of NODES()) for (const scene of [north, south]) await holds(node, scene, 0)
+  })
+
+  test.each<[string, object]>([
+    ['neither', {}],
+    ['both', { patient_id: 1, all: true }],
+    ['all: false alone', { all: false }],
+  ])('takes a patient or all, not %s', async (_, body) => {
+    const { token } = north.clinic.people.admin
+    expect(await ask(here, 'POST', 'invalidate', token, body)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body'] }] },
+    })
+  })
+})
+
+test('cleanup drops what has expired of the own tenant, on all nodes', async () => {
+  await held(north, 2)
+  await held(south, 1)
+  for (const node of NODES()) node.clock.advance(TTL_SECONDS * 1000)
+  const { token } = north.clinic.people.admin
+  expect(await ask(here, 'POST', 'cleanup', token)).toMatchObject({
+    status: 200,
+    body: { removed: 2 },
+  })
+  for (const node of NODES()) {
+    await holds(node, north, 0)
+    expect(await statsOf(node, north)).toMatchObject({ expirations: 2 })
+    expect(await statsOf(node, south)).toMatchObject({ entries: 1 })
+  }
+  const root = await superadmin(here)
+  expect((await ask(here, 'POST', 'cleanup', root.token)).body).toEqual({ removed: 1 })
+  await holds(there, south, 0)
+})
+
+describe('warmup', () => {
+  const readsOf = async (scene: PatientScene) =>
+    here.database.sql(`select 1 from journal where is_access and tenant_id = $1`, [scene.clinic.id])
+
+  test('serves after a restart: each id counts once, what is not there is named', async () => {
+    const [one, two, gone] = (await held(north, 3)) as [number, number, number]
+    const [foreign] = (await held(south, 1)) as [number]
+    await north.as('admin')('DELETE', `/api/patients/${gone}`)
+    const before = await readsOf(north)
+    const fresh = await openService({ role: 'api', database: here.database })
+    const { token } = north.clinic.people.admin
+    await hears(fresh, token)
+    await hearsAll(fresh, here, north.clinic)
+    const patient_ids = [two, one, foreign, one, gone, 999_999]
+    expect(await ask(fresh, 'POST', 'warmup', token, { patient_ids })).toMatchObject({
+      status: 200,
+      body: { requested: 5, warmed: 2, missing: 3, missing_ids: [foreign, gone, 999_999] },
+    })
+    expect(await readsOf(north)).toHaveLength(before.length)
+    expect(await statsOf(fresh, north)).toMatchObject({ hits: 0, misses: 0 })
+    // What is loaded while a change is heard of is not kept.
+    await until('both are held', async () => {
+      await ask(fresh, 'POST', 'warmup', token, { patient_ids: [one, two] })
+      return (await statsOf(fresh, north)).entries === 2 || undefined
+    })
+    expect(await statsOf(fresh, south)).toMatchObject({ entries: 0 })
+    for (const id of [one, two])
+      expect((await fresh.call('GET', `/api/patients/${id}`, { token })).status).toBe(200)
+    expect(await statsOf(fresh, north)).toMatchObject({ hits: 2, misses: 0, hit_ratio: 1 })
+    await fresh.close()
+  })
+
+  test('takes 1000 ids at the most, and is not for a superadmin', async () => {
+    const { token } = north.clinic.people.admin
+    const patient_ids = Array.from({ length: 1_001 }, (_, i) => i + 1)
+    expect((await ask(here, 'POST', 'warmup', token, { patient_ids })).status).toBe(422)
+    const thousand = { patient_ids: patient_ids.slice(1) }
+    expect((await ask(here, 'POST', 'warmup', token, thousand)).body.requested).toBe(1_000)
+    const root = await superadmin(here)
+    expect((await ask(here, 'POST', 'warmup', root.token, thousand)).status).toBe(403)
+  })
+})
+
+test('a deleted tenant is held by nobody', async () => {
+  await held(north, 2)
+  const root = await superadmin(here)
+  await here.call('DELETE', `/api/admin/tenants/${north.clinic.id}`, { token: root.token })
+  for (const node of NODES())
+    await until('the tenant is forgotten', async () => {
+      const { body } = await ask(node, 'GET', 'stats', root.token)
+      return body.entries === 0 || undefined
+    })
+})
