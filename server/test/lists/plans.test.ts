@@ -3,7 +3,6 @@
  * its first page or behind a `next`, sorts anything or walks through a table. Seen in the plans of the
  * statements as they are sent, planned once for all values where that is how they run.
  */
-import { PassThrough } from 'node:stream'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -20,7 +19,7 @@ import { deliveryList } from '../../src/features/webhooks/webhooks.schema.ts'
 import type { Asked, List } from '../../src/lib/page.ts'
 import { openPool } from '../../src/platform/db/connection.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
-import { queriesOn } from '../../src/platform/db/statements.ts'
+import { queriesOn, type Statement } from '../../src/platform/db/statements.ts'
 import { openTotals } from '../../src/platform/db/totals.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -69,14 +68,13 @@ async function connectionTo({ address }: TestDatabase): Promise<pg.PoolClient> {
 /** The statements that a list sends; their answers are empty. */
 async function sentBy(tenantId: number | null, run: (tx: TenantTx) => Promise<unknown>) {
   const sent: pg.QueryConfig[] = []
-  const recorder = {
-    connection: { stream: new PassThrough() },
-    query: async (config: pg.QueryConfig) => {
-      sent.push(config)
-      return { rows: [], rowCount: 0 }
-    },
-  } as unknown as pg.PoolClient
-  await run({ db: queriesOn(recorder, 's'), tenantId, totals: openTotals() } as TenantTx)
+  const sendFor = ({ sql, parameters }: Statement) => {
+    sent.push({ text: sql, values: [...parameters] })
+    return { rows: Promise.resolve([]) }
+  }
+  const db = queriesOn(() => Promise.reject(new Error('an empty page is all that is asked for')))
+  const tx = { db, tenantId, totals: openTotals(), sendFor, end: () => undefined }
+  await run(tx as unknown as TenantTx)
   return sent
 }
 

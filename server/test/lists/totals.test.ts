@@ -40,7 +40,7 @@ const add = (tenantId: number, count: number, role = 'nurse') => {
   )
 }
 
-/** The total as a node answers it for a page in the middle of the list, and in how many statements. */
+/** The total as a node answers it for a page in the middle of the list, and whether it was counted. */
 async function ask(node: Scopes, scope: number | null, filter: object = {}) {
   const query: PageQuery = { limit: 5, sort_by: 'id', sort_order: 'asc', ...filter }
   const asked = {
@@ -50,16 +50,17 @@ async function ask(node: Scopes, scope: number | null, filter: object = {}) {
     from: undefined,
   }
   const run = async (tx: TenantTx) => {
-    let statements = 0
+    // The page and the look at writes are sent otherwise: what runs here counts.
+    let counts = 0
     const counting = tx.db.withPlugin({
       transformQuery: ({ node }) => node,
       async transformResult({ result }) {
-        statements += 1
+        counts += 1
         return result
       },
     }) as unknown as Kysely<never>
     const { total } = await listUsers({ ...tx, db: counting } as unknown as TenantTx, asked)
-    return { total, statements }
+    return { total, counts }
   }
   return inScope(node, scope, run, Object.keys(filter).length > 0 ? 'filtered list' : 'list')
 }
@@ -69,8 +70,8 @@ async function remembered(scope: number | null, filter: object = {}) {
   const totals = []
   for (const node of nodes) {
     await ask(node, scope, filter)
-    const { total, statements } = await ask(node, scope, filter)
-    expect(statements).toBe(1)
+    const { total, counts } = await ask(node, scope, filter)
+    expect(counts).toBe(0)
     totals.push(total)
   }
   expect(totals[0]).toBe(totals[1])
@@ -80,7 +81,7 @@ async function remembered(scope: number | null, filter: object = {}) {
 /** What both nodes answer now; they have to count again. */
 async function counted(scope: number | null, filter: object = {}) {
   const answers = await Promise.all(nodes.map((node) => ask(node, scope, filter)))
-  expect(answers.map(({ statements }) => statements)).toEqual([2, 2])
+  expect(answers.map(({ counts }) => counts)).toEqual([1, 1])
   expect(answers[0]?.total).toBe(answers[1]?.total)
   return answers[0]?.total as number
 }
@@ -103,7 +104,7 @@ describe('while nothing changes, a total is counted once by a node', () => {
     await sql('update users set last_login_at = now(), password_hash = $1', ['other'])
     await add(ELSEWHERE, 1)
     expect(await remembered(HERE)).toBe(before)
-    for (const node of nodes) expect((await ask(node, HERE)).statements).toBe(1)
+    for (const node of nodes) expect((await ask(node, HERE)).counts).toBe(0)
   })
 })
 

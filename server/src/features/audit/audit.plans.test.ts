@@ -1,5 +1,4 @@
 /** What the lists of a large journal cost: rows that PostgreSQL looks at, whatever is asked for. */
-import { PassThrough } from 'node:stream'
 import type pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
@@ -7,7 +6,7 @@ import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { listenerClient, PLATFORM_ROLE } from '../../platform/db/connection.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
-import { queriesOn } from '../../platform/db/statements.ts'
+import { queriesOn, type Statement } from '../../platform/db/statements.ts'
 import { enterActions } from '../../platform/journal/index.ts'
 import { type AuditQuery, auditList } from './audit.schema.ts'
 import { listEntries } from './audit.store.ts'
@@ -71,23 +70,23 @@ function looked(plan: Plan): number {
 /** Lists as the store does, and answers the most rows that one of its statements has looked at. */
 async function cost(tenantId: number | null, query: AuditQuery, span = {}) {
   const plans: Plan[] = []
-  const watched = {
-    connection: { stream: new PassThrough() },
-    async query(asked: pg.QueryConfig) {
-      if (/^\s*select/i.test(asked.text)) {
-        const explained = await client.query(
-          `explain (analyze, timing off, format json) ${asked.text}`,
-          asked.values as unknown[],
-        )
-        plans.push(explained.rows[0]['QUERY PLAN'][0].Plan)
-      }
-      return client.query(asked.text, asked.values)
-    },
-  } as unknown as pg.PoolClient
+  const watch = async ({ sql, parameters }: Statement) => {
+    const values = [...parameters]
+    if (/^\s*select/i.test(sql)) {
+      const explained = await client.query(
+        `explain (analyze, timing off, format json) ${sql}`,
+        values,
+      )
+      plans.push(explained.rows[0]['QUERY PLAN'][0].Plan)
+    }
+    return client.query(sql, values)
+  }
   const sent: Promise<unknown>[] = []
   const tx = {
-    db: queriesOn(watched, 'plans'),
+    db: queriesOn(watch),
     tenantId,
+    sendFor: (statement: Statement) => ({ rows: watch(statement).then(({ rows }) => rows) }),
+    end: () => undefined,
     send: ({ sql, parameters }: { sql: string; parameters: unknown[] }) =>
       void sent.push(client.query(sql, parameters)),
   } as unknown as TenantTx

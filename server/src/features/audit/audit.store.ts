@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Asked, Found } from '../../lib/page.ts'
 import type { Span } from '../../lib/span.ts'
-import { readPage, type TenantTx } from '../../platform/db/index.ts'
+import { readPage, type Scoped, type TenantTx } from '../../platform/db/index.ts'
 import type { AuditEntry, AuditQuery } from './audit.schema.ts'
 import '../../platform/journal/journal.table.ts'
 
@@ -26,13 +26,20 @@ export function listEntries(
   asked: Asked<AuditQuery>,
   span: Span,
 ): Promise<Found<AuditEntry>> {
-  const { query } = asked
-  let filtered = tx.db
+  return readPage(tx, asked, entries, { filter: (all) => narrowed(all, asked.query, span) })
+}
+
+function entries({ db, tenantId }: Scoped) {
+  const all = db
     .selectFrom('journal')
     .select(COLUMNS)
     .$narrowType<{ changes: AuditEntry['changes'] }>()
   // Entries of deleted tenants stay visible to a superadmin, so the scope is not narrowed further.
-  if (tx.tenantId !== null) filtered = filtered.where('tenant_id', '=', tx.tenantId)
+  return tenantId === null ? all : all.where('tenant_id', '=', tenantId)
+}
+
+function narrowed(all: ReturnType<typeof entries>, query: AuditQuery, span: Span) {
+  let filtered = all
   if (query.action !== undefined) filtered = filtered.where('action', '=', query.action)
   if (query.user_id) filtered = filtered.where('user_id', '=', query.user_id)
   if (query.resource_type !== undefined) {
@@ -49,7 +56,7 @@ export function listEntries(
       .where('resource_hash', '=', hashOf(query.resource_id))
   if (span.from) filtered = filtered.where('created_at', '>=', span.from)
   if (span.until) filtered = filtered.where('created_at', '<', span.until)
-  return readPage(tx, filtered, asked)
+  return filtered
 }
 
 /** As the journal's column of that name is made of the id. */

@@ -1,7 +1,14 @@
 /** The departments' SQL. */
 import { sql } from 'kysely'
 import type { Asked, Found } from '../../lib/page.ts'
-import { containing, ofScope, purgerOf, readPage, type TenantTx } from '../../platform/db/index.ts'
+import {
+  containing,
+  ofScope,
+  purgerOf,
+  readPage,
+  type Scoped,
+  type TenantTx,
+} from '../../platform/db/index.ts'
 import type {
   Department,
   DepartmentChange,
@@ -12,19 +19,25 @@ import './departments.table.ts'
 
 const COLUMNS = ['id', 'tenant_id', 'name', 'head_doctor_id', 'created_at'] as const
 
-function visible(tx: TenantTx) {
-  return tx.db.selectFrom('departments').where(ofScope(tx, 'tenant_id'))
+function visible(scope: Scoped) {
+  return scope.db.selectFrom('departments').where(ofScope(scope, 'tenant_id'))
 }
+
+const listed = (scope: Scoped) => visible(scope).select(COLUMNS)
 
 export function listDepartments(
   tx: TenantTx,
   asked: Asked<DepartmentQuery>,
 ): Promise<Found<Department>> {
-  const { query } = asked
-  let filtered = visible(tx).select(COLUMNS)
-  if (query.search)
-    filtered = filtered.where(sql<string>`lower(name)`, 'like', containing(query.search))
-  return readPage(tx, filtered, asked, { countedIn: ['departments'] })
+  const { search } = asked.query
+  return readPage(tx, asked, listed, {
+    filter: (departments) =>
+      search
+        ? departments.where(sql<string>`lower(name)`, 'like', containing(search))
+        : departments,
+    countedIn: ['departments'],
+    isAll: true,
+  })
 }
 
 /** The public list is a bare array without pages, and ends here. */

@@ -3,7 +3,14 @@ import { sql } from 'kysely'
 import { foldEmail } from '../../lib/email.ts'
 import type { Asked, Found } from '../../lib/page.ts'
 import type { Role } from '../../lib/roles.ts'
-import { containing, ofScope, purgerOf, readPage, type TenantTx } from '../../platform/db/index.ts'
+import {
+  containing,
+  ofScope,
+  purgerOf,
+  readPage,
+  type Scoped,
+  type TenantTx,
+} from '../../platform/db/index.ts'
 import type { User, UserChange, UserQuery } from './users.schema.ts'
 import './users.table.ts'
 
@@ -24,21 +31,29 @@ const COLUMNS = [
   'last_login_at',
 ] as const
 
-function visible(tx: TenantTx) {
-  return tx.db.selectFrom('users').where(ofScope(tx, 'tenant_id'))
+function visible(scope: Scoped) {
+  return scope.db.selectFrom('users').where(ofScope(scope, 'tenant_id'))
 }
+
+const listed = (scope: Scoped) => visible(scope).select(COLUMNS)
 
 function updating(tx: TenantTx, id: number) {
   return tx.db.updateTable('users').where('id', '=', id).where(ofScope(tx, 'tenant_id'))
 }
 
 export function listUsers(tx: TenantTx, asked: Asked<UserQuery>): Promise<Found<User>> {
-  const { query } = asked
-  let filtered = visible(tx).select(COLUMNS)
-  if (query.role) filtered = filtered.where('role', '=', query.role)
-  if (query.is_active !== undefined) filtered = filtered.where('is_active', '=', query.is_active)
-  if (query.search) filtered = filtered.where('search', 'like', containing(query.search))
-  return readPage(tx, filtered, asked, { countedIn: ['users'] })
+  const { role, is_active, search } = asked.query
+  return readPage(tx, asked, listed, {
+    filter(users) {
+      let filtered = users
+      if (role) filtered = filtered.where('role', '=', role)
+      if (is_active !== undefined) filtered = filtered.where('is_active', '=', is_active)
+      if (search) filtered = filtered.where('search', 'like', containing(search))
+      return filtered
+    },
+    countedIn: ['users'],
+    isAll: true,
+  })
 }
 
 export function findUser(tx: TenantTx, id: number): Promise<User | undefined> {

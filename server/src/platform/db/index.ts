@@ -21,6 +21,7 @@ export {
   inScope,
   ofScope,
   openScopes,
+  type Scoped,
   type Scopes,
   type Sent,
   scopeOf,

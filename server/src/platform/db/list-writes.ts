@@ -1,20 +1,41 @@
 /** The writes to listed tables, by transaction: what a remembered total is checked against (`totals.ts`). */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Upkeep } from '../upkeep.ts'
-import type { Scopes, TenantTx } from './scope.ts'
+import type { Scopes, Sent, TenantTx } from './scope.ts'
+import { statement } from './statements.ts'
 
 /** Twice as long as a total is remembered, so that a tick may be late by as much as a statement takes. */
 const FORGET_EVERY_MS = 2 * 60_000
 
-/** Whether the transaction sees no write to the tables that `snapshot` did not see. */
-export function isUnchangedSince(tx: TenantTx, tables: readonly string[], snapshot: string) {
+interface Watched {
+  snapshot: string
+  tables: readonly string[]
+  tenantId: number
+}
+
+const unchangedWhere = (ofTenant: (tenantId: RawBuilder<number>) => RawBuilder<unknown>) =>
+  statement<Watched>(
+    (value) => sql`
+      select not exists (select from list_writes w
+        where w.xid >= pg_snapshot_xmin(${value('snapshot')}::pg_snapshot)
+          and not pg_visible_in_snapshot(w.xid, ${value('snapshot')}::pg_snapshot)
+          and w.list = any(${value('tables')}::text[]) ${ofTenant(value('tenantId'))}) as is_unchanged`,
+  )
+const unchangedOfTenant = unchangedWhere((tenantId) => sql`and w.tenant_id = ${tenantId}`)
+const unchangedOfAll = unchangedWhere(() => sql``)
+
+/** Asks whether the transaction sees no write to the tables that `snapshot` did not see. */
+export function isUnchangedSince(
+  tx: TenantTx,
+  tables: readonly string[],
+  snapshot: string,
+): Sent<{ is_unchanged: boolean }> {
   // A list across tenants also changes with the tenants that are there.
-  const watched = tx.tenantId === null ? [...tables, 'tenants'] : tables
-  const ofTenant = tx.tenantId === null ? sql`` : sql`and w.tenant_id = ${tx.tenantId}`
-  return sql<boolean>`not exists (select from list_writes w
-    where w.xid >= pg_snapshot_xmin(${snapshot}::pg_snapshot)
-      and not pg_visible_in_snapshot(w.xid, ${snapshot}::pg_snapshot)
-      and w.list = any(${watched}::text[]) ${ofTenant})`
+  return tx.sendFor(
+    tx.tenantId === null
+      ? unchangedOfAll({ snapshot, tables: [...tables, 'tenants'], tenantId: 0 })
+      : unchangedOfTenant({ snapshot, tables, tenantId: tx.tenantId }),
+  )
 }
 
 /**

@@ -57,13 +57,25 @@ function pageOf(kind: string, page: number, limit = 20, sort_order: 'asc' | 'des
         return result
       },
     }) as unknown as Kysely<Things>
-    const filtered = counted.selectFrom('things').select(['id', 'label']).where('kind', '=', kind)
-    const found = await readPage({ ...tx, db: counted } as unknown as TenantTx, filtered, {
+    const sendFor: TenantTx['sendFor'] = (query) => {
+      statements += 1
+      return tx.sendFor(query)
+    }
+    const asked = {
       list,
-      caller: { role: 'superadmin', tenant_id: 1 },
-      query: { page, limit, sort_by: 'label', sort_order },
+      caller: { role: 'superadmin' as const, tenant_id: 1 },
+      query: { page, limit, sort_by: 'label' as const, sort_order },
       from: undefined,
-    })
+    }
+    const found = await readPage(
+      { ...tx, db: counted, sendFor } as unknown as TenantTx,
+      asked,
+      (scope) =>
+        (scope.db as unknown as Kysely<Things>)
+          .selectFrom('things')
+          .select(['id', 'label'])
+          .where('kind', '=', kind),
+    )
     return { ...found, statements }
   }, 'read')
 }

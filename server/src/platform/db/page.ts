@@ -1,6 +1,6 @@
-/** Reads one page of a filtered list with its total, counting no more than it has to. */
+/** Reads one page of a list with its total, counting no more than it has to. */
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import type { Cursor } from '../../lib/cursor.ts'
+import type { SortValue } from '../../lib/cursor.ts'
 import {
   type Asked,
   EXACT_TOTAL,
@@ -10,17 +10,28 @@ import {
   type PageQuery,
 } from '../../lib/page.ts'
 import { isUnchangedSince } from './list-writes.ts'
-import type { ListMode, TenantTx } from './scope.ts'
-import type { Counted } from './totals.ts'
+import type { ListMode, Scoped, TenantTx } from './scope.ts'
+import { type Statement, statement } from './statements.ts'
+import { type Counted, OldTotal } from './totals.ts'
 
 /** One more than the largest page: whatever the limit is, the planner knows that few rows are wanted. */
 const MAX_ROWS = 101
 
-interface Options {
+/**
+ * The rows of a list with its columns, but no filter, order or limit. The sort column and the id are an
+ * index's columns behind its scope, or every page sorts the whole list.
+ */
+type Rows<DB, TB extends keyof DB, O> = (scope: Scoped) => SelectQueryBuilder<DB, TB, O>
+
+interface Options<DB, TB extends keyof DB, O> {
+  /** Narrows the rows by filters that the query names; where it names none this is not asked. */
+  filter?: (rows: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
   /** The columns of sortable fields that have another name in the table. */
   columns?: Record<string, string>
   /** The tables whose writes are noted and decide the total; without them it is always counted. */
   countedIn?: readonly string[]
+  /** Whether the page is all that its transaction asks for, which may end with it. */
+  isAll?: boolean
 }
 
 /** How to run a list: planned once where no value can mislead the planner, else for its values. */
@@ -28,50 +39,50 @@ export function listMode(query: PageQuery): ListMode {
   return (query.page ?? 1) === 1 && filtersOf(query).length === 0 ? 'list' : 'filtered list'
 }
 
-/** The filters of a query by name. The tenant is none: it is the scope. */
+/** What a query has beside its filters. The tenant is none: it is the scope. */
+const NO_FILTERS = new Set(['page', 'limit', 'sort_by', 'sort_order', 'after', 'tenant_id'])
+
+/** The filters of a query by name. */
 function filtersOf(query: PageQuery): [string, unknown][] {
-  const { page: _p, limit: _l, sort_by: _s, sort_order: _o, after: _a, ...others } = query
-  return Object.entries(others)
-    .filter(([name, value]) => value !== undefined && name !== 'tenant_id')
+  return Object.entries(query)
+    .filter(([name, value]) => !NO_FILTERS.has(name) && value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-/**
- * @param filtered the list's rows with every filter and column, but no order or limit. The sort
- *   column and the id are an index's columns behind its scope, or every page sorts the whole list
- */
+/** @throws OldTotal where the remembered total is not the one any more: the work is to run again */
 export async function readPage<DB, TB extends keyof DB, O>(
   tx: TenantTx,
-  filtered: SelectQueryBuilder<DB, TB, O>,
-  { list, query, from }: Asked,
-  { columns = {}, countedIn = [] }: Options = {},
+  asked: Asked,
+  rows: Rows<DB, TB, O>,
+  { filter = (all) => all, columns = {}, countedIn = [], isAll = false }: Options<DB, TB, O> = {},
 ): Promise<Found<O>> {
+  const { list, query, from } = asked
   const memory = countedIn.length > 0 ? memoryOf(tx, list, query) : undefined
-  const known = from ? undefined : memory?.get()
+  const known = from || tx.isAgain ? undefined : memory?.get()
+  const sent = tx.sendFor<O>(
+    listMode(query) === 'list'
+      ? plannedOnce(rows, tx, asked, columns)
+      : inOrder(filter(rows(tx)), query, columns, from?.key)
+          .limit(query.limit + 1)
+          .offset(offsetOf(query))
+          .compile(),
+  )
   const unchanged = known && isUnchangedSince(tx, countedIn, known.snapshot)
-  const ordered = orderedRows(filtered, query, columns, from)
-  // A left join keeps the word on the total when the page is empty.
-  const { rows } = unchanged
-    ? await sql<O & { wk_row?: true | null; wk_unchanged?: boolean }>`
-        select u.wk_unchanged, p.* from (select ${unchanged} as wk_unchanged) u
-          left join lateral (select true as wk_row, q.* from (${ordered}) q) p on true`.execute(
-        tx.db,
-      )
-    : await sql<O & { wk_row?: true; wk_unchanged?: boolean }>`${ordered}`.execute(tx.db)
-  const isStill = rows[0]?.wk_unchanged === true
-  const found = rows
-    .filter((row) => row.wk_row !== null)
-    .map(({ wk_row: _row, wk_unchanged: _unchanged, ...item }) => item as O)
+  // Nothing is left to ask, unless that total is not the one any more.
+  if (isAll && (from || known)) tx.end()
+  const found = await sent.rows
   const more = found.length > query.limit
   const page = { items: found.slice(0, query.limit), more }
 
   if (from) return { ...page, total: from.total, estimated: from.estimated }
-  if (known && isStill) return { ...page, total: known.total, estimated: known.estimated }
   // A page that ends the list tells how long it is.
   const offset = offsetOf(query)
   if (!more && (found.length > 0 || offset === 0))
     return { ...page, total: offset + found.length, estimated: false }
-  const counted = await countRows(tx, filtered)
+  const isStill = unchanged && (await unchanged.rows)[0]?.is_unchanged
+  if (known && isStill) return { ...page, total: known.total, estimated: known.estimated }
+  if (known) throw new OldTotal('a remembered total is old')
+  const counted = await countRows(tx, filter(rows(tx)))
   memory?.set(counted)
   return { ...page, total: counted.total, estimated: counted.estimated }
 }
@@ -80,34 +91,74 @@ function offsetOf({ page = 1, limit }: PageQuery): number {
   return (page - 1) * limit
 }
 
-/** The rows of the page in their order, and one more where there are more. */
-function orderedRows<DB, TB extends keyof DB, O>(
-  filtered: SelectQueryBuilder<DB, TB, O>,
-  query: PageQuery,
+/** The rows in their order, those behind the key alone where there is one. */
+function inOrder<DB, TB extends keyof DB, O>(
+  rows: SelectQueryBuilder<DB, TB, O>,
+  { sort_by, sort_order }: Pick<PageQuery, 'sort_by' | 'sort_order'>,
   columns: Record<string, string>,
-  from: Cursor | undefined,
-) {
-  const keys = keyOf(query.sort_by).map((field) => sql.ref(columns[field] ?? field))
-  const behind = from ? isBehind(keys, query, from) : []
-  const ordered = keys.reduce(
-    (rows, key) => rows.orderBy(key, query.sort_order),
-    behind.reduce((rows, condition) => rows.where(condition), filtered),
+  key: Key | undefined,
+): SelectQueryBuilder<DB, TB, O> {
+  const keys = keyOf(sort_by).map((field) => sql.ref(columns[field] ?? field))
+  const behind = key ? isBehind(keys, sort_order, key) : []
+  return keys.reduce(
+    (ordered, column) => ordered.orderBy(column, sort_order),
+    behind.reduce((narrowed, condition) => narrowed.where(condition), rows),
   )
-  if (listMode(query) === 'filtered list')
-    return sql`${ordered.limit(query.limit + 1).offset(offsetOf(query))}`
-  // One plan for every limit: it has to know that few rows are wanted.
-  return sql`select * from (${ordered.limit(sql.lit(MAX_ROWS))}) b limit ${query.limit + 1}`
 }
 
+/** Where the page before ended: its values, or the places of such. */
+type Key = readonly (SortValue | RawBuilder<SortValue>)[]
+
 function isBehind(
-  keys: readonly RawBuilder<unknown>[],
-  { sort_order }: PageQuery,
-  { key }: Cursor,
-) {
-  const side = sql.raw(sort_order === 'asc' ? '>' : '<')
-  const row = sql<boolean>`(${sql.join(keys)}) ${side} (${sql.join(key)})`
+  columns: readonly RawBuilder<unknown>[],
+  order: PageQuery['sort_order'],
+  key: Key,
+): RawBuilder<boolean>[] {
+  const side = sql.raw(order === 'asc' ? '>' : '<')
+  const row = sql<boolean>`(${sql.join(columns)}) ${side} (${sql.join(key)})`
   // Said of the first column alone as well, it tells which partitions need not be looked at.
-  return keys.length > 1 ? [sql<boolean>`${keys[0]} ${side}= ${key[0]}`, row] : [row]
+  return columns.length > 1 ? [sql<boolean>`${columns[0]} ${side}= ${key[0]}`, row] : [row]
+}
+
+interface OnceValues {
+  tenantId: number
+  limit: number
+  first: SortValue
+  second: SortValue
+}
+
+type Once = (values: OnceValues) => Statement
+
+/**
+ * The statements of lists without filters, which take longer to build than to run: by the function that
+ * makes their rows, as one that knows more than the scope is another one for each request.
+ */
+const built = new WeakMap<object, Map<string, Once>>()
+
+/** The statement of a page that has one plan for every tenant, place and limit. */
+function plannedOnce<DB, TB extends keyof DB, O>(
+  rows: Rows<DB, TB, O>,
+  { tenantId }: TenantTx,
+  { query, from }: Asked,
+  columns: Record<string, string>,
+): Statement {
+  const { sort_by, sort_order, limit } = query
+  const shape = `${tenantId === null} ${sort_by} ${sort_order} ${from !== undefined}`
+  const shapes = built.get(rows) ?? new Map<string, Once>()
+  built.set(rows, shapes)
+  let once = shapes.get(shape)
+  if (!once) {
+    once = statement<OnceValues>((value, db) => {
+      // In its place any number would do: a scope differs from another by this value alone.
+      const tenant = tenantId === null ? null : (value('tenantId') as unknown as number)
+      const key = [value('first'), value('second')].slice(0, keyOf(sort_by).length)
+      const ordered = inOrder(rows({ db, tenantId: tenant }), query, columns, from && key)
+      return sql`select * from (${ordered.limit(sql.lit(MAX_ROWS))}) b limit ${value('limit')}`
+    })
+    shapes.set(shape, once)
+  }
+  const [first = 0, second = 0] = from?.key ?? []
+  return once({ tenantId: tenantId ?? 0, limit: limit + 1, first, second })
 }
 
 /** Counts rows exactly up to where totals are, and estimates beyond: `filtered` has no order or limit. */

@@ -133,6 +133,26 @@ describe('a transaction', () => {
     expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
   })
 
+  test('that was ended asks no more, as that would be in no scope', async () => {
+    const late = (tx: TenantTx) => {
+      tx.end()
+      return ids(tx)
+    }
+    await expect(db.inTenant(NORTH, late, 'read')).rejects.toThrow('the transaction has ended')
+    expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
+  })
+
+  test('answers what it had sent before it was ended', async () => {
+    const early = (tx: TenantTx) => {
+      const sent = tx.sendFor<{ id: number }>(
+        sql`select id from departments order by id`.compile(tx.db),
+      )
+      tx.end()
+      return sent.rows
+    }
+    expect(await db.inTenant(NORTH, early, 'read')).toEqual([{ id: 1 }, { id: 2 }])
+  })
+
   test('whose failed query was swallowed is not taken for a success', async () => {
     await expect(
       db.inTenant(NORTH, async (tx) => {

@@ -3,7 +3,7 @@
  * part of the transaction, so row-level security holds it even where a query forgets to.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { sql, type Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
 import { canThrow } from '../observe/can-fail.ts'
@@ -13,9 +13,9 @@ import { CHANNEL } from './changes.ts'
 import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
 import { isAborted, isKeyGone, isOutdated, isRetryable } from './failures.ts'
-import { ask, prepared, queriesOn, type Statement } from './statements.ts'
+import { ask, prepared, queriesOn, type Send, type Statement } from './statements.ts'
 import type { Topic } from './topics.ts'
-import { openTotals, type Totals } from './totals.ts'
+import { OldTotal, openTotals, type Totals } from './totals.ts'
 
 declare const scoped: unique symbol
 
@@ -24,12 +24,17 @@ export interface Sent<R> {
   rows: Promise<R[]>
 }
 
-/** An open transaction with its scope. Only `inTenant` and `acrossTenants` make one. */
-export interface TenantTx {
-  /** Kysely on this transaction. */
-  readonly db: Transaction<Database>
+/** What a query has to know of the scope that it is for. */
+export interface Scoped {
+  readonly db: Kysely<Database>
   /** The tenant that is seen; null when all are. */
   readonly tenantId: number | null
+}
+
+/** An open transaction with its scope. Only `inTenant` and `acrossTenants` make one. */
+export interface TenantTx extends Scoped {
+  /** Kysely on this transaction. */
+  readonly db: Transaction<Database>
   /** When it was begun, by `performance.now()`: it sees whatever was committed before. */
   readonly begunAt: number
   /**
@@ -42,6 +47,13 @@ export interface TenantTx {
    * Has every node look for work of the topics where there is a row, as `notify` does.
    */
   sendFor<R>(query: Statement, ...topics: Topic[]): Sent<R>
+  /**
+   * Sends the commit, for what asks no more and waits for answers alone: with what was sent in the same turn
+   * it is one message to the server.
+   */
+  end(): void
+  /** Whether the work runs again: what it relied on the first time may be what failed. */
+  readonly isAgain: boolean
   /** Has every node drop what it has cached of the topics, with the commit (see `changes.ts`). */
   invalidate(...topics: Topic[]): void
   /**
@@ -116,23 +128,29 @@ export function openScopes(
     tenantId: number | null,
     mode: Mode,
     work: (tx: TenantTx) => Promise<T>,
+    isAgain: boolean,
   ): Promise<T> {
     const client = await checkOut()
-    const { tx, sent, topics, committed } = transactionOn(client, tenantId, mode, totals)
+    const { tx, sent, commit, committed } = transactionOn(client, tenantId, {
+      mode,
+      totals,
+      isAgain,
+    })
     let broken: Error | undefined
     let value: T
     try {
       const begin = ask(client, opening(tenantId, mode))
-      // The opening is on the wire already; what follows it need not wait for its answer.
-      const [begun, done] = await Promise.allSettled([begin, work(tx)])
-      if (begun.status === 'rejected') throw begun.reason
+      // Neither the work nor the commit waits for its answer: where it fails, so do they.
+      begin.catch(() => undefined)
+      const [done] = await Promise.allSettled([work(tx)])
+      if (done.status === 'fulfilled') commit()
+      await begin
       if (done.status === 'rejected') throw await firstFailure(done.reason, sent)
       value = done.value
-      const commit = ask(client, closing(topics))
-      if (mode !== 'write') commit.catch(lost)
+      if (mode !== 'write') commit().catch(lost)
       else {
         // The commit of a failed transaction fails as well where it tells of topics, and may be heard first.
-        const [committed] = await Promise.all([commit, ...sent]).catch(async (error) => {
+        const [committed] = await Promise.all([commit(), ...sent]).catch(async (error) => {
           throw await firstFailure(error, sent)
         })
         // COMMIT of a failed transaction answers ROLLBACK without an error.
@@ -161,12 +179,12 @@ export function openScopes(
   ): Promise<T> {
     for (let tried = 1; ; tried += 1) {
       try {
-        return await once(tenantId, mode, work)
+        return await once(tenantId, mode, work, tried > 1)
       } catch (error) {
         if (tried >= TRIES || !isRetryable(error)) throw error
         if (isKeyGone(error)) changes.invalidate(['keys'])
         // Let the winner go on: at once, the two would meet in the same places again.
-        await delay(tried * (20 + Math.random() * 30))
+        if (!(error instanceof OldTotal)) await delay(tried * (20 + Math.random() * 30))
       }
     }
   }
@@ -184,17 +202,35 @@ export function openScopes(
 }
 
 /** The handle of a transaction, and what its work leaves for the commit and for after it. */
-function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mode, totals: Totals) {
+function transactionOn(
+  client: pg.PoolClient,
+  tenantId: number | null,
+  { mode, totals, isAgain }: { mode: Mode; totals: Totals; isAgain: boolean },
+) {
   const topics = new Set<Topic>()
   const notified = new Set<Topic>()
   const followUps: (() => void)[] = []
   const sent: Promise<unknown>[] = []
+  let committing: ReturnType<typeof ask> | undefined
+  const commit = () => {
+    if (!committing) {
+      committing = ask(client, closing(topics))
+      // Heard by whoever waits for it, or nobody does.
+      committing.catch(() => undefined)
+    }
+    return committing
+  }
   // What is planned for its values each time gains nothing by a name, of which there are few.
   const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
-  // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
+  const run: Send = ({ sql: text, parameters }) => {
+    // Behind the commit it would run in no scope.
+    if (committing) throw new Error('the transaction has ended')
+    return ask(client, prepared(scope, text, parameters))
+  }
   const notify = (...work: Topic[]) => work.forEach((topic) => void notified.add(topic))
-  const sendFor = ({ sql: text, parameters }: Statement, ...work: Topic[]) => {
-    const rows = ask(client, prepared(scope, text, parameters)).then((answer) => {
+  // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
+  const sendFor = (query: Statement, ...work: Topic[]) => {
+    const rows = run(query).then((answer) => {
       if (answer.rows.length > 0) notify(...work)
       return answer.rows
     })
@@ -204,12 +240,14 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
     return { rows }
   }
   const tx = {
-    db: queriesOn(client, scope),
+    db: queriesOn(run),
     tenantId,
     begunAt: performance.now(),
     totals,
     send: (query: Statement) => void sendFor(query),
     sendFor,
+    end: () => void commit(),
+    isAgain,
     invalidate: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
     notify,
     afterCommit: (work: () => void) => void followUps.push(work),
@@ -217,7 +255,7 @@ function transactionOn(client: pg.PoolClient, tenantId: number | null, mode: Mod
   return {
     tx,
     sent,
-    topics,
+    commit,
     /** Tells of the commit. */
     committed(changes: Changes, log: Logger) {
       changes.invalidate(topics)
@@ -264,7 +302,7 @@ function lastCommand(result: pg.QueryResult | pg.QueryResult[]): string | undefi
  * The first wall: the condition that a row belongs to the scope, and its tenant is not deleted.
  * Row-level security is the second. `where(ofScope(tx, 'users.tenant_id'))`.
  */
-export function ofScope(tx: TenantTx, column: string) {
+export function ofScope(tx: Scoped, column: string) {
   return tx.tenantId === null
     ? sql<boolean>`${sql.ref(column)} not in (select id from tenants where deleted_at is not null)`
     : sql<boolean>`${sql.ref(column)} = ${tx.tenantId}`

@@ -69,10 +69,13 @@ export function ask(
   return client.query(query as pg.QueryConfig)
 }
 
-function connectionOn(client: pg.PoolClient, scope: string | null): DatabaseConnection {
+/** Sends a statement, and answers it. */
+export type Send = (statement: Statement) => Promise<pg.QueryResult>
+
+function connectionOn(send: Send): DatabaseConnection {
   return {
     async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-      const result = await ask(client, prepared(scope, query.sql, query.parameters))
+      const result = await send(query)
       return { rows: result.rows, numAffectedRows: BigInt(result.rowCount ?? 0) }
     },
     streamQuery() {
@@ -95,9 +98,9 @@ const shared = {
 const compiler = dialect.createQueryCompiler()
 const adapter = dialect.createAdapter()
 
-/** A query builder whose queries run on `client`, inside the transaction that is open there. */
-export function queriesOn(client: pg.PoolClient, scope: string | null): Transaction<Database> {
-  const provider = new SingleConnectionProvider(connectionOn(client, scope))
+/** A query builder whose queries are sent by `send`, inside the transaction that is open there. */
+export function queriesOn(send: Send): Transaction<Database> {
+  const provider = new SingleConnectionProvider(connectionOn(send))
   return new Transaction<Database>({
     ...shared,
     executor: new DefaultQueryExecutor(compiler, adapter, provider),
@@ -120,16 +123,16 @@ const builder = new Kysely<Database>({ dialect })
 /**
  * A statement whose text is built once: what is run for most requests takes longer to build than to
  * send. `statement<{ id: number }>((value) => sql\`select ${value('id')}\`)`.
- * @param build has `value(name)` wherever each run has a value of its own
+ * @param build has `value(name)` wherever each run has a value of its own, and `db` to build with
  */
 export function statement<V extends object>(
-  build: (value: <K extends keyof V & string>(name: K) => RawBuilder<V[K]>) => {
-    compile(db: Kysely<Database>): Statement
-  },
+  build: (
+    value: <K extends keyof V & string>(name: K) => RawBuilder<V[K]>,
+    db: Kysely<Database>,
+  ) => { compile(db: Kysely<Database>): Statement },
 ): (values: V) => Statement {
-  const { sql: text, parameters } = build((name) => sql.val(new Slot(name) as never)).compile(
-    builder,
-  )
+  const value = (name: string) => sql.val(new Slot(name) as never)
+  const { sql: text, parameters } = build(value, builder).compile(builder)
   return (values) => ({
     sql: text,
     parameters: parameters.map((given) =>

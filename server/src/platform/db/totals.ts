@@ -4,6 +4,7 @@
  * shows none that the earlier one did not show, the total is the same, on whichever node it was.
  */
 import { LRUCache } from 'lru-cache'
+import { Outpaced } from './failures.ts'
 
 /** A total as it was counted in a snapshot, which is kept as PostgreSQL's own text. */
 export interface Counted {
@@ -22,3 +23,6 @@ const MAX_AGE_MS = 60_000
 export function openTotals(): Totals {
   return new LRUCache({ max: MAX_REMEMBERED, ttl: MAX_AGE_MS })
 }
+
+/** Thrown where a remembered total is found to be old behind the end of its transaction, which is to run again. */
+export class OldTotal extends Outpaced {}

@@ -63,7 +63,7 @@ export function listAccesses(
       'g.ended_at',
     ])
   const columns = { id: 'e.entry_id', created_at: 'e.created_at' }
-  return readPage(tx, filtered, asked, { columns })
+  return readPage(tx, asked, () => filtered, { columns })
 }
 
 /** The entries about the patient alone, and those of lists in which they were, each by its own index. */

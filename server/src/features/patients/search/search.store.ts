@@ -26,7 +26,7 @@ export function listPatients(
   if (query.attending_doctor_id)
     filtered = filtered.where('attending_doctor_id', '=', query.attending_doctor_id)
   for (const one of tokens) filtered = filtered.where(isFoundBy(tx, one))
-  return readPage(tx, filtered, asked)
+  return readPage(tx, asked, () => filtered)
 }
 
 /** By `= any(…)`, which is leakproof, so that the index serves it under row-level security. */

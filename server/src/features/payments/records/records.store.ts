@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Asked, Found } from '../../../lib/page.ts'
 import type { Span } from '../../../lib/span.ts'
-import { ofScope, readPage, type TenantTx } from '../../../platform/db/index.ts'
+import { ofScope, readPage, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
 import type { SealedFields, SealPlace } from '../inbox/sealed.ts'
 import { PROVIDERS, type Reason } from '../payment-facts.ts'
 import type {
@@ -53,7 +53,11 @@ export function listPayments(
   span: Span,
 ): Promise<Found<Payment>> {
   const { query } = asked
-  let filtered = payments(tx)
+  return readPage(tx, asked, payments, { filter: (all) => matching(all, query, span) })
+}
+
+function matching(all: ReturnType<typeof payments>, query: PaymentQuery, span: Span) {
+  let filtered = all
   if (query.provider) filtered = filtered.where('provider', '=', query.provider)
   if (query.status) filtered = filtered.where('status', '=', query.status)
   if (query.currency !== undefined)
@@ -65,15 +69,15 @@ export function listPayments(
   }
   if (span.from) filtered = filtered.where('created_at', '>=', span.from)
   if (span.until) filtered = filtered.where('created_at', '<', span.until)
-  return readPage(tx, filtered, asked)
+  return filtered
 }
 
 export function findPayment(tx: TenantTx, id: number): Promise<Payment | undefined> {
   return payments(tx).where('id', '=', id).executeTakeFirst()
 }
 
-function payments(tx: TenantTx) {
-  return tx.db.selectFrom('payments').select(PAYMENT).where(ofScope(tx, 'tenant_id'))
+function payments(scope: Scoped) {
+  return scope.db.selectFrom('payments').select(PAYMENT).where(ofScope(scope, 'tenant_id'))
 }
 
 export function listNotifications(
@@ -82,13 +86,17 @@ export function listNotifications(
   span: Span,
 ): Promise<Found<PaymentNotification>> {
   const { query } = asked
-  let filtered = notifications(tx)
-  if (query.provider) filtered = filtered.where('provider', '=', query.provider)
-  if (query.state) filtered = filtered.where('state', '=', query.state)
-  if (query.reason) filtered = filtered.where('reason', '=', query.reason)
-  if (span.from) filtered = filtered.where('received_at', '>=', span.from)
-  if (span.until) filtered = filtered.where('received_at', '<', span.until)
-  return readPage(tx, filtered, asked)
+  return readPage(tx, asked, notifications, {
+    filter(all) {
+      let filtered = all
+      if (query.provider) filtered = filtered.where('provider', '=', query.provider)
+      if (query.state) filtered = filtered.where('state', '=', query.state)
+      if (query.reason) filtered = filtered.where('reason', '=', query.reason)
+      if (span.from) filtered = filtered.where('received_at', '>=', span.from)
+      if (span.until) filtered = filtered.where('received_at', '<', span.until)
+      return filtered
+    },
+  })
 }
 
 export function notificationsOf(tx: TenantTx, payment: Payment): Promise<PaymentNotification[]> {
@@ -108,10 +116,10 @@ export function findNotification(
 }
 
 /** What no tenant is proven of belongs to the platform, and so to no deleted tenant. */
-function notifications(tx: TenantTx) {
-  const all = tx.db.selectFrom('payment_notifications').select(NOTIFICATION)
-  if (tx.tenantId !== null) return all.where(ofScope(tx, 'tenant_id'))
-  return all.where((or) => or.or([or('tenant_id', 'is', null), ofScope(tx, 'tenant_id')]))
+function notifications(scope: Scoped) {
+  const all = scope.db.selectFrom('payment_notifications').select(NOTIFICATION)
+  if (scope.tenantId !== null) return all.where(ofScope(scope, 'tenant_id'))
+  return all.where((or) => or.or([or('tenant_id', 'is', null), ofScope(scope, 'tenant_id')]))
 }
 
 export interface KeptNotification extends SealPlace, SealedFields {

@@ -1,7 +1,7 @@
 /** The SQL of deliveries as administrators see them: listing, queueing again, keeping a test. */
 import { sql } from 'kysely'
 import type { Asked, Found } from '../../../lib/page.ts'
-import { readPage, type TenantTx } from '../../../platform/db/index.ts'
+import { readPage, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
 import type { ShownAttempt } from '../webhooks.schema.ts'
 import '../webhooks.table.ts'
 
@@ -34,11 +34,11 @@ export interface DeliveryFilter {
   entry?: Pick<KeptDelivery, 'id' | 'created_at'>
 }
 
-function ofWebhook(tx: TenantTx, webhookId: number) {
-  return tx.db
+function ofWebhook({ db, tenantId }: Scoped, webhookId: number) {
+  return db
     .selectFrom('webhook_deliveries')
     .select(COLUMNS)
-    .where('tenant_id', '=', tx.tenantId)
+    .where('tenant_id', '=', tenantId)
     .where('webhook_id', '=', webhookId)
 }
 
@@ -48,11 +48,18 @@ export function listDeliveries(
   { status, entry }: DeliveryFilter,
   asked: Asked,
 ): Promise<Found<KeptDelivery>> {
-  let filtered = ofWebhook(tx, webhookId)
-  if (status) filtered = filtered.where('status', '=', status)
-  if (entry)
-    filtered = filtered.where('entry_id', '=', entry.id).where('event_at', '=', entry.created_at)
-  return readPage(tx, filtered, asked, { columns: { id: 'entry_id' } })
+  return readPage(tx, asked, (scope) => ofWebhook(scope, webhookId), {
+    filter(all) {
+      let filtered = all
+      if (status) filtered = filtered.where('status', '=', status)
+      if (entry)
+        filtered = filtered
+          .where('entry_id', '=', entry.id)
+          .where('event_at', '=', entry.created_at)
+      return filtered
+    },
+    columns: { id: 'entry_id' },
+  })
 }
 
 export function findDelivery(
