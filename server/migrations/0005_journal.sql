@@ -60,9 +60,10 @@ create trigger journal__append_only before update or delete on journal_resources
 create trigger journal__no_truncate before truncate on journal_resources
   for each statement execute function refuse_journal_change();
 
--- Makes the partitions of this month and the months after it, of both tables. There is no default
--- partition: one would have to be searched for every new partition. Returns how many it made.
-create function ensure_journal_partitions(months_ahead integer) returns integer
+-- Makes the partitions of this month and the months after it, of both tables; those before it are for
+-- entries that come from a backup. There is no default partition: one would have to be searched for every
+-- new partition. Returns how many it made.
+create function ensure_journal_partitions(months_ahead integer, months_back integer default 0) returns integer
 language plpgsql security definer set search_path = public, pg_temp
 as $$
 declare
@@ -72,7 +73,7 @@ declare
   made integer := 0;
 begin
   perform pg_advisory_xact_lock(7261936);
-  for ahead in 0 .. months_ahead loop
+  for ahead in -months_back .. months_ahead loop
     first_day := (date_trunc('month', now() at time zone 'UTC') + make_interval(months => ahead))::date;
     foreach parent in array array['journal', 'journal_resources'] loop
       part := parent || to_char(first_day, '_YYYY_MM');

@@ -3,10 +3,13 @@
 -- Which installation this database is: a backup is restored into its own one, or into an empty one.
 create table installation (
   one boolean primary key default true check (one),
-  id uuid not null default gen_random_uuid()
+  id uuid not null default gen_random_uuid(),
+  -- Since when nothing goes out by itself: from its restore into an empty database until its operator says
+  -- that the one which it was taken of is gone. Null otherwise.
+  outbound_held_at timestamptz(3)
 );
 insert into installation default values;
-grant select on installation to wardkeep_platform;
+grant select, update (outbound_held_at) on installation to wardkeep_platform;
 
 create table backups (
   id uuid primary key,

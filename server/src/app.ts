@@ -2,7 +2,7 @@
 import { type AppDeps, type Core, openCore } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
 import { openAuth } from './features/auth/index.ts'
-import { BACKUP_TABLES, openBackups } from './features/backups/index.ts'
+import { BACKUP_TABLES, openBackups, restoreFile } from './features/backups/index.ts'
 import { openDepartments } from './features/departments/index.ts'
 import { openHealth } from './features/health/index.ts'
 import { openMessenger } from './features/messenger/index.ts'
@@ -70,6 +70,9 @@ async function openFeatures(core: Core, onClose: OnClose) {
   return { features: { ...features, backups, health }, tables }
 }
 
+/** For the command line, as it takes a database that no service has been started on. */
+export { restoreFile }
+
 export type App = Awaited<ReturnType<typeof openApp>>
 
 /** Puts the service together on a migrated database; it does not listen yet. */
@@ -82,7 +85,11 @@ export async function openApp(deps: AppDeps) {
   const { features, tables } = await openFeatures(core, onClose)
   const list: readonly Feature[] = Object.values(features)
   // All that is at work ends side by side: a slow request must not keep a claimed job from others.
-  const working = [...list.map((feature) => () => feature.stopping?.()), core.jobs.stop]
+  const working: (() => unknown)[] = [
+    core.hold.stop,
+    ...list.map((feature) => () => feature.stopping?.()),
+    core.jobs.stop,
+  ]
   onClose('what runs', () => endTogether(working, log))
   purgeDeletedTenants(core, list)
   const own = list.flatMap((feature) => feature.operations ?? [])
@@ -99,8 +106,12 @@ export async function openApp(deps: AppDeps) {
   await core.jobs.start()
   if (core.role !== 'api')
     for (const feature of list) {
-      const background = feature.background?.()
-      if (background) working.push(() => background.stop())
+      const begin = () => {
+        const background = feature.background?.()
+        if (background) working.push(() => background.stop())
+      }
+      if (feature.goesOut) core.hold.whenReleased(begin)
+      else begin()
     }
 
   const kept = undo.move()
@@ -112,6 +123,8 @@ export async function openApp(deps: AppDeps) {
     /** What a restore does with each table. */
     tables,
     metrics: core.metrics,
+    /** Whether mails, webhooks and messages wait, and how they are let go. */
+    hold: core.hold,
     /** Makes what an empty database lacks. Returns how to announce the service at its address. */
     setUp: features.setup.setUp,
     /** Stops accepting, finishes what runs, and lets go of the database. */

@@ -49,6 +49,12 @@ export async function restoreTenant(id: number): Promise<void> {
   })
 }
 
+export function releaseOutbound(): Promise<void> {
+  return withApp(async (app) =>
+    (await app.hold.release()) ? 'Mails, webhooks and messages go out again.' : 'Nothing was held.',
+  )
+}
+
 export function rotateSigningKey(): Promise<void> {
   return withApp(async (app) => {
     await app.features.auth.keys.rotate()

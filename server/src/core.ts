@@ -27,6 +27,7 @@ import {
   watchChanges,
 } from './platform/db/index.ts'
 import type { State } from './platform/feature.ts'
+import { type OutboundHold, openOutboundHold } from './platform/hold/index.ts'
 import { type Jobs, openJobs } from './platform/jobs/index.ts'
 import {
   enterActions,
@@ -37,7 +38,13 @@ import {
   type ReadJournal,
   type Refusals,
 } from './platform/journal/index.ts'
-import { type Mailer, openMailer, outboxTransport, smtpTransport } from './platform/mail/index.ts'
+import {
+  type Mailer,
+  type MailerOptions,
+  openMailer,
+  outboxTransport,
+  smtpTransport,
+} from './platform/mail/index.ts'
 import { type Outbound, openOutbound, type TargetPolicy } from './platform/net/index.ts'
 import type { Logger } from './platform/observe/log.ts'
 import { type Metrics, openMetrics } from './platform/observe/metrics.ts'
@@ -99,6 +106,8 @@ export interface Core {
   readonly passwords: Passwords
   readonly throttle: Throttle
   readonly mailer: Mailer
+  /** Whether what goes out by itself waits, as in a restored copy. */
+  readonly hold: OutboundHold
   /** Which targets tenants may choose (`WEBHOOK_ALLOW_*`). */
   readonly targets: TargetPolicy
   /** Requests to these targets. */
@@ -141,12 +150,9 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   const keyRing = await openKeyRing(db, sealer, changes)
   const jobs = openJobs({ address, log, works: role !== 'api' })
   onClose('the jobs', jobs.close)
-  const transport = transportOf(config)
-  const mailer = openMailer({ jobs, sealer, transport, from: config.MAIL_FROM, log, clock })
-  const targets = {
-    allowHttp: config.WEBHOOK_ALLOW_HTTP,
-    allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
-  }
+  const hold = await openOutboundHold(db, changes, log)
+  const mailer = mailerOf(config, { jobs, sealer, log, clock, when: hold.whenReleased })
+  const targets = targetsOf(config)
   const outbound = openOutbound({ policy: targets })
   onClose('the way out', outbound.close)
   const refusals = openRefusals(db, clock)
@@ -171,12 +177,13 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     passwords,
     throttle: openThrottle(signInDb, clock),
     mailer,
+    hold,
     targets,
     outbound,
     refusals,
     readJournal,
-    metrics: openMetrics(),
-    checks: { changes: () => (changes.trusted() ? 'ok' : 'degraded') },
+    metrics: openMetrics(() => hold.since() !== null),
+    checks: checksOf(changes, hold),
     upkeep: [partitionsUpkeep(db), listWritesUpkeep(db)],
     tables: CORE_TABLES,
     openConnection: () => ownerClient(address),
@@ -184,5 +191,22 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
 }
 
 /** Without a mail server, mails are files. */
-const transportOf = ({ SMTP_URL, DATA_DIR }: Config) =>
-  SMTP_URL ? smtpTransport(SMTP_URL) : outboxTransport(join(resolve(DATA_DIR), 'outbox'))
+function mailerOf(
+  { SMTP_URL, DATA_DIR, MAIL_FROM: from }: Config,
+  rest: Omit<MailerOptions, 'transport' | 'from'>,
+): Mailer {
+  const transport = SMTP_URL
+    ? smtpTransport(SMTP_URL)
+    : outboxTransport(join(resolve(DATA_DIR), 'outbox'))
+  return openMailer({ ...rest, transport, from })
+}
+
+const targetsOf = ({ WEBHOOK_ALLOW_HTTP, WEBHOOK_ALLOWED_NETWORKS }: Config): TargetPolicy => ({
+  allowHttp: WEBHOOK_ALLOW_HTTP,
+  allowedNetworks: WEBHOOK_ALLOWED_NETWORKS,
+})
+
+const checksOf = (changes: Changes, hold: OutboundHold): Core['checks'] => ({
+  changes: () => (changes.trusted() ? 'ok' : 'degraded'),
+  outbound: () => (hold.since() === null ? 'ok' : 'degraded'),
+})

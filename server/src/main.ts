@@ -29,6 +29,17 @@ program
   .command('rotate-signing-key')
   .description('let a new key sign the access tokens; nobody is signed out')
   .action(async () => (await import('./commands.ts')).rotateSigningKey())
+const backup = program.command('backup').description('backups')
+backup
+  .command('restore <file>')
+  .description('restore a backup of everything into an empty database')
+  .action(async (file: string) => (await import('./restore-command.ts')).restoreBackup(file))
+program
+  .command('outbound')
+  .description('what goes out by itself: mails, webhooks, messages')
+  .command('release')
+  .description('let it go out, once the service that the restored backup is of has gone')
+  .action(async () => (await import('./commands.ts')).releaseOutbound())
 
 try {
   await program.parseAsync()

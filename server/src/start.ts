@@ -13,6 +13,10 @@ import { type Logger, openLog } from './platform/observe/log.ts'
 const STOP_MS = 8_000
 const CUT_OFF_MS = 9_500
 
+const HELD = `This is a restored copy, and it speaks to nobody: mails, webhooks and messages wait until
+\`wardkeep outbound release\`.
+`
+
 /** The database that the configuration names, started if it is the embedded one. */
 export async function openDatabase(
   config: Config,
@@ -68,6 +72,7 @@ export async function start(role: string): Promise<void> {
     stopOnSignal(undo.move(), log)
     if (listening === undefined) return void log.info({}, 'doing background work')
     process.stdout.write(`${announce(listening)}\n`)
+    if (app.hold.since() !== null) process.stdout.write(HELD)
     log.info({ address: listening }, 'listening')
   } catch (error) {
     throw listenError(error, config)

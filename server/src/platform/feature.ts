@@ -31,6 +31,8 @@ export interface Feature {
   readonly operations?: readonly AnyOperation[]
   readonly upkeep?: readonly Upkeep[]
   background?(): Background
+  /** Whether its background work tells the outside anything: it then waits while that is held. */
+  readonly goesOut?: boolean
   /** The state of its components, by the name in the health report. */
   readonly checks?: Readonly<Record<string, () => State>>
   /** What it has to count for the health report, by the name there. */

@@ -2,3 +2,4 @@
 
 export { BACKUP_TABLES } from './backups.table.ts'
 export { openBackups } from './backups.ts'
+export { restoreFile } from './empty/restore-file.ts'

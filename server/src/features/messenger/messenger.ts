@@ -94,6 +94,7 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
       linkingService({ ...deps, standing }),
       openHook({ db, take, secret }),
     ),
+    goesOut: true,
     ...(api ? { background: () => background(api) } : {}),
     capabilities: { messenger_bot_enabled: () => standing?.works() ?? false },
     checks: standing ? { messenger: () => (standing.isWell() ? 'ok' : 'degraded') } : {},

@@ -58,6 +58,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     services,
     operations: webhookOperations(services),
     upkeep: [daysUpkeep(db)],
+    goesOut: true,
     background() {
       const own = core.openPool(POOL_SIZE)
       const delivery = startDeliveryWorker({ ...deps, db: own, send, onAttempt })

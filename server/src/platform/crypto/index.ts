@@ -12,7 +12,7 @@ export {
   type Passwords,
   partyOf,
 } from './passwords.ts'
-export { otherRootKey, ownKey, parseKey, readKeyFile } from './root-key.ts'
+export { formerKey, otherRootKey, ownKey, parseKey, readKeyFile } from './root-key.ts'
 export {
   type DeriveKey,
   keysFrom,

@@ -39,9 +39,21 @@ export async function readKeyFile(file: string): Promise<Buffer> {
   return key
 }
 
+const fileIn = (dataDir: string): string => join(dataDir, 'root.key')
+
+/** The key that a data folder already has. @throws StartupError when it has none */
+export async function formerKey(dataDir: string): Promise<Buffer> {
+  const file = fileIn(dataDir)
+  if (!existsSync(file))
+    throw new StartupError(
+      `A backup opens by its root key alone: set ENCRYPTION_KEY or ENCRYPTION_KEY_FILE to it, or put it into ${file}.`,
+    )
+  return readKeyFile(file)
+}
+
 /** The key that the data folder keeps for itself, made at the first start and readable by nobody else. */
 export async function ownKey(dataDir: string, log: Logger): Promise<Buffer> {
-  const file = join(dataDir, 'root.key')
+  const file = fileIn(dataDir)
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   if (!existsSync(file)) {
     // Written aside and renamed: a crash in between must not leave half a key.

@@ -11,7 +11,7 @@ import { renumberMovedJournal } from './moved-journal.ts'
 const FOLDER = new URL('../../../migrations/', import.meta.url)
 const OLDEST_SERVER = 150_000
 
-interface Migration {
+export interface Migration {
   version: number
   name: string
   sql: string
@@ -58,6 +58,36 @@ export async function migrate(
   }
 }
 
+/**
+ * Makes the schema of these migrations, within the caller's transaction on an empty database. Holds off
+ * other nodes that start on it until the transaction ends.
+ * @throws StartupError when the database is not empty
+ */
+export async function makeSchema(
+  client: pg.Client,
+  migrations: readonly Migration[],
+): Promise<void> {
+  await requireServer(client)
+  await client.query('select pg_advisory_xact_lock($1)', [LOCKS.migrations])
+  await requireEmpty(client)
+  await readApplied(client)
+  for (const migration of migrations) await run(client, migration)
+}
+
+async function requireEmpty(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and not exists (
+       select from pg_depend d
+       where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+     order by c.oid limit 1`,
+  )
+  if (rows[0])
+    throw new StartupError(
+      `The database is not empty, it has ${rows[0].name}: restore into a new DATA_DIR, or into a new database behind DATABASE_URL.`,
+    )
+}
+
 async function requireServer(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ version: string }>(
     `select current_setting('server_version_num') as version`,
@@ -101,18 +131,24 @@ function refuseForeignSchema(applied: Applied[], wanted: Migration[]): void {
 async function apply(client: pg.Client, migration: Migration, log: Logger): Promise<void> {
   await client.query('begin')
   try {
-    await client.query(migration.sql)
-    await client.query('insert into migrations (version, name, checksum) values ($1, $2, $3)', [
-      migration.version,
-      migration.name,
-      migration.checksum,
-    ])
+    await run(client, migration)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback')
-    throw new Error(`migration ${migration.name} failed: ${(error as Error).message}`, {
-      cause: error,
-    })
+    throw error
   }
   log.info({ migration: migration.name }, 'migrated')
+}
+
+async function run(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
+  try {
+    await client.query(sql)
+    await client.query('insert into migrations (version, name, checksum) values ($1, $2, $3)', [
+      version,
+      name,
+      checksum,
+    ])
+  } catch (error) {
+    throw new Error(`migration ${name} failed: ${(error as Error).message}`, { cause: error })
+  }
 }

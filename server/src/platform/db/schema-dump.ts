@@ -19,33 +19,39 @@ const HEADER = [
 ].join('\n')
 
 export async function dumpSchema(client: pg.ClientBase): Promise<string> {
-  // One snapshot for all queries; the search path decides which names are written with a schema.
+  // One snapshot for all queries.
   await client.query('begin transaction isolation level repeatable read, read only')
   try {
-    await client.query('set local search_path = public')
-    const { relations, ...rest } = queries
-    const tables = (await client.query<Relation>(relations)).rows
-    const parts = {} as Parts
-    for (const [name, text] of Object.entries(rest)) {
-      parts[name as keyof Parts] = grouped((await client.query<Row>(text)).rows)
-    }
-    const alone = (name: keyof Parts) =>
-      [...parts[name]].map(([owner, lines]) => withNotes(parts, owner, lines))
-    return [
-      HEADER,
-      ...alone('schemas'),
-      ...alone('extensions'),
-      ...alone('types'),
-      ...alone('sequences'),
-      ...alone('functions'),
-      ...tables.map((table) => describeRelation(table, parts)),
-      ...alone('defaultPrivileges'),
-    ]
-      .join('\n\n')
-      .concat('\n')
+    return await readSchema(client)
   } finally {
     await client.query('rollback')
   }
+}
+
+/** As `dumpSchema`, of what the caller's transaction sees; its search path is `public` from then on. */
+export async function readSchema(client: pg.ClientBase): Promise<string> {
+  // The search path decides which names are written with a schema.
+  await client.query('set local search_path = public')
+  const { relations, ...rest } = queries
+  const tables = (await client.query<Relation>(relations)).rows
+  const parts = {} as Parts
+  for (const [name, text] of Object.entries(rest)) {
+    parts[name as keyof Parts] = grouped((await client.query<Row>(text)).rows)
+  }
+  const alone = (name: keyof Parts) =>
+    [...parts[name]].map(([owner, lines]) => withNotes(parts, owner, lines))
+  return [
+    HEADER,
+    ...alone('schemas'),
+    ...alone('extensions'),
+    ...alone('types'),
+    ...alone('sequences'),
+    ...alone('functions'),
+    ...tables.map((table) => describeRelation(table, parts)),
+    ...alone('defaultPrivileges'),
+  ]
+    .join('\n\n')
+    .concat('\n')
 }
 
 /** A table's text: what it is, then everything that hangs on it. */

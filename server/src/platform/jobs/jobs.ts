@@ -35,7 +35,7 @@ export interface Jobs {
   work<T extends object>(
     kind: JobKind<T>,
     handler: Handler<T>,
-    options?: { concurrency?: number; pollSeconds?: number },
+    options?: Partial<Pick<Work<T>, 'concurrency' | 'pollSeconds' | 'when'>>,
   ): void
   /**
    * A cron schedule (UTC), kept once for all nodes. When nobody ran at the time, it is caught up
@@ -115,7 +115,7 @@ export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsO
       if (!startAfterSeconds) tx.afterCommit(() => workers.get(kind.name)?.wake())
     },
 
-    work(kind, handler, { concurrency = 1, pollSeconds = 5 } = {}) {
+    work(kind, handler, { concurrency = 1, pollSeconds = 5, when = atOnce } = {}) {
       if (isStarted) throw new Error(`${kind.name} must be registered before the start`)
       if (registered.has(kind.name)) throw new Error(`${kind.name} is registered twice`)
       registered.set(kind.name, {
@@ -123,6 +123,7 @@ export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsO
         handler: handler as Handler<object>,
         concurrency,
         pollSeconds,
+        when,
       })
     },
 
@@ -139,7 +140,9 @@ export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsO
         if (cron === undefined) await boss.jobs.unschedule(name)
         else await boss.jobs.schedule(name, cron, {}, { tz: 'UTC', missed: 'once' })
       for (const work of registered.values())
-        workers.set(work.kind.name, startWorker(boss, work, log))
+        work.when(() => {
+          if (!stopping) workers.set(work.kind.name, startWorker(boss, work, log))
+        })
     },
 
     stop,
@@ -150,6 +153,8 @@ export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsO
     },
   }
 }
+
+const atOnce = (begin: () => void) => begin()
 
 /** pg-boss' statements, run inside the caller's transaction and with the caller's rights. */
 function statementsOn(tx: TenantTx): Statements {

@@ -31,6 +31,8 @@ export interface Work<T extends object> {
   concurrency: number
   /** How often to ask for what others have enqueued, or what has come due. */
   pollSeconds: number
+  /** Says when the work begins; what is enqueued before waits. */
+  when: (begin: () => void) => void
 }
 
 export interface Worker {

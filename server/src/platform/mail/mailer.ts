@@ -49,10 +49,12 @@ export interface MailerOptions {
   clock: Clock
   /** How often this process asks for mails of others and for second attempts; 5 unless a test cannot wait. */
   pollSeconds?: number
+  /** Says when mails begin to go; at once unless told otherwise. */
+  when?: (begin: () => void) => void
 }
 
 export function openMailer(options: MailerOptions): Mailer {
-  const { jobs, sealer, transport, log, clock, pollSeconds = 5 } = options
+  const { jobs, sealer, transport, log, clock, pollSeconds = 5, when } = options
   const from = parseSender(options.from)
   if (!from) throw new TypeError('the sender of mails is not an address')
 
@@ -80,7 +82,7 @@ export function openMailer(options: MailerOptions): Mailer {
         log.error({ job: SEND.name, id, attempt }, `a mail was not sent: ${error.message}`)
       }
     },
-    { concurrency: 4, pollSeconds },
+    { concurrency: 4, pollSeconds, ...(when ? { when } : {}) },
   )
 
   return {

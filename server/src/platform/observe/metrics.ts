@@ -1,6 +1,6 @@
 /** Prometheus metrics, served on a port of their own (decisions §11). */
 import { createServer, type Server } from 'node:http'
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export interface Metrics {
   answered(route: string, method: string, status: number, seconds: number): void
@@ -10,9 +10,18 @@ export interface Metrics {
   serve(host: string, port: number): Promise<Server>
 }
 
-export function openMetrics(): Metrics {
+/** @param isHeld whether mails, webhooks and messages wait, as in a restored copy */
+export function openMetrics(isHeld: () => boolean): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'wardkeep_outbound_held',
+    help: '1 while mails, webhooks and messages wait for a release',
+    registers: [registry],
+    collect() {
+      this.set(isHeld() ? 1 : 0)
+    },
+  })
   const requests = new Counter({
     name: 'wardkeep_http_requests_total',
     help: 'Requests answered',

@@ -61,6 +61,7 @@ export async function createBackup(
     ...snapshot.schema,
     keys: snapshot.keys,
     tables: snapshot.tables,
+    ...(snapshot.sequences ? { sequences: snapshot.sequences } : {}),
   }
   // A clinic's share of the tables is not known before: the store looks again while it writes.
   if (job.tenant_id === null) await store.requireRoom(snapshot.estimate.bytes * SHRINKS_TO)
@@ -105,7 +106,7 @@ export async function verifyFile(
 async function writeSidecar(
   store: Store,
   keeper: Keeper,
-  { tables: _, migrations: __, ...header }: Header,
+  { tables: _, migrations: __, sequences: ___, ...header }: Header,
   made: Made,
   signal: AbortSignal,
 ): Promise<void> {

@@ -13,6 +13,10 @@ import type { BackedUpTable, Header } from '../file/format.ts'
 /** A lock that is waited for longer is a migration's or an operator's: the backup comes again later. */
 const LOCK_TIMEOUT = '10s'
 
+/** In what form COPY writes and reads, whatever the server or the database have set. */
+export const COPY_SETTINGS = `set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres';
+  set local bytea_output = 'hex'; set local extra_float_digits = 1`
+
 export interface Snapshot {
   /** Of the snapshot, ISO 8601. */
   readonly at: string
@@ -20,6 +24,7 @@ export interface Snapshot {
   readonly schema: Pick<Header, 'schema_version' | 'migrations'>
   readonly keys: Header['keys']
   readonly tables: readonly BackedUpTable[]
+  readonly sequences: Header['sequences']
   /** About how many rows there are, by the planner's last count, and bytes on disk without indexes. */
   readonly estimate: { rows: number; bytes: number }
   /** The number of the connection's process, for whoever looks whether it holds others up. */
@@ -42,12 +47,13 @@ export async function takeSnapshot(
 ): Promise<Snapshot> {
   const wanted = await describe(client, names, tenantId)
   await client.query(`begin isolation level repeatable read read only;
-    set local lock_timeout = '${LOCK_TIMEOUT}'`)
+    set local lock_timeout = '${LOCK_TIMEOUT}'; ${COPY_SETTINGS}`)
   // Before the first look: what is dropped behind the snapshot is in none, and no snapshot keeps it.
   await client.query(`lock table ${wanted.map(quoted).join(', ')} in access share mode`)
   const tables = await describe(client, names, tenantId)
   const schema = await schemaOf(client)
   const installation = await installationOf(client)
+  const sequences = tenantId === null ? await sequencesOf(client) : undefined
   await client.query(
     tenantId === null
       ? `set local role ${PLATFORM_ROLE}`
@@ -63,7 +69,12 @@ export async function takeSnapshot(
     installation,
     schema,
     keys: await keysOf(client),
-    tables: tables.map(({ name, columns }) => ({ name, columns })),
+    tables: tables.map(({ name, columns, partitions }) => ({
+      name,
+      columns,
+      ...(partitions.length > 0 ? { partitions } : {}),
+    })),
+    sequences,
     estimate: {
       rows: tables.reduce((sum, { rows }) => sum + rows, 0),
       bytes: tables.reduce((sum, { bytes }) => sum + Number(bytes), 0),
@@ -82,6 +93,7 @@ export async function takeSnapshot(
 }
 
 interface Described extends BackedUpTable {
+  partitions: string[]
   rows: number
   bytes: string
 }
@@ -99,6 +111,9 @@ async function describe(
        array(select a.attname::text from pg_attribute a
          where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
          order by a.attnum) as columns,
+       array(select substring(p.relname from '[0-9]{4}_[0-9]{2}(?:_[0-9]{2})?$')
+         from pg_inherits i join pg_class p on p.oid = i.inhrelid
+         where i.inhparent = c.oid order by p.relname) as partitions,
        size.rows, size.bytes
      from pg_class c cross join lateral (
        select coalesce(sum(greatest(leaf.reltuples, 0)), 0)::float8 as rows,
@@ -125,6 +140,17 @@ async function installationOf(client: Connection): Promise<string> {
   const { rows } = await client.query<{ id: string }>('select id from installation')
   if (!rows[0]) throw new Error('the database has no installation')
   return rows[0].id
+}
+
+/** Numbers are given out past every snapshot: those of its rows are among them. */
+async function sequencesOf(client: Connection): Promise<Record<string, number>> {
+  const { rows } = await client.query<{ name: string; last: string | null }>(
+    `select relname as name, pg_sequence_last_value(seqrelid) as last
+     from pg_sequence join pg_class on oid = seqrelid where relnamespace = 'public'::regnamespace`,
+  )
+  return Object.fromEntries(
+    rows.flatMap(({ name, last }) => (last === null ? [] : [[name, Number(last)]])),
+  )
 }
 
 async function keysOf(client: Connection): Promise<Header['keys']> {

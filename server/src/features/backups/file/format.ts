@@ -19,6 +19,8 @@ export interface BackedUpTable {
   name: string
   /** In the order of the rows' fields; generated columns are left out. */
   columns: readonly string[]
+  /** Of a partitioned table: the months (`2026_11`) or days (`2026_11_21`) that it has. */
+  partitions?: readonly string[]
 }
 
 /** `header.json`: what a reader has to know before the first row. */
@@ -36,6 +38,8 @@ export interface Header {
   /** The keys under which sealed fields in it are, by their ids. */
   keys: { key_encryption_keys: readonly number[]; data_keys: readonly number[] }
   tables: readonly BackedUpTable[]
+  /** The highest number that each sequence had given out; in a backup of everything. */
+  sequences?: Readonly<Record<string, number>>
 }
 
 /** `manifest.json`, the last but one file: what was written. */

@@ -1,0 +1,64 @@
+/**
+ * The hold on what goes out by itself. A database that was restored into an empty one may be a copy of one
+ * that lives: mails, webhooks and messages wait until its operator says that they may go. What sends is
+ * not begun before, so that no message pays for the question.
+ */
+import type { Changes, Scopes } from '../db/index.ts'
+import { canFail } from '../observe/can-fail.ts'
+import type { Logger } from '../observe/log.ts'
+import * as store from './hold.store.ts'
+
+declare module '../db/topics.ts' {
+  interface Topics {
+    outbound: 'outbound'
+  }
+}
+
+export interface OutboundHold {
+  /** Since when nothing goes out, ISO 8601; null where it does. */
+  since(): string | null
+  /** Runs `begin` at once, or with the release. */
+  whenReleased(begin: () => void): void
+  /** Lets everything go, on every node. Returns whether it was held. */
+  release(): Promise<boolean>
+  /** Begins nothing more. */
+  stop(): void
+}
+
+export async function openOutboundHold(
+  db: Scopes,
+  changes: Pick<Changes, 'subscribe'>,
+  log: Logger,
+): Promise<OutboundHold> {
+  const waiting = new Set<() => void>()
+  let since = await db.acrossTenants(store.findHeldSince, 'read')
+  const unsubscribe = changes.subscribe((topic) => {
+    if (since !== null && (topic === 'outbound' || topic === null))
+      void canFail(look(), 'asking whether mails, webhooks and messages may go', log)
+  })
+
+  async function look(): Promise<void> {
+    since = await db.acrossTenants(store.findHeldSince, 'read')
+    if (since !== null) return
+    const begun = [...waiting]
+    waiting.clear()
+    for (const begin of begun) begin()
+  }
+
+  return {
+    since: () => since,
+    whenReleased(begin) {
+      if (since === null) begin()
+      else waiting.add(begin)
+    },
+    release: () =>
+      db.acrossTenants(async (tx) => {
+        tx.invalidate('outbound')
+        return store.release(tx)
+      }),
+    stop() {
+      waiting.clear()
+      unsubscribe()
+    },
+  }
+}

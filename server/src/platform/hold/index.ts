@@ -1,0 +1,2 @@
+/** Whether what goes out by itself waits. */
+export { type OutboundHold, openOutboundHold } from './hold.ts'

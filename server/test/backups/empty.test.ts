@@ -1,0 +1,307 @@
+/** A backup restored into an empty database: what comes back, what does not, and what is refused. */
+import { randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { restoreFile } from '../../src/app.ts'
+import type { Header } from '../../src/features/backups/file/format.ts'
+import { readBackup } from '../../src/features/backups/file/read.ts'
+import { writeBackup } from '../../src/features/backups/file/write.ts'
+import { ownerClient } from '../../src/platform/db/index.ts'
+import { migrate, readMigrations } from '../../src/platform/db/migrate.ts'
+import { dumpSchema } from '../../src/platform/db/schema-dump.ts'
+import { enrol, login } from '../second-factor/enrol.ts'
+import { codeOf } from '../support/accounts.ts'
+import { atTheEnd } from '../support/at-the-end.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { scratch } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { fileOf, keeper, make } from './support.ts'
+
+// A schema is made, filled and migrated in each of them.
+vi.setConfig({ testTimeout: 60_000 })
+
+const LONG_AGO = new Date(Date.now() - 150 * 24 * 60 * 60 * 1000).toISOString()
+
+let service: Service
+let root: Person
+let north: Clinic
+let file: string
+let secret: string
+/** The rows of the database, by table, as the backup has to bring them back. */
+let before: Record<string, string[]>
+let tables: Header['tables']
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  const { token } = north.people.admin
+  secret = (await enrol(service, north.people.doctor.token)).secret
+  const call = async (path: string, body: object) => {
+    const { status } = await service.call('POST', path, { token, body })
+    expect(status, path).toBe(201)
+  }
+  await call('/api/patients', { full_name: 'Paula Patient', department_id: north.departmentId })
+  await call('/api/webhooks/register', { url: 'http://127.0.0.1:9/hook', events: ['user.*'] })
+  // Heads of departments close the circle of references.
+  await service.call('PUT', `/api/admin/departments/${north.departmentId}`, {
+    token,
+    body: { head_doctor_id: north.people.doctor.id },
+  })
+  await longAgo()
+  file = join(await mkdtemp(join(tmpdir(), 'wardkeep-backup-')), 'backup.tar.zst.age')
+  atTheEnd(() => rm(dirname(file), { recursive: true }))
+  await copyFile(fileOf(service, await make(service, root)), file)
+  const { header } = await readBackup(createReadStream(file), await keeper(), {})
+  tables = header.tables
+  await service.close()
+  before = await rowsOf(service.database)
+}, 120_000)
+
+/** An entry and a delivery of a month and a day that a new database does not have. */
+async function longAgo(): Promise<void> {
+  await service.database.sql('select ensure_journal_partitions(0, 6)')
+  await service.database.sql(
+    `insert into journal (created_at, tenant_id, action, resource_type, resource_id)
+     values ('${LONG_AGO}', $1, 'user.created', 'user', '1')`,
+    [north.id],
+  )
+  const day = LONG_AGO.slice(0, 10)
+  await service.database.sql(`select ensure_webhook_partitions('${day}', '${day}')`)
+  await service.database.sql(
+    `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
+     select tenant_id, id, 1, '${LONG_AGO}', 'user.created', now() + interval '1 day' from webhooks`,
+  )
+}
+
+/** What the backup was made of, later entries of the journal left out. */
+async function rowsOf({ sql }: TestDatabase): Promise<Record<string, string[]>> {
+  const all: Record<string, string[]> = {}
+  for (const { name } of tables) {
+    const newer = name === 'journal' ? `where action not like 'backup.%'` : ''
+    // What engines and readers move on by themselves is no row of a person.
+    const text = name === 'journal_consumers' ? 'consumer' : `t::text`
+    const rows = await sql<{ row: string }>(
+      `select ${text} as row from ${name} t ${newer} order by 1`,
+    )
+    all[name] = rows.map(({ row }) => row)
+  }
+  return all
+}
+
+const restore = (
+  { address }: Pick<TestDatabase, 'address'>,
+  path = file,
+  options: Partial<Parameters<typeof restoreFile>[1]> = {},
+) => restoreFile(path, { address, rootKey: ROOT_KEY, log: silentLog, ...options })
+
+const isEmpty = async ({ sql }: TestDatabase) =>
+  (await sql(`select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`))
+    .length === 0
+
+async function schemaOf({ address }: TestDatabase): Promise<string> {
+  const client = ownerClient(address)
+  await client.connect()
+  return dumpSchema(client).finally(() => client.end())
+}
+
+/** An empty database in the hands of a role that may no more than the documents ask for. */
+async function ordinaryOwner(): Promise<{ database: TestDatabase; url: string }> {
+  const database = await emptyDatabase()
+  const role = `wk_owner_${randomBytes(4).toString('hex')}`
+  await database.sql(
+    `create role ${role} login noinherit nosuperuser nobypassrls createrole password 'weak'`,
+  )
+  await database.sql(`grant wardkeep_app, wardkeep_platform to ${role} with admin option`)
+  await database.sql(
+    `do $$ begin execute format('alter database %I owner to ${role}', current_database()); end $$`,
+  )
+  onTestFinished(async () => {
+    await database.sql(`reassign owned by ${role} to current_user`)
+    await database.sql(`drop owned by ${role} cascade; drop role ${role}`)
+  })
+  const url = new URL(database.url)
+  url.username = role
+  url.password = 'weak'
+  return { database, url: url.href }
+}
+
+describe('restored', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await emptyDatabase()
+    await restore(database)
+  }, 60_000)
+
+  test('every row is as it was, in the schema that the migrations make', async () => {
+    const after = await rowsOf(database)
+    for (const { name } of tables) expect(after[name], name).toEqual(before[name])
+    expect(await schemaOf(database)).toBe(await schemaOf(await migratedDatabase()))
+    const off = await database.sql(
+      `select tgname from pg_trigger where not tgisinternal and tgenabled <> 'O'`,
+    )
+    expect(off).toEqual([])
+  })
+
+  test('the journal can still not be changed', async () => {
+    for (const change of [
+      `update journal set action = 'x'`,
+      'delete from journal',
+      'truncate journal',
+    ])
+      await expect(database.sql(change), change).rejects.toThrow('append-only')
+  })
+
+  test('what waits to be delivered is due where it was', async () => {
+    const [queue] = await database.sql('select due_at is not null as due from webhook_queues')
+    expect(queue).toEqual({ due: true })
+  })
+
+  test('no session comes back, no number is given out again, and it is the same installation', async () => {
+    expect(await database.sql('select from sessions')).toEqual([])
+    expect(await database.sql('select from signing_keys')).toEqual([])
+    const [next] = await database.sql<{ next: number; highest: number }>(
+      `select nextval(pg_get_serial_sequence('users', 'id'))::float8 as next, max(id)::float8 as highest
+       from users`,
+    )
+    expect(next?.next).toBeGreaterThan((next?.highest ?? 0) + 1_000_000)
+    expect(await database.sql('select id from installation')).toEqual(
+      await service.database.sql('select id from installation'),
+    )
+  })
+
+  test('people sign in as before, with their second factor, and see their records', async () => {
+    const moved = await openService({ database, role: 'api' })
+    moved.clock.advance(service.clock.now() - moved.clock.now() + 60_000)
+    const code = codeOf(moved, secret)
+    expect((await login(moved, north.people.doctor, { totp_code: code })).status).toBe(200)
+    const { body } = await login(moved, north.people.admin)
+    const patients = await moved.call('GET', '/api/patients', { token: body.access_token })
+    expect(patients.body.items[0]).toMatchObject({ full_name: 'Paula Patient' })
+  })
+})
+
+test('an owner without any privilege restores it as well', async () => {
+  const { database, url } = await ordinaryOwner()
+  await restore({ address: { url } })
+  const after = await rowsOf(database)
+  for (const { name } of tables) expect(after[name], name).toEqual(before[name])
+})
+
+test('a backup of an older schema gets its own, and then the newer migrations', async () => {
+  const database = await emptyDatabase()
+  const released = await readMigrations()
+  const version = (released.at(-1)?.version ?? 0) + 1
+  const sql = `alter table users add column later text; update users set later = role`
+  const next = { version, name: `${version}_later.sql`, sql: asPlatform(sql), checksum: 'x' }
+  await restore(database, file, { migrations: [...released, next] })
+  expect(await database.sql('select from users where later <> role or later is null')).toEqual([])
+})
+
+/** As a migration has to write rows of tenants. */
+const asPlatform = (sql: string) =>
+  `${sql.split(';')[0]}; set local role wardkeep_platform; ${sql.split(';')[1]}; reset role`
+
+describe('refused, and the database stays empty', () => {
+  async function refusal(path: string, options?: Parameters<typeof restore>[2]): Promise<string> {
+    const database = await emptyDatabase()
+    const error = await restore(database, path, options).then(
+      () => new Error('it was restored'),
+      (thrown: Error) => thrown,
+    )
+    expect(error.name, error.stack).toBe('StartupError')
+    expect(await isEmpty(database)).toBe(true)
+    return error.message
+  }
+
+  async function changed(change: (bytes: Buffer) => Buffer): Promise<string> {
+    const path = join(await scratch(), 'changed.tar.zst.age')
+    await writeFile(path, change(await readFile(file)))
+    return path
+  }
+
+  /** The same backup written anew, with another header or other rows. */
+  async function rewritten(
+    change: (header: Header) => Header,
+    rows: (table: string, text: string) => string = (_, text) => text,
+  ): Promise<string> {
+    const texts: Record<string, string> = {}
+    const { header } = await readBackup(createReadStream(file), await keeper(), {
+      rows(table, part) {
+        texts[table] = (texts[table] ?? '') + String(part)
+      },
+    })
+    async function* of(table: string) {
+      yield Buffer.from(rows(table, texts[table] ?? ''))
+    }
+    const source = { header: change(header), rows: of }
+    const path = join(await scratch(), 'rewritten.tar.zst.age')
+    await writeFile(
+      path,
+      writeBackup(source, await keeper(), () => undefined),
+    )
+    return path
+  }
+
+  test('with another root key', async () => {
+    expect(await refusal(file, { rootKey: Buffer.alloc(32, 9) })).toMatch(/opens by none/)
+  })
+
+  test('cut, also within its last bytes', async () => {
+    const { length } = await readFile(file)
+    for (const end of [100, Math.floor(length / 2), length - 1])
+      expect(await refusal(await changed((bytes) => bytes.subarray(0, end)))).toMatch(/./)
+  })
+
+  test('altered', async () => {
+    const flip = (bytes: Buffer) => {
+      const at = bytes.length - 50
+      bytes[at] = (bytes[at] ?? 0) ^ 1
+      return bytes
+    }
+    expect(await refusal(await changed(flip))).toMatch(/altered|cut/)
+  })
+
+  test('of a newer schema, of other migrations, or of one clinic', async () => {
+    const newer = await rewritten((header) => ({ ...header, schema_version: 9_999 }))
+    expect(await refusal(newer)).toMatch(/schema 9999, this release knows \d+/)
+    const other = await rewritten((header) => ({
+      ...header,
+      migrations: header.migrations.map((one) => ({ ...one, checksum: 'other' })),
+    }))
+    expect(await refusal(other)).toMatch(/other migrations/)
+    expect(await refusal(await rewritten((header) => ({ ...header, type: 'tenant' })))).toMatch(
+      /one clinic/,
+    )
+  })
+
+  test('with references that lead nowhere, or without anybody who could operate it', async () => {
+    const dangling = await rewritten(
+      (header) => header,
+      (table, text) =>
+        table === 'departments' ? text.replace(/^(\d+)\t\d+/gm, '$1\t987654') : text,
+    )
+    expect(await refusal(dangling)).toMatch(/does not fit together/)
+    const headless = await rewritten(
+      (header) => header,
+      (table, text) => (table === 'users' ? text.replaceAll('superadmin', 'admin') : text),
+    )
+    expect(await refusal(headless)).toMatch(/no superadmin/)
+  })
+
+  test('where there is no such file', async () => {
+    expect(await refusal('/nowhere/at/all')).toMatch(/cannot be read/)
+  })
+})
+
+test('a database that is not empty is refused, and stays as it is', async () => {
+  const database = await migratedDatabase()
+  await expect(restore(database)).rejects.toThrow(/not empty/)
+  expect(await database.sql('select from users')).toEqual([])
+  await migrate(database.address, silentLog)
+})
