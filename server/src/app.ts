@@ -133,7 +133,7 @@ export async function openApp(deps: AppDeps) {
 }
 
 async function serve(
-  { config, log, metrics, refusals }: Core,
+  { config, log, metrics, refusals, changes }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Guards['authenticate'],
@@ -154,6 +154,7 @@ async function serve(
   })
   addOperations(server, operations, {
     authenticate,
+    isClosed: changes.isClosed,
     refused: (caller, operation, { code }) => refusals.count(caller, operation.id, code),
     limits,
     log,

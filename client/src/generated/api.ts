@@ -104,6 +104,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/backup/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to restore a backup, or to say what that would do; its job tells how far it is
+         * @description Who may call: admin.
+         */
+        post: operations["restoreBackup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/backup/status/{job_id}": {
         parameters: {
             query?: never;
@@ -1637,11 +1657,12 @@ export interface components {
             job_id: string;
             backup_id: string;
             /** @enum {string} */
-            kind: "create" | "verify";
+            kind: "create" | "restore";
             /** @enum {string} */
             status: "queued" | "running" | "completed" | "failed";
             progress: number;
             error: string | null;
+            result: components["schemas"]["RestoreOutcome"] | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2014,6 +2035,26 @@ export interface components {
             /** @description where the service has made it; shown this once */
             secret?: string;
         };
+        RestoreOutcome: {
+            dry_run: boolean;
+            tables: {
+                [key: string]: {
+                    added: number;
+                    changed: number;
+                    removed: number;
+                };
+            };
+            access: {
+                total: number;
+                /** @description what did not come back as it was; the first 1,000 */
+                cases: {
+                    table: string;
+                    id: number;
+                    fields: string[];
+                }[];
+            };
+            safety_backup_id: string | null;
+        };
         Session: {
             jti: string;
             /** @description seconds since the Unix epoch */
@@ -2263,7 +2304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2394,7 +2435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2478,7 +2519,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2539,7 +2580,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2689,7 +2730,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2787,7 +2828,178 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    restoreBackup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    backup_id: string;
+                    /**
+                     * @description tenant with a full backup puts the clinic of tenant_id back, and no other
+                     * @enum {string}
+                     */
+                    type?: "full" | "tenant";
+                    tenant_id?: number;
+                    /** @description true, unless dry_run is */
+                    confirm?: boolean;
+                    /**
+                     * @description merged: who was blocked, deleted or lowered since stays so; backup (superadmins): as it was then
+                     * @default merged
+                     * @enum {string}
+                     */
+                    access: "merged" | "backup";
+                    /**
+                     * @description say what a restore would do, and touch nothing
+                     * @default false
+                     */
+                    dry_run: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedBackup"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2911,7 +3123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2998,7 +3210,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3059,7 +3271,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3135,7 +3347,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3184,7 +3396,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3267,7 +3479,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3328,7 +3540,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3426,7 +3638,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3512,7 +3724,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3573,7 +3785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3699,7 +3911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3792,7 +4004,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3853,7 +4065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3947,7 +4159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4008,7 +4220,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4093,7 +4305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4154,7 +4366,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4252,7 +4464,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4381,7 +4593,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4505,7 +4717,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4592,7 +4804,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4653,7 +4865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4784,7 +4996,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4908,7 +5120,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5006,7 +5218,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5099,7 +5311,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5160,7 +5372,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5284,7 +5496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5391,7 +5603,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5452,7 +5664,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5537,7 +5749,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5598,7 +5810,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5726,7 +5938,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5827,7 +6039,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5888,7 +6100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6012,7 +6224,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6107,7 +6319,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6168,7 +6380,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6253,7 +6465,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6314,7 +6526,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6401,7 +6613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6462,7 +6674,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6559,7 +6771,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6620,7 +6832,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6714,7 +6926,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6775,7 +6987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6860,7 +7072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6921,7 +7133,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7008,7 +7220,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7069,7 +7281,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7142,7 +7354,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7241,7 +7453,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7322,7 +7534,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7383,7 +7595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7463,7 +7675,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7524,7 +7736,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7622,7 +7834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7688,7 +7900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7749,7 +7961,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7837,7 +8049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7898,7 +8110,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7953,7 +8165,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8014,7 +8226,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8069,7 +8281,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8130,7 +8342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8185,7 +8397,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8246,7 +8458,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8344,7 +8556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8431,7 +8643,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8492,7 +8704,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8565,7 +8777,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8644,7 +8856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8705,7 +8917,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8787,7 +8999,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8848,7 +9060,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8928,7 +9140,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8989,7 +9201,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9058,7 +9270,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9119,7 +9331,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9199,7 +9411,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9260,7 +9472,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9333,7 +9545,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9382,7 +9594,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9480,7 +9692,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9560,7 +9772,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9621,7 +9833,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9750,7 +9962,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9845,7 +10057,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9906,7 +10118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10004,7 +10216,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10065,7 +10277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10175,7 +10387,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10236,7 +10448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10360,7 +10572,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10471,7 +10683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10532,7 +10744,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10617,7 +10829,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10678,7 +10890,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10816,7 +11028,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10940,7 +11152,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11027,7 +11239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11088,7 +11300,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11186,7 +11398,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11269,7 +11481,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11330,7 +11542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11410,7 +11622,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11471,7 +11683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11569,7 +11781,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11651,7 +11863,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11712,7 +11924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11810,7 +12022,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11908,7 +12120,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11936,7 +12148,7 @@ export interface operations {
                     /** Format: uri */
                     url: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.downloaded" | "backup.deleted" | "webhook.test")[];
+                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "webhook.test")[];
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
                 };
@@ -11992,7 +12204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12053,7 +12265,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12083,7 +12295,7 @@ export interface operations {
                     /** Format: uri */
                     url?: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.downloaded" | "backup.deleted" | "webhook.test")[];
+                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "webhook.test")[];
                     is_active?: boolean;
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
@@ -12152,7 +12364,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12213,7 +12425,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12298,7 +12510,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12359,7 +12571,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12499,7 +12711,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12587,7 +12799,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12648,7 +12860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12750,7 +12962,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12811,7 +13023,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12936,7 +13148,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13022,7 +13234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13083,7 +13295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13168,7 +13380,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13229,7 +13441,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13316,7 +13528,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13377,7 +13589,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13453,7 +13665,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13528,7 +13740,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13604,7 +13816,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13661,7 +13873,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13722,7 +13934,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13805,7 +14017,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13866,7 +14078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13932,7 +14144,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13981,7 +14193,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

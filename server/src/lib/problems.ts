@@ -53,6 +53,8 @@ export const PROBLEMS = {
   replay_running: [409, 'A replay of this webhook is under way; wait for its end or cancel it'],
   replay_over: [409, 'Nothing of the replay is left to cancel'],
   webhook_inactive: [409, 'The webhook is inactive; activate it first'],
+  restoring: [503, 'A backup is being restored; try again shortly'],
+  restore_refused: [409, 'The backup cannot be restored here'],
   backup_running: [409, 'Another backup is being made; wait for its end'],
   backup_in_use: [409, 'The backup is being made, read or restored; wait for its end'],
   backup_file_gone: [503, 'The file of the backup is not where it was kept; tell the operator'],

@@ -45,6 +45,7 @@ async function work(store: Store) {
     openConnection: () => ownerClient(service.database.address),
     tables: ['tenants', 'users', 'departments'],
     onMade: async () => undefined,
+    rules: service.app.tables,
   })
   onTestFinished(() => worker.stop())
   return worker

@@ -140,7 +140,6 @@ export const ADDED: readonly Row[] = [
 
 /** What of the specification is still to be built. An operation leaves this list when it is. */
 export const PENDING: readonly string[] = [
-  'POST /api/admin/backup/restore',
   'POST /api/admin/encryption/rotate',
   'POST /api/admin/self-healing/confirm/{fix_id}',
   'GET /api/admin/self-healing/fixes',

@@ -79,6 +79,13 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
   await take('GET /api/admin/backup/status/{job_id}', { token, path })
   await take('GET /api/admin/backup/list', { token })
   await take('GET /api/admin/backup/download/{backup_id}', { token, path })
+  await take('POST /api/admin/backup/restore', { token, body: { backup_id, dry_run: true } })
+  await until('nothing is at work on it', async () => {
+    const [busy] = await service.database.sql(
+      "select from backup_jobs where status in ('queued', 'running')",
+    )
+    return busy === undefined || undefined
+  })
   await take('DELETE /api/admin/backup/{backup_id}', { token, path })
 }
 

@@ -134,6 +134,7 @@ test('options in the URL of the database do not take the role away', async () =>
         invalidate: () => undefined,
         notify: () => undefined,
         trusted: () => true,
+        isClosed: () => false,
         stop: async () => undefined,
       },
       log: silentLog,

@@ -17,6 +17,18 @@ export const BACKUPS: readonly Line[] = [
     aim: () => ({ body: { type: 'full' } }),
     own: operators(200),
   },
+  {
+    name: 'POST /api/admin/backup/restore',
+    aim: ({ backupId }) => ({ body: { backup_id: backupId, dry_run: true } }),
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'POST /api/admin/backup/restore',
+    what: 'with its access',
+    aim: ({ backupId }) => ({ body: { backup_id: backupId, dry_run: true, access: 'backup' } }),
+    own: operators(200),
+  },
   { name: 'GET /api/admin/backup/list', aim: nothing, own: admins(200) },
   {
     name: 'GET /api/admin/backup/status/{job_id}',

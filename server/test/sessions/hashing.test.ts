@@ -140,6 +140,7 @@ describe('more sign-ins than can be hashed', () => {
     addOperations(server, signInOperations(signInWith(passwords)), {
       authenticate: auth.sessions.authenticate,
       refused: async () => undefined,
+      isClosed: () => false,
       limits,
       log: silentLog,
     })

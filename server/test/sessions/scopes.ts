@@ -11,6 +11,7 @@ export const unheard: Changes = {
   invalidate: () => undefined,
   notify: () => undefined,
   trusted: () => true,
+  isClosed: () => false,
   stop: async () => undefined,
 }
 

@@ -25,6 +25,7 @@ export function hearing(): Hearing {
       invalidate: tell,
       notify: (topic) => tell([topic]),
       trusted: () => made.trusted,
+      isClosed: () => false,
       stop: async () => undefined,
     },
   }

@@ -25,6 +25,7 @@ const nobody: Changes = {
   invalidate: () => undefined,
   notify: () => undefined,
   trusted: () => true,
+  isClosed: () => false,
   stop: async () => undefined,
 }
 

@@ -9,6 +9,7 @@ import {
   Backups,
   DownloadQuery,
   JobPath,
+  RestoreOrder,
   StartedBackup,
 } from './backups.schema.ts'
 import type { Backups as Service } from './backups.service.ts'
@@ -35,6 +36,26 @@ export function backupOperations(backups: Service): AnyOperation[] {
       handle: ({ caller, body }) => backups.create(caller, body),
     }),
     operation({
+      method: 'POST',
+      path: '/api/admin/backup/restore',
+      id: 'restoreBackup',
+      summary:
+        'Begin to restore a backup, or to say what that would do; its job tells how far it is',
+      tag: TAG,
+      access: admins,
+      body: RestoreOrder,
+      refine: ({ body, faulty }, refuse) => {
+        const { confirm, dry_run, type, tenant_id } = body
+        if (confirm !== true && dry_run === false && !faulty.has('body.confirm'))
+          refuse(['body', 'confirm'], 'confirm must be true: rows written since will be gone')
+        if (type === 'full' && tenant_id !== undefined)
+          refuse(['body', 'tenant_id'], 'everything is of all tenants; leave tenant_id out')
+      },
+      success: [200, StartedBackup],
+      refusals: [404, 409],
+      handle: ({ caller, body }) => backups.restore(caller, body),
+    }),
+    operation({
       method: 'GET',
       path: '/api/admin/backup/list',
       id: 'listBackups',
@@ -49,6 +70,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       method: 'GET',
       path: '/api/admin/backup/status/{job_id}',
       id: 'getBackupJob',
+      whileClosed: true,
       summary: 'How far a job is, and how it ended',
       tag: TAG,
       access: admins,

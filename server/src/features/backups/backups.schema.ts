@@ -30,6 +30,24 @@ export type Backup = Static<typeof Backup>
 
 export const Backups = Type.Object({ items: Type.Array(Backup), total: Count }, { $id: 'Backups' })
 
+const Difference = Type.Object({ added: Count, changed: Count, removed: Count })
+
+const RestoreOutcome = Type.Object(
+  {
+    dry_run: Type.Boolean(),
+    tables: Type.Record(Type.String(), Difference),
+    access: Type.Object({
+      total: Count,
+      cases: Type.Array(
+        Type.Object({ table: Type.String(), id: Id, fields: Type.Array(Type.String()) }),
+        { description: 'what did not come back as it was; the first 1,000' },
+      ),
+    }),
+    safety_backup_id: Nullable(Type.String()),
+  },
+  { $id: 'RestoreOutcome' },
+)
+
 export const BackupJob = Type.Object(
   {
     job_id: Type.String(),
@@ -38,6 +56,7 @@ export const BackupJob = Type.Object(
     status: OneOf(STATUSES),
     progress: Type.Number({ minimum: 0, maximum: 1 }),
     error: Nullable(Type.String()),
+    result: Type.Union([RestoreOutcome, Type.Null()]),
     created_at: Timestamp,
     started_at: Nullable(Timestamp),
     finished_at: Nullable(Timestamp),
@@ -65,6 +84,27 @@ export const StartedBackup = Type.Object(
   },
   { $id: 'StartedBackup' },
 )
+
+export const RestoreOrder = Type.Object({
+  backup_id: Type.String({ maxLength: 200 }),
+  type: Type.Optional(
+    OneOf(BACKUP_TYPES, {
+      description: 'tenant with a full backup puts the clinic of tenant_id back, and no other',
+    }),
+  ),
+  tenant_id: Type.Optional(Id),
+  confirm: Type.Optional(Type.Boolean({ description: 'true, unless dry_run is' })),
+  access: OneOf(['merged', 'backup'], {
+    default: 'merged',
+    description:
+      'merged: who was blocked, deleted or lowered since stays so; backup (superadmins): as it was then',
+  }),
+  dry_run: Type.Boolean({
+    default: false,
+    description: 'say what a restore would do, and touch nothing',
+  }),
+})
+export type RestoreOrder = Static<typeof RestoreOrder>
 
 /** Any text: what is no backup's id is answered as an unknown one, paths above all. */
 export const BackupPath = Type.Object({ backup_id: Type.String({ maxLength: 200 }) })

@@ -5,11 +5,12 @@ import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
 import { forCaller, type Scopes } from '../../platform/db/index.ts'
 import { actorOf, append } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
-import type { Backup, BackupJob, BackupOrder } from './backups.schema.ts'
+import type { Backup, BackupJob, BackupOrder, RestoreOrder } from './backups.schema.ts'
 import * as store from './backups.store.ts'
 import { fileName } from './create/create.ts'
 import type { BackupType } from './file/format.ts'
 import { forget } from './forget.ts'
+import type { RestoreOptions } from './restore/restore.ts'
 import { type ByteRange, NotStoredError, type Store } from './stores/store.ts'
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
@@ -70,6 +71,39 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
     },
 
     isBeingRead: (id: string): boolean => reading.has(id),
+    /**
+     * Queues the restore of one.
+     * @throws Problem 403 where the caller may not, 404, 409 where it is not what is asked for, or
+     * another one is being restored
+     */
+    async restore(caller: Admin, order: RestoreOrder) {
+      const { access, dry_run } = order
+      if (access === 'backup' && caller.role !== 'superadmin')
+        throw new Problem('superadmin_required')
+      requireOwnTenant(caller, order.tenant_id)
+      const backup = await find(caller, order.backup_id)
+      if (backup.status !== 'completed') throw new Problem('not_found')
+      const tenant_id = restoredTenant(backup, order)
+      if (
+        tenant_id !== null &&
+        !(await forCaller(db, caller, (tx) => store.isThere(tx, tenant_id), 'read'))
+      )
+        throw new Problem('restore_refused', { detail: GONE })
+      const job_id = randomUUID()
+      const type: BackupType = tenant_id === null ? 'full' : 'tenant'
+      await forCaller(db, caller, (tx) =>
+        store.insertJob(tx, {
+          id: job_id,
+          backup_id: backup.backup_id,
+          tenant_id,
+          kind: 'restore',
+          actor: JSON.stringify(actorOf(caller)),
+          options: JSON.stringify({ tenant_id, access, dry_run } satisfies RestoreOptions),
+        }),
+      )
+      wake()
+      return { job_id, backup_id: backup.backup_id, type, status: 'queued' as const }
+    },
 
     list: (caller: Admin) => forCaller(db, caller, store.listBackups, 'read'),
 
@@ -120,6 +154,26 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
       return backup
     },
   }
+}
+
+const GONE = 'The tenant is gone for good: one that was purged comes back from no backup'
+
+/** Whose rows are restored; null for all. @throws Problem 409 where the backup does not hold that */
+function restoredTenant(
+  { type, tenant_id }: Backup,
+  order: Pick<RestoreOrder, 'type' | 'tenant_id'>,
+): number | null {
+  const refuse = (detail: string) => new Problem('restore_refused', { detail })
+  if (type === 'tenant') {
+    if (order.type === 'full') throw refuse('The backup is of one tenant, and not of everything')
+    if (order.tenant_id !== undefined && order.tenant_id !== tenant_id)
+      throw refuse('The backup is of another tenant')
+    return tenant_id
+  }
+  if (order.type === 'full' || (order.type === undefined && order.tenant_id === undefined))
+    return null
+  if (order.tenant_id === undefined) throw refuse('Say whose rows: send tenant_id')
+  return order.tenant_id
 }
 
 /** What is backed up: everything, or one tenant. */

@@ -27,6 +27,7 @@ const JOB = [
   'status',
   'progress',
   'error',
+  'result',
   'created_at',
   'started_at',
   'finished_at',
@@ -76,6 +77,16 @@ export function findJob(tx: TenantTx, id: string) {
     .executeTakeFirst()
 }
 
+/** Whether there is such a tenant, deleted or not. */
+export async function isThere(tx: TenantTx, tenantId: number): Promise<boolean> {
+  const tenant = await tx.db
+    .selectFrom('tenants')
+    .select('id')
+    .where('id', '=', tenantId)
+    .executeTakeFirst()
+  return tenant !== undefined
+}
+
 export interface NewBackup {
   id: string
   type: BackupType
@@ -104,14 +115,22 @@ export interface NewJob {
   backup_id: string
   tenant_id: number | null
   kind: JobKind
-  /** In JSON. */
+  /** Both in JSON. */
   actor: string
+  options?: string
 }
 
 export async function insertJob(tx: TenantTx, job: NewJob): Promise<void> {
   await tx.db
     .insertInto('backup_jobs')
-    .values({ ...job, error: null, started_at: null, finished_at: null })
+    .values({
+      options: '{}',
+      ...job,
+      error: null,
+      result: null,
+      started_at: null,
+      finished_at: null,
+    })
     .execute()
 }
 

@@ -2,11 +2,12 @@ import type { Generated, JSONColumnType } from 'kysely'
 import type { Actor } from '../../platform/journal/index.ts'
 import type { RestoreRules } from '../../platform/restore-rule.ts'
 import type { BackupType } from './file/format.ts'
+import type { RestoreResult } from './restore/restore.ts'
 
 export const STATUSES = ['queued', 'running', 'completed', 'failed'] as const
 export type Status = (typeof STATUSES)[number]
 
-export const JOB_KINDS = ['create', 'verify'] as const
+export const JOB_KINDS = ['create', 'restore'] as const
 export type JobKind = (typeof JOB_KINDS)[number]
 
 /** Why a backup was made. */
@@ -38,6 +39,8 @@ export interface BackupJobsTable {
   status: Generated<Status>
   progress: Generated<number>
   error: string | null
+  options: JSONColumnType<object>
+  result: JSONColumnType<RestoreResult> | null
   actor: JSONColumnType<Actor>
   created_at: Generated<string>
   started_at: string | null

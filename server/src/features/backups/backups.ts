@@ -44,7 +44,16 @@ export async function openBackups(core: Core, tables: RestoreRules): Promise<Fea
     upkeep: [watch.upkeep],
     conflicts: { backup_jobs__one_at_a_time: 'backup_running' },
     background() {
-      worker = startWorker({ db, log, keeper, store, openConnection, tables: backedUp, onMade })
+      worker = startWorker({
+        db,
+        log,
+        keeper,
+        store,
+        openConnection,
+        tables: backedUp,
+        rules: tables,
+        onMade,
+      })
       return { stop: () => worker?.stop() ?? Promise.resolve() }
     },
   }

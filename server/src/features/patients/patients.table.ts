@@ -43,8 +43,7 @@ export interface PatientGrantsTable {
 export const PATIENT_TABLES = {
   patients: 'restored',
   patient_tokens: 'restored',
-  // A way to a record, for hours.
-  patient_grants: 'ended',
+  patient_grants: 'kept',
 } as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {

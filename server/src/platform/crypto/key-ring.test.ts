@@ -23,6 +23,7 @@ function hearing() {
         return () => undefined
       },
       trusted: () => state.isTrusted,
+      isClosed: () => false,
     },
   }
 }

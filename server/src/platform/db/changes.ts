@@ -8,10 +8,19 @@ import { poller } from '../../lib/poller.ts'
 import { canFail, canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, listenerClient } from './connection.ts'
+import { LOCKS } from './locks.ts'
 import { logFailures } from './log-failures.ts'
 import type { Topic } from './topics.ts'
 
 export const CHANNEL = 'wardkeep_changes'
+
+/** In place of a tenant's id where all are closed. */
+export const EVERY_TENANT = 0
+
+/** The sign of life, and whom restores have closed the service for. */
+const FIND_CLOSED = `select objid as tenant from pg_locks
+  where locktype = 'advisory' and classid = ${LOCKS.closed} and objsubid = 2 and granted
+    and database = (select oid from pg_database where datname = current_database())`
 
 /** A sign of life is asked for this often, and one that is older than the limit is not believed. */
 const HEARTBEAT_MS = 300
@@ -34,6 +43,11 @@ export interface Changes {
   notify(topic: Topic): void
   /** Whether changes of other nodes are sure to have been heard up to less than a second ago. */
   trusted(): boolean
+  /**
+   * Whether a restore has closed the service for a tenant, or for all: known within a second, by a lock
+   * of the connection that restores, so that it opens again when that dies. Null asks for all alone.
+   */
+  isClosed(tenantId: number | null): boolean
   stop(): Promise<void>
 }
 
@@ -44,11 +58,17 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   let client: pg.Client | undefined
   let aliveAt = 0
   let stopped = false
+  let closed: ReadonlySet<number> = new Set()
 
   const invalidate = (topics: Iterable<Topic | null>) => {
     for (const topic of topics)
       for (const listener of listeners)
         canThrow(() => listener(topic), `hearing of ${topic ?? 'what was missed'}`, log)
+  }
+
+  /** What others have committed; after a restore everything may be stale. */
+  function hear(topics: readonly Topic[]): void {
+    invalidate(topics.includes('restored') ? [null] : topics)
   }
 
   async function connect(): Promise<void> {
@@ -58,7 +78,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     let ownPid: number | undefined
     fresh.on('notification', ({ payload, processId }) => {
       // This connection sends this node's own topics, which it has heard already.
-      if (processId !== ownPid) invalidate((payload ?? '').split(' ') as Topic[])
+      if (processId !== ownPid) hear((payload ?? '').split(' ') as Topic[])
     })
     try {
       await fresh.connect()
@@ -119,7 +139,8 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     if (client) {
       const asked = performance.now()
       // Notifications that were queued before the answer have arrived with it.
-      await withDeadline(client.query('select 1'), TRUST_MS)
+      const answer = await withDeadline(client.query<{ tenant: string }>(FIND_CLOSED), TRUST_MS)
+      closed = new Set(answer.rows.map(({ tenant }) => Number(tenant)))
       aliveAt = asked
       if (unsent.size > 0) sender.wake()
     } else await connect()
@@ -145,8 +166,10 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    invalidate,
+    invalidate: (topics) => hear([...topics]),
     notify,
+    isClosed: (tenantId) =>
+      closed.size > 0 && (closed.has(EVERY_TENANT) || (tenantId !== null && closed.has(tenantId))),
     trusted: () => client !== undefined && performance.now() - aliveAt < TRUST_MS,
     async stop() {
       stopped = true

@@ -1,6 +1,6 @@
 /** The database's door for the features and the composition root. */
 
-export { type Changes, watchChanges } from './changes.ts'
+export { CHANNEL, type Changes, EVERY_TENANT, watchChanges } from './changes.ts'
 export { type CoherentCache, coherentCache } from './coherent-cache.ts'
 export {
   APP_ROLE,

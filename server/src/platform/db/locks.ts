@@ -20,6 +20,8 @@ export const LOCKS = {
   unverifiedNotifications: 7_261_940,
   /** With the number of a job that outlasts every lease: its process is at work, and lives. */
   longJobs: 7_261_941,
+  /** With the id of a tenant, or 0 for all: a restore has closed the service for them. */
+  closed: 7_261_942,
 } as const
 
 /** Waits until nobody else holds the lock, and holds it until the transaction ends. */

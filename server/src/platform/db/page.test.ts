@@ -33,6 +33,7 @@ beforeAll(async () => {
       notify: nothing,
       subscribe: () => nothing,
       trusted: () => true,
+      isClosed: () => false,
       stop: async () => nothing(),
     },
   })

@@ -26,6 +26,7 @@ beforeAll(async () => {
       notify: (topic) => void announced.push(topic),
       subscribe: () => () => undefined,
       trusted: () => true,
+      isClosed: () => false,
       stop: async () => undefined,
     },
   })

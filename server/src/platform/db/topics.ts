@@ -9,6 +9,8 @@ export interface Topics {
   journal: 'journal'
   /** Keys have come or gone, of whichever kind. */
   keys: 'keys'
+  /** A restore has put other rows in the place of many: nothing that is cached holds. */
+  restored: 'restored'
 }
 
 export type Topic = Topics[keyof Topics]

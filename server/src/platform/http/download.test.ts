@@ -62,6 +62,7 @@ async function open() {
   addOperations(server, [op], {
     authenticate: () => Promise.reject(new Error('nobody signs in')),
     refused: async () => undefined,
+    isClosed: () => false,
     limits,
     log: silentLog,
   })

@@ -91,6 +91,8 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   refusals?: readonly number[]
   /** What bounds how often one address calls it, in place of the limit of all requests. */
   limit?: OwnLimit
+  /** Whether it is answered also while a restore has closed the service. */
+  whileClosed?: boolean
   /** The restrictions under which a session may call it all the same. */
   whileRestricted?: readonly Restriction[]
   handle: (call: Call<C, P, Q, B, K, H>) => Promise<Handled<R>> | Handled<R>

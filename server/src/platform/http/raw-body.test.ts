@@ -66,6 +66,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
   addOperations(server, [op, other], {
     authenticate: nobody,
     refused: nobody,
+    isClosed: () => false,
     limits,
     log: silentLog,
   })

@@ -39,11 +39,16 @@ export interface Guards {
   authenticate(token: string): Promise<Identity> | Identity
   /** Told of every 403 to a signed-in caller, before it is answered. */
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
+  /** Whether a restore has closed the service for a tenant; null asks whether for all. */
+  isClosed(tenantId: number | null): boolean
   limits: Limits
   log: Logger
   /** What the breaking of a constraint means. */
   conflicts?: Conflicts
 }
+
+/** How soon to look again while a restore runs. */
+const RESTORING_S = 2
 
 /** Registers the operations, and answers what they throw. */
 export function addOperations(
@@ -155,7 +160,7 @@ function authorize(
   guards: Guards,
   request: FastifyRequest,
 ): Promise<void> | undefined {
-  if (!op.access.roles) return undefined
+  if (!op.access.roles) return refuseWhileClosed(op, guards, null)
   const proven = guards.authenticate(bearerToken(request))
   const accept = (identity: Identity) => {
     request.caller = callerOf(identity, request)
@@ -163,9 +168,15 @@ function authorize(
     if (restriction && !op.whileRestricted?.includes(restriction))
       throw new Problem(REFUSED_WHILE[restriction])
     requireRole(op.access, request.caller)
-    return undefined
+    return refuseWhileClosed(op, guards, identity.tenant_id)
   }
   return proven instanceof Promise ? proven.then(accept) : accept(proven)
+}
+
+/** @throws Problem 503 while a restore has closed the service for the tenant; null for who has none yet */
+function refuseWhileClosed(op: AnyOperation, guards: Guards, tenantId: number | null): undefined {
+  if (!op.whileClosed && guards.isClosed(tenantId))
+    throw new Problem('restoring', { retryAfter: RESTORING_S })
 }
 
 const REFUSED_WHILE: Record<Restriction, ProblemCode> = {

@@ -255,6 +255,14 @@ export const ACTIONS = {
       error: 'The process that did it ended before it was done; ask for it again.',
     }),
   },
+  'backup.restored': {
+    meaning: 'The clinic was put back to what a backup holds of it',
+    example: backup({
+      type: 'tenant',
+      access: 'merged',
+      safety_backup_id: '5d3c0f52-8a3f-4c1e-bb53-0f6b2a1e9c77',
+    }),
+  },
   'backup.downloaded': {
     meaning: 'The file of a backup was downloaded, or a part of it',
     example: backup({ type: 'tenant' }),

@@ -122,6 +122,12 @@ const RULES: Record<
     body: { type: 'full', tenant_id: clinic.id },
     places: ['body.tenant_id'],
   }),
+  restoreBackup: () => ({
+    method: 'POST',
+    path: '/api/admin/backup/restore',
+    body: { backup_id: 7, type: 'full', tenant_id: clinic.id, confirm: false },
+    places: ['body.backup_id', 'body.confirm', 'body.tenant_id'],
+  }),
   listAuditEntries: () => ({
     method: 'GET',
     path: '/api/admin/audit',

@@ -41,15 +41,17 @@ export const sidecarName = (id: string): string => `${id}.json`
 
 /**
  * @param client of its own, without time limits
+ * @param snapshotName of a transaction that is open, to see what it sees
  * @throws NoRoomError, or what the database, the store or the signal says
  */
 export async function createBackup(
   client: Connection,
-  job: Job,
+  job: Pick<Job, 'backup_id' | 'type' | 'tenant_id'>,
   { keeper, store, tables }: CreateDeps,
   watch: Watch,
+  snapshotName?: string,
 ): Promise<Made> {
-  const snapshot = await takeSnapshot(client, tables, job.tenant_id)
+  const snapshot = await takeSnapshot(client, tables, job.tenant_id, snapshotName)
   watch.holding(snapshot.pid)
   const header: Header = {
     format: FORMAT,

@@ -39,17 +39,21 @@ export interface Snapshot {
  * Begins it on the connection, for as long as this lives. Row-level security decides what a tenant's
  * backup holds: it is read in the tenant's scope.
  * @param names of the tables
+ * @param snapshotName of a transaction that is open; its own by default
  */
 export async function takeSnapshot(
   client: Connection,
   names: readonly string[],
   tenantId: number | null,
+  snapshotName?: string,
 ): Promise<Snapshot> {
   const wanted = await describe(client, names, tenantId)
   await client.query(`begin isolation level repeatable read read only;
     set local lock_timeout = '${LOCK_TIMEOUT}'; ${COPY_SETTINGS}`)
   // Before the first look: what is dropped behind the snapshot is in none, and no snapshot keeps it.
   await client.query(`lock table ${wanted.map(quoted).join(', ')} in access share mode`)
+  if (snapshotName !== undefined)
+    await client.query(`set transaction snapshot ${pg.escapeLiteral(snapshotName)}`)
   const tables = await describe(client, names, tenantId)
   const schema = await schemaOf(client)
   const installation = await installationOf(client)
@@ -129,14 +133,15 @@ async function describe(
   return rows
 }
 
-async function schemaOf(client: Connection): Promise<Snapshot['schema']> {
+export async function schemaOf(client: Connection): Promise<Snapshot['schema']> {
   const { rows } = await client.query<{ version: number; checksum: string }>(
     'select version, checksum from migrations order by version',
   )
   return { schema_version: rows.at(-1)?.version ?? 0, migrations: rows }
 }
 
-async function installationOf(client: Connection): Promise<string> {
+/** The id of the database. */
+export async function installationOf(client: Connection): Promise<string> {
   const { rows } = await client.query<{ id: string }>('select id from installation')
   if (!rows[0]) throw new Error('the database has no installation')
   return rows[0].id

@@ -16,6 +16,7 @@ export interface Job {
   type: BackupType
   reason: Reason
   sha256: string | null
+  options: object
   actor: Actor
 }
 
@@ -32,6 +33,7 @@ const jobs = (tx: TenantTx) =>
       'backups.type',
       'backups.reason',
       'backups.sha256',
+      'backup_jobs.options',
       'backup_jobs.actor',
     ])
     .orderBy('backup_jobs.number')
@@ -87,12 +89,14 @@ export async function endJob(
   tx: TenantTx,
   { id, kind, backup_id }: Pick<Job, 'id' | 'kind' | 'backup_id'>,
   error: string | null,
+  result: object | null = null,
 ): Promise<boolean> {
   const ended = await tx.db
     .updateTable('backup_jobs')
     .set({
       status: error === null ? 'completed' : 'failed',
       error,
+      result: result === null ? null : JSON.stringify(result),
       finished_at: sql`now()`,
       ...(error === null ? { progress: 1 } : {}),
     })

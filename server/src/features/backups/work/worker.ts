@@ -14,10 +14,19 @@ import {
 import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import type { RestoreRules } from '../../../platform/restore-rule.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
+import { insertBackup } from '../backups.store.ts'
 import { type CreateDeps, createBackup, fileName, sidecarName } from '../create/create.ts'
 import { holdsUpOthers } from '../create/snapshot.store.ts'
 import { UnreadableFile } from '../file/age.ts'
+import {
+  RefusedError,
+  type RestoreDeps,
+  type RestoreOptions,
+  type RestoreResult,
+  restoreBackup,
+} from '../restore/restore.ts'
 import { NoRoomError, NotStoredError } from '../stores/store.ts'
 import * as store from './work.store.ts'
 
@@ -26,11 +35,21 @@ const TELL_EVERY_MS = 1_000
 
 export interface WorkerDeps extends CreateDeps {
   db: Scopes
+  /** What a restore does with each table. */
+  rules: RestoreRules
   /** Opens a connection without time limits, as the owner of the tables. */
   openConnection(): Connection
   /** Told within the transaction that completes a backup. */
   onMade(tx: TenantTx): Promise<void>
   log: Logger
+}
+
+const SOMEBODY_WAITS = 'somebody waits for a table, such as a migration'
+
+/** What came of a job. */
+interface Outcome {
+  made?: store.Made
+  result?: RestoreResult
 }
 
 /** The work gives way, and begins anew later. */
@@ -80,41 +99,31 @@ async function work(
   try {
     if (!(await store.holdJob(client, job))) return 'left'
     if (!(await db.acrossTenants((tx) => store.beginJob(tx, job)))) return 'left'
-    log.info({ backup: job.backup_id, type: job.type, tenant: job.tenant_id }, 'backup begun')
-    return await finish(deps, job, () => make(deps, client, job, stopping))
+    log.info({ backup: job.backup_id, kind: job.kind, tenant: job.tenant_id }, 'backup job begun')
+    return await finish(deps, job, () => perform(deps, client, job, stopping))
   } finally {
     await canFail(client.end(), "closing a backup's connection", log)
   }
 }
 
-async function make(deps: WorkerDeps, client: Connection, job: store.Job, stopping: AbortSignal) {
-  const { db, log } = deps
+/** Does what is asked for on the connection, and tells meanwhile how far it is. */
+async function perform(
+  deps: WorkerDeps,
+  client: Connection,
+  job: store.Job,
+  stopping: AbortSignal,
+): Promise<Outcome> {
   const ending = new AbortController()
   const signal = AbortSignal.any([stopping, ending.signal])
   // A query that waits or runs is not waited for.
-  signal.addEventListener('abort', () => void canFail(client.end(), 'ending a backup', log))
-  const state: { progress: number; pid?: number } = { progress: 0 }
-  const telling = poller(
-    async () => {
-      const { progress, pid } = state
-      await db.acrossTenants((tx) => store.saveProgress(tx, job.id, progress))
-      if (pid !== undefined && (await db.acrossTenants((tx) => holdsUpOthers(tx, pid), 'read')))
-        ending.abort(new GiveWay('somebody waits for a table, such as a migration'))
-      return false
-    },
-    { pollMs: TELL_EVERY_MS, onError: logFailures('telling how far a backup is', log) },
-  )
+  signal.addEventListener('abort', () => void canFail(client.end(), 'ending a backup', deps.log))
+  const telling = tellProgress(deps, job, () => ending.abort(new GiveWay(SOMEBODY_WAITS)))
+  const watch = { ...telling.watch, signal, quiet: telling.stop }
   try {
-    const watch = {
-      signal,
-      progress(share: number) {
-        state.progress = share
-      },
-      holding(pid: number) {
-        state.pid = pid
-      },
-    }
-    return await createBackup(client, job, deps, watch)
+    if (job.kind === 'create') return { made: await createBackup(client, job, deps, watch) }
+    const options = job.options as RestoreOptions
+    const safety = safetyOf(deps)
+    return { result: await restoreBackup(client, job, options, { ...deps, safety }, watch) }
   } catch (error) {
     // Ended, the connection and the store fail as they may: why it was ended is what counts.
     throw signal.aborted ? signal.reason : error
@@ -123,30 +132,78 @@ async function make(deps: WorkerDeps, client: Connection, job: store.Job, stoppi
   }
 }
 
+/** Says how far a job is, and looks whether it holds anybody up. */
+function tellProgress({ db, log }: WorkerDeps, job: store.Job, giveWay: () => void) {
+  const state: { progress: number; pid?: number } = { progress: 0 }
+  const telling = poller(
+    async () => {
+      const { progress, pid } = state
+      await db.acrossTenants((tx) => store.saveProgress(tx, job.id, progress))
+      if (pid !== undefined && (await db.acrossTenants((tx) => holdsUpOthers(tx, pid), 'read')))
+        giveWay()
+      return false
+    },
+    { pollMs: TELL_EVERY_MS, onError: logFailures('telling how far a backup is', log) },
+  )
+  return {
+    stop: telling.stop,
+    watch: {
+      progress(share: number) {
+        state.progress = share
+      },
+      holding(pid: number) {
+        state.pid = pid
+      },
+    },
+  }
+}
+
+/** The rows of a restore's safety backup. */
+function safetyOf({ db }: WorkerDeps): RestoreDeps['safety'] {
+  return {
+    begin: (id, { actor }, tenantId) =>
+      db.acrossTenants((tx) =>
+        insertBackup(tx, {
+          id,
+          type: tenantId === null ? 'full' : 'tenant',
+          tenant_id: tenantId,
+          reason: 'safety',
+          created_by: actor.user_id,
+        }),
+      ),
+    complete: (id, made) => db.acrossTenants((tx) => store.completeBackup(tx, id, made)),
+  }
+}
+
 async function finish(
   deps: WorkerDeps,
   job: store.Job,
-  run: () => Promise<store.Made>,
+  run: () => Promise<Outcome>,
 ): Promise<'ended' | 'left'> {
   const { db, log } = deps
+  const { backup_id: backup, kind } = job
   try {
-    const made = await run()
+    const { made, result } = await run()
     await db.acrossTenants(async (tx) => {
-      await store.completeBackup(tx, job.backup_id, made)
-      await store.endJob(tx, job, null)
-      await tell(tx, job, 'backup.created', made)
-      await deps.onMade(tx)
+      if (made) {
+        await store.completeBackup(tx, backup, made)
+        await tell(tx, job, 'backup.created', made)
+        await deps.onMade(tx)
+      }
+      // A restore has ended its job itself, with all the rest or not at all.
+      await store.endJob(tx, job, null, result)
     })
-    log.info({ backup: job.backup_id, bytes: made.size_bytes }, 'backup completed')
+    log.info({ backup, kind }, 'backup job completed')
     return 'ended'
   } catch (error) {
-    await discard(deps, job)
-    if (error instanceof GiveWay) {
-      log.info({ backup: job.backup_id, reason: error.message }, 'backup put off')
+    if (kind === 'create') await discard(deps, job)
+    // A restore that was ended is not begun again by itself: nobody may be waiting for it any more.
+    if (error instanceof GiveWay && kind === 'create') {
+      log.info({ backup, reason: error.message }, 'backup put off')
       await db.acrossTenants((tx) => store.requeueJob(tx, job))
       return 'left'
     }
-    log.error({ err: error, backup: job.backup_id }, 'backup failed')
+    log.error({ err: error, backup, kind }, 'backup job failed')
     await fail(deps, job, sentenceOf(error))
     return 'ended'
   }
@@ -154,7 +211,7 @@ async function finish(
 
 /** Ends a job whose process has died. */
 async function bury(deps: WorkerDeps, job: store.Job): Promise<void> {
-  await discard(deps, job)
+  if (job.kind === 'create') await discard(deps, job)
   await fail(deps, job, 'The process that did it ended before it was done; ask for it again.')
 }
 
@@ -190,9 +247,10 @@ async function tell(
 
 /** Why a job failed, for whoever asked for it: what may be told, and the log for the rest. */
 function sentenceOf(error: unknown): string {
+  if (error instanceof RefusedError) return `Refused: ${error.message}.`
+  if (error instanceof GiveWay) return `Nothing was restored: ${error.message}. Ask for it again.`
   if (error instanceof NoRoomError || error instanceof NotStoredError) return `${error.message}.`
-  if (error instanceof UnreadableFile)
-    return `What was written does not read again: ${error.message}.`
+  if (error instanceof UnreadableFile) return `The file cannot be used: ${error.message}.`
   const problem = error instanceof Problem ? error : problemOf(error)
   return problem ? `${problem.message}.` : 'A fault of the service; its log has the cause.'
 }

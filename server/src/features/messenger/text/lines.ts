@@ -273,6 +273,11 @@ export const LINES: Record<ToldAction, Words> = {
     'failed backups',
     () => 'A backup failed; the list of backups says why.',
   ),
+  'backup.restored': words(
+    'restore of a backup',
+    'restores of a backup',
+    (e) => `The clinic was put back to a backup${by(e)}; everybody was signed out.`,
+  ),
   'backup.downloaded': words(
     'download of a backup',
     'downloads of a backup',

@@ -1,0 +1,133 @@
+/**
+ * The SQL that makes the database's rows those of the stage: only what differs is written, so a table
+ * that is as it was is not even touched.
+ */
+
+import type { Connection } from '../../../platform/db/index.ts'
+import type { RestoreRule } from '../../../platform/restore-rule.ts'
+import { id, type Staged, stageOf } from './stage.store.ts'
+
+/** Rows of a table that a restore adds, changes and removes. */
+export interface Difference {
+  added: number
+  changed: number
+  removed: number
+}
+
+/** A table with what is done to it. */
+export type Ruled = Staged & { rule: RestoreRule }
+
+const matching = ({ key }: Staged) =>
+  key.map((column) => `live.${id(column)} = stage.${id(column)}`).join(' and ')
+const listOf = (columns: readonly string[], of?: string) =>
+  columns.map((column) => (of ? `${of}.${id(column)}` : id(column))).join(', ')
+/** What is compared and written: a change of the key is another row. */
+const valuesOf = ({ columns, key }: Staged) => columns.filter((column) => !key.includes(column))
+
+/** Whether what the backup does not have goes: tenants are deleted as by hand, keys stay. */
+const isCleared = ({ name, tenant, rule }: Ruled) =>
+  rule === 'restored' && tenant !== null && name !== 'tenants'
+
+/** Of tenants that the backup knows: those of later ones are nobody's to remove. */
+const REMOVED = (table: Staged) =>
+  `from ${id(table.name)} live where live.${id(table.tenant ?? 'id')} in (select id from stage_tenants) and not exists (
+     select from ${stageOf(table.name)} stage where ${matching(table)})`
+
+const ADDED = (table: Staged) =>
+  `from ${stageOf(table.name)} stage where not exists (
+     select from ${id(table.name)} live where ${matching(table)})`
+
+/** As text, for types that have no equality, such as json. */
+const DIFFERS = (values: readonly string[]) =>
+  `(${listOf(values, 'live')})::text is distinct from (${listOf(values, 'stage')})::text`
+
+/** Counts what `apply` would do. */
+export async function compare(client: Connection, table: Ruled): Promise<Difference> {
+  const count = async (text: string) => {
+    const { rows } = await client.query<{ count: string }>(`select count(*) as count ${text}`)
+    return Number(rows[0]?.count)
+  }
+  const added = await count(ADDED(table))
+  if (table.rule !== 'restored') return { added, changed: 0, removed: 0 }
+  const values = valuesOf(table)
+  const changed =
+    values.length === 0
+      ? 0
+      : await count(`from ${id(table.name)} live join ${stageOf(table.name)} stage
+          on ${matching(table)} where ${DIFFERS(values)}`)
+  return { added, changed, removed: isCleared(table) ? await count(REMOVED(table)) : 0 }
+}
+
+/** Names that are unique, and may have changed hands: out of the way until each gets its own. */
+const UNIQUE_NAMES: Readonly<Record<string, string>> = {
+  departments: 'name',
+  tenants: 'subdomain',
+}
+
+/** Makes the rows of all tables those of their stages. @param tables each behind those it points to */
+export async function apply(
+  client: Connection,
+  tables: readonly Ruled[],
+): Promise<Record<string, Difference>> {
+  const differences: Record<string, Difference> = {}
+  for (const table of tables) differences[table.name] = { added: 0, changed: 0, removed: 0 }
+  const note = (table: Ruled, kind: keyof Difference, rows: number | null) => {
+    const difference = differences[table.name]
+    if (difference) difference[kind] = rows ?? 0
+  }
+  const restored = tables.filter(({ rule }) => rule === 'restored')
+  for (const table of restored.filter(isCleared).toReversed())
+    note(table, 'removed', (await client.query(`delete ${REMOVED(table)}`)).rowCount)
+  for (const table of restored) await park(client, table)
+  for (const table of tables) note(table, 'added', await insert(client, table))
+  for (const table of restored) note(table, 'changed', await update(client, table))
+  return differences
+}
+
+async function park(client: Connection, table: Ruled): Promise<void> {
+  const name = UNIQUE_NAMES[table.name]
+  if (name)
+    await client.query(
+      `update ${id(table.name)} live set ${id(name)} = 'restoring-' || live.id
+       from ${stageOf(table.name)} stage
+       where ${matching(table)} and live.${id(name)} <> stage.${id(name)}`,
+    )
+}
+
+async function insert(client: Connection, table: Ruled): Promise<number | null> {
+  const columns = table.columns.filter((column) => !table.late.includes(column))
+  const { rowCount } = await client.query(
+    `insert into ${id(table.name)} (${listOf(columns)}) overriding system value
+     select ${listOf(columns, 'stage')} ${ADDED(table)}`,
+  )
+  return rowCount
+}
+
+async function update(client: Connection, table: Ruled): Promise<number | null> {
+  const values = valuesOf(table)
+  if (values.length === 0) return 0
+  const { rowCount } = await client.query(
+    `update ${id(table.name)} live
+     set ${values.map((column) => `${id(column)} = stage.${id(column)}`).join(', ')}
+     from ${stageOf(table.name)} stage where ${matching(table)} and ${DIFFERS(values)}`,
+  )
+  return rowCount
+}
+
+/** Empties the tables of what lets people in. @param tenantId of one tenant alone */
+export async function endAccess(
+  client: Connection,
+  tables: readonly string[],
+  tenantId: number | null,
+): Promise<void> {
+  const { rows } = await client.query<{ name: string; isTenants: boolean }>(
+    `select c.relname as name, exists (select from pg_attribute a where a.attrelid = c.oid
+       and a.attname = 'tenant_id' and not a.attisdropped) as "isTenants"
+     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relname = any($1)`,
+    [tables],
+  )
+  for (const { name, isTenants } of rows)
+    if (tenantId === null) await client.query(`delete from ${id(name)}`)
+    else if (isTenants)
+      await client.query(`delete from ${id(name)} where tenant_id = $1`, [tenantId])
+}

@@ -1,0 +1,100 @@
+/** The SQL of a restore's end: closed nodes, one transaction, one word to all of them. */
+import {
+  APP_ROLE,
+  CHANNEL,
+  type Connection,
+  EVERY_TENANT,
+  LOCKS,
+  PLATFORM_ROLE,
+} from '../../../platform/db/index.ts'
+import type { Actor } from '../../../platform/journal/index.ts'
+
+/** Longer than any node that is well takes to hear of it. */
+const HEARD_AFTER_MS = 1_000
+
+/** Has every node answer 503, for the tenant or for all, for as long as the connection lives or until reopened. */
+export async function close(client: Connection, tenantId: number | null): Promise<void> {
+  await client.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, tenantId ?? EVERY_TENANT])
+  await new Promise((resolve) => void setTimeout(resolve, HEARD_AFTER_MS))
+}
+
+export async function reopen(client: Connection, tenantId: number | null): Promise<void> {
+  await client.query('select pg_advisory_unlock($1, $2)', [LOCKS.closed, tenantId ?? EVERY_TENANT])
+}
+
+/**
+ * Begins the one transaction. What others commit from here on is either not touched by it, or makes it
+ * fail: nothing that is not in the snapshot is ever overwritten. Returns the snapshot's name.
+ */
+export async function begin(client: Connection): Promise<string> {
+  await client.query('begin isolation level repeatable read')
+  const { rows } = await client.query<{ name: string }>('select pg_export_snapshot() as name')
+  return rows[0]?.name ?? ''
+}
+
+/** From here on row-level security holds: of the tenant, or of the platform. */
+export async function enterScope(client: Connection, tenantId: number | null): Promise<void> {
+  await client.query(
+    tenantId === null
+      ? `set local role ${PLATFORM_ROLE}`
+      : `set local role ${APP_ROLE}; set local wardkeep.tenant_id = '${Number(tenantId)}'`,
+  )
+}
+
+/** Deletes, as a deletion by hand does, the clinics that the backup does not know: nothing of theirs is lost. */
+export async function deleteLaterTenants(client: Connection): Promise<number> {
+  const { rowCount } = await client.query(
+    `update tenants set is_active = false, deleted_at = now()
+     where deleted_at is null and not is_platform and id not in (select id from stage_tenants)`,
+  )
+  return rowCount ?? 0
+}
+
+/** @throws Error where nobody could operate the platform any more, or a table has other rows than the backup */
+export async function requireOperator(client: Connection): Promise<void> {
+  const { rows } = await client.query<{ some: boolean }>(
+    `select exists (select from users join tenants on tenants.id = users.tenant_id
+       where users.role = 'superadmin' and users.is_active and tenants.is_platform) as some`,
+  )
+  if (!rows[0]?.some) throw new Error('no superadmin would be left who can sign in')
+}
+
+/** Ends what break-glass has opened. */
+export async function endGrants(client: Connection): Promise<void> {
+  await client.query(
+    'update patient_grants set ended_at = now() where ended_at is null and expires_at > now()',
+  )
+}
+
+/** Writes one entry into the journal of each clinic that was restored. */
+export async function tellJournals(
+  client: Connection,
+  { user_id, user_email, origin }: Actor,
+  entry: { backup_id: string; changes: object },
+): Promise<void> {
+  await client.query(
+    `insert into journal
+       (tenant_id, user_id, user_email, action, resource_type, resource_id, changes, ip, user_agent, request_id)
+     select id, $1, $2, 'backup.restored', 'backup', $3, $4, $5, $6, $7 from stage_tenants`,
+    [
+      user_id,
+      user_email,
+      entry.backup_id,
+      JSON.stringify(entry.changes),
+      origin?.ip ?? null,
+      origin?.user_agent ?? null,
+      origin?.request_id ?? null,
+    ],
+  )
+}
+
+/** Ends the job in the restore's own transaction, and tells every node with the commit. */
+export async function commit(client: Connection, jobId: string, result: object): Promise<void> {
+  await client.query(
+    `update backup_jobs set status = 'completed', progress = 1, result = $2, finished_at = now()
+     where id = $1`,
+    [jobId, JSON.stringify(result)],
+  )
+  await client.query(`select pg_notify('${CHANNEL}', 'restored')`)
+  await client.query('commit')
+}

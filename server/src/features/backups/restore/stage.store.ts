@@ -1,0 +1,141 @@
+/**
+ * The SQL of the stage: temporary tables beside the real ones, where the rows of a backup wait. Nothing
+ * of the database changes, and nobody else sees them.
+ */
+import type { Writable } from 'node:stream'
+import pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { APP_ROLE, type Connection, PLATFORM_ROLE } from '../../../platform/db/index.ts'
+import type { BackedUpTable } from '../file/format.ts'
+
+export const id = pg.escapeIdentifier
+
+/** A table with its stage. */
+export interface Staged {
+  name: string
+  /** What is restored of it: its columns that are not generated. */
+  columns: readonly string[]
+  /** The columns of its primary key. */
+  key: readonly string[]
+  /** The column that names the tenant; null where rows are of none. */
+  tenant: string | null
+  /** Columns that point to rows which may come later: set once these are there. */
+  late: readonly string[]
+}
+
+export const stageOf = (name: string): string => id(`stage_${name}`)
+
+/** Makes an empty stage for each table. They live as long as the connection. */
+export async function makeStages(
+  client: Connection,
+  tables: readonly BackedUpTable[],
+): Promise<Staged[]> {
+  const staged = inOrder(await describe(client, tables), await referencesOf(client, tables))
+  for (const { name } of staged) {
+    await client.query(`create temporary table ${stageOf(name)} (like ${id(name)})`)
+    // What the database makes of the row cannot be copied in, and is not asked for.
+    const { rows } = await client.query<{ column: string }>(
+      `select attname as column from pg_attribute
+       where attrelid = $1::regclass and attgenerated <> '' and not attisdropped`,
+      [id(name)],
+    )
+    for (const { column } of rows)
+      await client.query(`alter table ${stageOf(name)} drop column ${id(column)}`)
+    await client.query(
+      `grant select, insert, update, delete on ${stageOf(name)} to ${APP_ROLE}, ${PLATFORM_ROLE}`,
+    )
+  }
+  return staged
+}
+
+/** Takes rows, in COPY's text format, into the stage. */
+export function openStage(client: Connection, { name, columns }: Staged): Writable {
+  const listed = columns.map(id).join(', ')
+  return client.query(copyFrom(`copy ${stageOf(name)} (${listed}) from stdin`))
+}
+
+/** Takes the rows of these tenants off every stage. */
+export async function dropTenants(
+  client: Connection,
+  staged: readonly Staged[],
+  tenants: readonly number[],
+): Promise<void> {
+  for (const { name, tenant } of staged)
+    if (tenant && tenants.length > 0)
+      await client.query(`delete from ${stageOf(name)} where ${id(tenant)} = any($1)`, [tenants])
+}
+
+/** Lets lookups by key be fast, and planned so. */
+export async function indexStages(client: Connection, staged: readonly Staged[]): Promise<void> {
+  for (const { name, key } of staged) {
+    await client.query(`create unique index on ${stageOf(name)} (${key.map(id).join(', ')})`)
+    await client.query(`analyze ${stageOf(name)}`)
+  }
+}
+
+interface Described extends Omit<Staged, 'late'> {}
+
+async function describe(
+  client: Connection,
+  tables: readonly BackedUpTable[],
+): Promise<Described[]> {
+  const { rows } = await client.query<Omit<Described, 'columns'>>(
+    `select c.relname as name,
+       array(select a.attname::text from pg_index i, unnest(i.indkey) k
+         join pg_attribute a on a.attnum = k and a.attrelid = c.oid
+         where i.indrelid = c.oid and i.indisprimary) as key,
+       case when c.relname = 'tenants' then 'id' else (select a.attname from pg_attribute a
+         where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped) end as tenant
+     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relname = any($1)`,
+    [tables.map(({ name }) => name)],
+  )
+  return rows.map((row) => ({
+    ...row,
+    columns: tables.find(({ name }) => name === row.name)?.columns ?? [],
+  }))
+}
+
+interface Reference {
+  from: string
+  to: string
+  columns: string[]
+  /** Whether it may point to nothing. */
+  optional: boolean
+}
+
+async function referencesOf(
+  client: Connection,
+  tables: readonly BackedUpTable[],
+): Promise<Reference[]> {
+  const { rows } = await client.query<Reference>(
+    `select f.relname as "from", t.relname as "to",
+       array(select a.attname::text from unnest(c.conkey) k join pg_attribute a
+         on a.attrelid = c.conrelid and a.attnum = k where not a.attnotnull) as columns,
+       exists (select from unnest(c.conkey) k join pg_attribute a
+         on a.attrelid = c.conrelid and a.attnum = k where not a.attnotnull) as optional
+     from pg_constraint c join pg_class f on f.oid = c.conrelid join pg_class t on t.oid = c.confrelid
+     where c.contype = 'f' and f.relname = any($1) and t.relname = any($1) and f.oid <> t.oid`,
+    [tables.map(({ name }) => name)],
+  )
+  return rows
+}
+
+/** Each table behind those that it points to. What points back may be set later, as it is optional. */
+function inOrder(tables: readonly Described[], references: readonly Reference[]): Staged[] {
+  const waiting = new Map(tables.map((table) => [table.name, table]))
+  const ordered: Staged[] = []
+  const pending = (name: string) =>
+    references.filter(({ from, to }) => from === name && waiting.has(to))
+  while (waiting.size > 0) {
+    const names = [...waiting.keys()].sort()
+    const next =
+      names.find((name) => pending(name).length === 0) ??
+      names.find((name) => pending(name).every(({ optional }) => optional))
+    const table = next === undefined ? undefined : waiting.get(next)
+    if (!table) throw new Error('the tables point at each other without an end')
+    const late = [...new Set(pending(table.name).flatMap(({ columns }) => columns))]
+    waiting.delete(table.name)
+    ordered.push({ ...table, late })
+  }
+  return ordered
+}

@@ -1,0 +1,352 @@
+/** Restores in place: data come back, access does not, neighbours notice nothing, and nothing is lost. */
+import { writeFile } from 'node:fs/promises'
+import { beforeEach, describe, expect, test } from 'vitest'
+import {
+  type Clinic,
+  makeClinic,
+  PASSWORD,
+  type Person,
+  signIn,
+  superadmin,
+} from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service, SUPERADMIN } from '../support/service.ts'
+import { ended, fileOf, make } from './support.ts'
+
+let service: Service
+let root: Person
+let north: Clinic
+let south: Clinic
+
+beforeEach(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+})
+
+const call = (person: Person, method: string, path: string, body?: object) =>
+  service.call(method, path, { token: person.token, ...(body ? { body } : {}) })
+const sql = <T = any>(text: string, values: unknown[] = []) =>
+  service.database.sql<T & object>(text, values)
+
+/** Signs the person in anew, as a restore ends every session. */
+async function again(person: Person, subdomain = 'platform'): Promise<Person> {
+  const { email, password } = person
+  const tokens = await until('the service to be open again', () =>
+    signIn(service, { email, password, subdomain }).catch((error: Error) => {
+      if (!error.message.includes('503')) throw error
+      return undefined
+    }),
+  )
+  return { ...person, token: tokens.access_token }
+}
+
+async function restore(person: Person, body: object, subdomain?: string) {
+  const answer = await call(person, 'POST', '/api/admin/backup/restore', { confirm: true, ...body })
+  if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`)
+  const [job] = await sql('select id from backup_jobs where id = $1', [answer.body.job_id])
+  const done = await over(job.id)
+  if (done.status !== 'completed')
+    throw new Error(done.error, {
+      cause: service.logged.filter(([level]) => level === 'error').map(([, fields]) => fields),
+    })
+  return { ...done.result, as: await again(person, subdomain) }
+}
+
+/** By SQL, as the sessions of those who ask end meanwhile. */
+async function over(job: string): Promise<any> {
+  for (;;) {
+    const [row] = await sql('select status, error, result from backup_jobs where id = $1', [job])
+    if (row.status === 'completed' || row.status === 'failed') return row
+    await new Promise((resolve) => void setTimeout(resolve, 50))
+  }
+}
+
+const nameOf = async (id: number) =>
+  (await sql('select full_name from users where id = $1', [id]))[0]?.full_name
+const rename = (person: Person, id: number, full_name: string) =>
+  call(person, 'PUT', `/api/admin/users/${id}`, { full_name })
+
+describe('everything', () => {
+  test('comes back: what was changed, added and deleted since', async () => {
+    const { nurse, doctor, admin } = north.people
+    const id = await make(service, root)
+    await rename(root, nurse.id, 'Renamed Since')
+    await call(root, 'PUT', `/api/admin/departments/${north.departmentId}`, {
+      name: 'Renamed',
+      head_doctor_id: doctor.id,
+    })
+    const added = await call(root, 'POST', '/api/admin/users', {
+      email: 'new@north.test',
+      password: PASSWORD,
+      full_name: 'New',
+      role: 'nurse',
+      tenant_id: north.id,
+    })
+    await call(root, 'DELETE', `/api/admin/users/${admin.id}`)
+    const later = await makeClinic(service, root, 'later')
+    const { tables, safety_backup_id, as } = await restore(root, { backup_id: id })
+    expect(tables.users).toEqual({ added: 1, changed: 1, removed: 1 })
+    expect(tables.departments).toMatchObject({ changed: 1 })
+    expect(await nameOf(nurse.id)).toBe(`nurse of north`)
+    expect(await nameOf(added.body.id)).toBeUndefined()
+    const departments = await call(as, 'GET', `/api/admin/departments?tenant_id=${north.id}`)
+    expect(departments.body.items).toMatchObject([{ name: 'Surgery', head_doctor_id: null }])
+    // A clinic that the backup does not know is deleted as by hand: it can be put back.
+    const [clinic] = await sql('select deleted_at, is_active from tenants where id = $1', [
+      later.id,
+    ])
+    expect(clinic).toMatchObject({ deleted_at: expect.anything(), is_active: false })
+    // What was taken back is in the safety backup.
+    const listed = (await call(as, 'GET', '/api/admin/backup/list')).body.items
+    expect(listed.find((one: any) => one.backup_id === safety_backup_id)).toMatchObject({
+      reason: 'safety',
+      status: 'completed',
+    })
+    const undone = await restore(as, { backup_id: safety_backup_id })
+    expect(undone.tables.users).toMatchObject({ changed: 1 })
+    expect(await nameOf(nurse.id)).toBe('Renamed Since')
+    expect(await nameOf(added.body.id)).toBe('New')
+  })
+
+  test('ends every session, and tells each clinic once', async () => {
+    const id = await make(service, root)
+    await restore(root, { backup_id: id })
+    const { token } = north.people.nurse
+    expect((await service.call('GET', '/api/users/me', { token })).status).toBe(401)
+    const entries = await sql(
+      "select tenant_id from journal where action = 'backup.restored' order by 1",
+    )
+    expect(entries.map(({ tenant_id }) => Number(tenant_id))).toEqual(
+      [root.tenant_id, north.id, south.id].sort((a, b) => a - b),
+    )
+    const [{ count }] = await sql(
+      "select count(*)::int from journal where action = 'user.updated' and created_at > now() - interval '1 minute'",
+    )
+    expect(count).toBe(0)
+  })
+
+  test('swaps names that changed hands meanwhile', async () => {
+    const [other] = await sql(
+      "insert into departments (tenant_id, name) values ($1, 'Cardiology') returning id",
+      [north.id],
+    )
+    const id = await make(service, root)
+    await sql("update departments set name = 'x' where id = $1", [other.id])
+    await sql("update departments set name = 'Cardiology' where id = $1", [north.departmentId])
+    await sql("update departments set name = 'Surgery' where id = $1", [other.id])
+    await restore(root, { backup_id: id })
+    const rows = await sql('select id, name from departments where tenant_id = $1', [north.id])
+    expect(rows.find((row) => row.id === other.id)?.name).toBe('Cardiology')
+  })
+})
+
+describe('access', () => {
+  /** A backup of when all was open, and what was closed since. */
+  async function closedSince() {
+    const { nurse, doctor, auditor, admin, receptionist } = north.people
+    await sql('update users set can_see_all_patients = true where id = $1', [doctor.id])
+    const id = await make(service, root)
+    const users = '/api/admin/users'
+    const answers = [
+      await call(root, 'POST', `${users}/${nurse.id}/block`),
+      await call(root, 'PUT', `${users}/${doctor.id}`, { can_see_all_patients: false }),
+      await call(root, 'DELETE', `${users}/${auditor.id}`),
+      await call(root, 'PUT', `${users}/${receptionist.id}/password`, {
+        password: 'another-Horse-9',
+      }),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 204, 200])
+    await sql("update users set role = 'receptionist' where id = $1", [admin.id])
+    return id
+  }
+  const rowOf = async (id: number) =>
+    (await sql('select role, is_active, can_see_all_patients from users where id = $1', [id]))[0]
+
+  test('does not come back: the stricter of then and now wins, and each case is told', async () => {
+    const { nurse, doctor, auditor, admin, receptionist } = north.people
+    const { access } = await restore(root, { backup_id: await closedSince() })
+    expect(await rowOf(nurse.id)).toMatchObject({ is_active: false })
+    expect(await rowOf(admin.id)).toMatchObject({ role: 'receptionist' })
+    expect(await rowOf(doctor.id)).toMatchObject({ can_see_all_patients: false })
+    expect(await rowOf(auditor.id)).toMatchObject({ is_active: false, role: 'auditor' })
+    await expect(
+      signIn(service, { email: receptionist.email, password: PASSWORD, subdomain: 'north' }),
+    ).rejects.toThrow('401')
+    await again({ ...receptionist, password: 'another-Horse-9' }, 'north')
+    expect(access.cases).toEqual(
+      expect.arrayContaining([
+        { table: 'users', id: nurse.id, fields: ['is_active'] },
+        { table: 'users', id: admin.id, fields: ['role'] },
+        { table: 'users', id: doctor.id, fields: ['can_see_all_patients'] },
+        { table: 'users', id: auditor.id, fields: ['deleted'] },
+        { table: 'users', id: receptionist.id, fields: ['password'] },
+      ]),
+    )
+  })
+
+  test('comes back where a superadmin asks for it, but for their own', async () => {
+    const { nurse, doctor, auditor, admin, receptionist } = north.people
+    const id = await closedSince()
+    await restore(root, { backup_id: id, access: 'backup' })
+    expect(await rowOf(nurse.id)).toMatchObject({ is_active: true })
+    expect(await rowOf(admin.id)).toMatchObject({ role: 'admin' })
+    expect(await rowOf(doctor.id)).toMatchObject({ can_see_all_patients: true })
+    expect(await rowOf(auditor.id)).toMatchObject({ is_active: true })
+    await again(receptionist, 'north')
+    await again({ ...root, ...SUPERADMIN })
+  })
+
+  test('a webhook that was deleted since comes back inactive, a deactivated one stays so', async () => {
+    const token = north.people.admin.token
+    const register = async (url: string) =>
+      (
+        await service.call('POST', '/api/webhooks/register', {
+          token,
+          body: { url, events: ['*'] },
+        })
+      ).body.id
+    const [deleted, off] = [
+      await register('http://127.0.0.1:9/a'),
+      await register('http://127.0.0.1:9/b'),
+    ]
+    const id = await make(service, root)
+    await service.call('DELETE', `/api/webhooks/${deleted}`, { token })
+    await service.call('PUT', `/api/webhooks/${off}`, { token, body: { is_active: false } })
+    await restore(root, { backup_id: id })
+    const rows = await sql('select is_active from webhooks where id = any($1)', [[deleted, off]])
+    expect(rows).toEqual([{ is_active: false }, { is_active: false }])
+  })
+})
+
+describe('one clinic', () => {
+  test.each<[string, object]>([
+    ['out of a backup of everything', {}],
+    ['out of its own', { type: 'tenant' }],
+  ])('%s: alone is put back', async (_, what) => {
+    const own = 'type' in what
+    const id = await make(service, root, own ? { ...what, tenant_id: north.id } : {})
+    await rename(root, north.people.nurse.id, 'North Since')
+    await rename(root, south.people.nurse.id, 'South Since')
+    const before = await sql('select xmin::text, * from users where tenant_id = $1 order by id', [
+      south.id,
+    ])
+    await restore(root, { backup_id: id, ...(own ? {} : { tenant_id: north.id }) })
+    expect(await nameOf(north.people.nurse.id)).toBe('nurse of north')
+    expect(await nameOf(south.people.nurse.id)).toBe('South Since')
+    // Not even rewritten.
+    expect(
+      await sql('select xmin::text, * from users where tenant_id = $1 order by id', [south.id]),
+    ).toEqual(before)
+    const { token } = south.people.nurse
+    expect((await service.call('GET', '/api/users/me', { token })).status).toBe(200)
+  })
+
+  test('by its own admin, from its own backup', async () => {
+    const { admin, nurse } = north.people
+    const id = await make(service, admin)
+    await rename(admin, nurse.id, 'Since')
+    await restore(admin, { backup_id: id }, 'north')
+    expect(await nameOf(nurse.id)).toBe('nurse of north')
+  })
+})
+
+describe('beside the restore', () => {
+  test('what was acknowledged is in the database or in the safety backup, never nowhere', async () => {
+    const { admin, nurse } = north.people
+    const id = await make(service, root, { type: 'tenant', tenant_id: north.id })
+    let last = ''
+    let isOver = false
+    const writing = (async () => {
+      for (let count = 1; !isOver; count += 1) {
+        const name = `Name ${count}`
+        const answer = await rename(admin, nurse.id, name)
+        if (answer.status === 200) last = name
+        // Signed out by the restore: nothing more is acknowledged.
+        else if (answer.status === 401) return
+        else expect(answer.status).toBe(503)
+        await new Promise((resolve) => void setTimeout(resolve, 5))
+      }
+    })()
+    const { safety_backup_id, as } = await restore(root, { backup_id: id }).finally(() => {
+      isOver = true
+    })
+    await writing
+    const now = await nameOf(nurse.id)
+    if (now === last) return
+    await restore(as, { backup_id: safety_backup_id })
+    expect(await nameOf(nurse.id)).toBe(last)
+  })
+
+  test('a dry run says what would be done, and touches nothing', async () => {
+    const { nurse } = north.people
+    const id = await make(service, root)
+    await rename(root, nurse.id, 'Since')
+    await call(root, 'POST', `/api/admin/users/${nurse.id}/block`)
+    const { body } = await call(root, 'POST', '/api/admin/backup/restore', {
+      backup_id: id,
+      dry_run: true,
+    })
+    const job = await ended(service, root, body.job_id)
+    expect(job.result).toMatchObject({
+      dry_run: true,
+      tables: { users: { added: 0, changed: 1, removed: 0 } },
+      access: { cases: [{ table: 'users', id: nurse.id, fields: ['is_active'] }] },
+      safety_backup_id: null,
+    })
+    expect(await nameOf(nurse.id)).toBe('Since')
+    expect((await call(root, 'GET', '/api/users/me')).status).toBe(200)
+  })
+})
+
+describe('is refused, and nothing is touched', () => {
+  const refusal = async (person: Person, body: object) => {
+    const answer = await call(person, 'POST', '/api/admin/backup/restore', {
+      confirm: true,
+      ...body,
+    })
+    if (answer.status !== 200) return `${answer.status} ${JSON.stringify(answer.body.detail)}`
+    return (await over(answer.body.job_id)).error
+  }
+
+  test('without confirm; of another type; to an admin what is not theirs', async () => {
+    const full = await make(service, root)
+    const own = await make(service, north.people.admin)
+    expect(await refusal(root, { backup_id: full, confirm: false })).toMatch(/422.*confirm/)
+    expect(await refusal(root, { backup_id: own, type: 'full' })).toMatch(/409.*one tenant/)
+    expect(await refusal(root, { backup_id: own, tenant_id: south.id })).toMatch(/409.*another/)
+    expect(await refusal(north.people.admin, { backup_id: full })).toMatch(/404/)
+    expect(await refusal(south.people.admin, { backup_id: own })).toMatch(/404/)
+    expect(await refusal(north.people.admin, { backup_id: own, access: 'backup' })).toMatch(/403/)
+  })
+
+  test('of another installation, schema or file', async () => {
+    const id = await make(service, root)
+    await rename(root, north.people.nurse.id, 'Since')
+    const name = () => nameOf(north.people.nurse.id)
+    await sql('update installation set id = gen_random_uuid()')
+    expect(await refusal(root, { backup_id: id })).toMatch(/another installation/)
+    const second = await make(service, root)
+    await sql("update migrations set checksum = 'other' where version = 1")
+    expect(await refusal(root, { backup_id: second })).toMatch(/empty database/)
+    await writeFile(fileOf(service, second), 'something else')
+    expect(await refusal(root, { backup_id: second })).toMatch(/cannot be used/)
+    expect(await name()).toBe('Since')
+    expect((await call(root, 'GET', '/api/users/me')).status).toBe(200)
+  })
+
+  test('of a purged tenant', async () => {
+    const id = await make(service, root)
+    await sql(
+      "insert into journal (tenant_id, action, resource_type) values ($1, 'tenant.purged', 'tenant')",
+      [north.id],
+    )
+    await sql('update departments set head_doctor_id = null where tenant_id = $1', [north.id])
+    await sql('delete from tenants where id = $1', [north.id])
+    expect(await refusal(root, { backup_id: id, tenant_id: north.id })).toMatch(/purged/)
+    // And it is left out where everything else comes back.
+    await restore(root, { backup_id: id })
+    expect(await sql('select from tenants where id = $1', [north.id])).toEqual([])
+  })
+})
