@@ -201,9 +201,9 @@ function mailerOf(
   return openMailer({ ...rest, transport, from })
 }
 
-const targetsOf = ({ WEBHOOK_ALLOW_HTTP, WEBHOOK_ALLOWED_NETWORKS }: Config): TargetPolicy => ({
-  allowHttp: WEBHOOK_ALLOW_HTTP,
-  allowedNetworks: WEBHOOK_ALLOWED_NETWORKS,
+const targetsOf = (config: Config): TargetPolicy => ({
+  allowHttp: config.WEBHOOK_ALLOW_HTTP,
+  allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
 })
 
 const checksOf = (changes: Changes, hold: OutboundHold): Core['checks'] => ({
