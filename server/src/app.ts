@@ -65,7 +65,8 @@ async function openFeatures(core: Core, onClose: OnClose) {
     BACKUP_TABLES,
     ...list.map((feature) => feature.tables ?? {}),
   )
-  const backups = opened(await openBackups(core, tables))
+  const sealed = list.flatMap((feature) => feature.sealed ?? [])
+  const backups = opened(await openBackups(core, tables, sealed))
   const health = opened(openHealth(core, [...list, backups, NOT_BUILT]))
   return { features: { ...features, backups, health }, tables }
 }
