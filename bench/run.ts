@@ -8,6 +8,7 @@ import { entries } from './scenarios/entries.ts'
 import { flakyReceiver } from './scenarios/flaky-receiver.ts'
 import { flood } from './scenarios/flood.ts'
 import { messenger, messengerFlood } from './scenarios/messenger.ts'
+import { patientCache } from './scenarios/patient-cache.ts'
 import { payments } from './scenarios/payments.ts'
 import { profile } from './scenarios/profile.ts'
 import { refreshes } from './scenarios/refreshes.ts'
@@ -33,6 +34,7 @@ const SCENARIOS: Record<string, Scenario> = {
   webhooks,
   payments,
   'payment-sizes': paymentSizes,
+  'patient-cache': patientCache,
   'flaky-receiver': flakyReceiver,
   flood,
   'stalled-provider': stalledProvider,

@@ -65,8 +65,7 @@ async function openFeatures(core: Core, onClose: OnClose) {
     BACKUP_TABLES,
     ...list.map((feature) => feature.tables ?? {}),
   )
-  const sealed = list.flatMap((feature) => feature.sealed ?? [])
-  const backups = opened(await openBackups(core, tables, sealed))
+  const backups = opened(await openBackups(core, tables))
   const health = opened(openHealth(core, [...list, backups, NOT_BUILT]))
   return { features: { ...features, backups, health }, tables }
 }

@@ -263,10 +263,6 @@ export const ACTIONS = {
       safety_backup_id: '5d3c0f52-8a3f-4c1e-bb53-0f6b2a1e9c77',
     }),
   },
-  'backup.verified': {
-    meaning: 'The whole file of a backup was read again, and is as it was written',
-    example: backup({ type: 'full' }),
-  },
   'backup.downloaded': {
     meaning: 'The file of a backup was downloaded, or a part of it',
     example: backup({ type: 'tenant' }),

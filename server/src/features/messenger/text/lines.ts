@@ -278,11 +278,6 @@ export const LINES: Record<ToldAction, Words> = {
     'restores of a backup',
     (e) => `The clinic was put back to a backup${by(e)}; everybody was signed out.`,
   ),
-  'backup.verified': words(
-    'check of a backup',
-    'checks of backups',
-    () => 'A backup was read again to its end, and is whole.',
-  ),
   'backup.downloaded': words(
     'download of a backup',
     'downloads of a backup',

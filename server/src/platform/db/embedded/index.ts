@@ -1,7 +1,5 @@
 /** The door to the embedded PostgreSQL: a durable server of the service's own, in its data folder. */
-import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { StartupError } from '../../../lib/startup-error.ts'
 import { findBinaries } from './binaries.ts'
 import { OWNER, prepareCluster } from './cluster.ts'
 import { openEndpoint } from './endpoint.ts'
@@ -39,17 +37,6 @@ export async function startEmbedded(options: {
   } catch (error) {
     throw asStartupError(error, resolve(options.dataDir))
   }
-}
-
-/** Deletes a data folder that a process has left as it died. Nothing where somebody is at work on it. */
-export async function deleteLeftFolder(path: string): Promise<void> {
-  const ownership = await takeFolder(path).catch((error: unknown) => {
-    if (error instanceof StartupError) return undefined
-    throw error
-  })
-  if (!ownership) return
-  await ownership.release()
-  await rm(path, { recursive: true, force: true, maxRetries: 5 })
 }
 
 async function start({

@@ -1,0 +1,123 @@
+/**
+ * The baselines of patients' reads: Fastify with a route that answers a body which it holds, and the query
+ * by primary key with the opening of as many fields; each answers once its entry of the journal is committed.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  randomBytes,
+  randomUUID,
+} from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import fastify from 'fastify'
+import pg from 'pg'
+import { answer, keepBusy } from './answer.ts'
+
+export interface Question {
+  database: pg.ClientConfig
+  poolSize: number
+  tenantId: number
+  userId: number
+  /** Lengths of what is sealed of a patient. */
+  fields: number[]
+  ids: number[]
+  atOnce: number
+  seconds: number
+}
+
+/** As the service's: between two commits, what comes meanwhile goes together. */
+const GAP_MS = 2
+
+const INSERT = `insert into journal (is_access, tenant_id, user_id, user_email, action, resource_type,
+    resource_id, changes, ip, user_agent, request_id)
+  select true, * from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[],
+    $7::jsonb[], $8::text[], $9::text[], $10::uuid[])`
+const SELECT = `select id, tenant_id, department_id, attending_doctor_id, version, created_at, updated_at,
+    deleted_at, data_key_id, sealed_full_name, sealed_birth_date, sealed_sex, sealed_identifiers,
+    sealed_phone, sealed_email, sealed_address, sealed_allergies, sealed_notes
+  from patients where tenant_id = $2 and deleted_at is null and id = $1`
+
+type Row = unknown[]
+
+/** Commits the rows of all who wait together. */
+function sharedCommits(pool: pg.Pool): (row: Row) => Promise<void> {
+  let waiting: { row: Row; done: () => void }[] = []
+  let running = false
+  async function run() {
+    running = true
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      const columns = batch[0]?.row.map((_, at) => batch.map(({ row }) => row[at]))
+      await pool.query({ name: 'entries', text: INSERT, values: columns as unknown[][] })
+      for (const { done } of batch) done()
+      await delay(GAP_MS)
+    }
+    running = false
+  }
+  return (row) =>
+    new Promise((done) => {
+      waiting.push({ row, done })
+      if (!running) void run()
+    })
+}
+
+const entryOf = ({ tenantId, userId }: Question, id: number): Row => [
+  ...[tenantId, userId, 'admin@bench.example', 'patient.read', 'patient', String(id)],
+  ...[null, '127.0.0.1', null, randomUUID()],
+]
+
+let pool: pg.Pool | undefined
+
+/** Serves the body, and returns the address. */
+async function serve(question: Question & { body: object }): Promise<string> {
+  const record = sharedCommits(poolOf(question))
+  const app = fastify()
+  app.get('/api/patients/:id', async (request) => {
+    await record(entryOf(question, Number((request.params as { id: string }).id)))
+    return question.body
+  })
+  return app.listen({ host: '127.0.0.1', port: 0 })
+}
+
+function poolOf({ database, poolSize }: Question): pg.Pool {
+  pool ??= new pg.Pool({ ...database, max: poolSize })
+  return pool
+}
+
+/** Reads, opens and records; returns how often a second. */
+function loop(question: Question): Promise<number> {
+  const { ids, fields, tenantId } = question
+  const connected = poolOf(question)
+  const record = sharedCommits(connected)
+  const key = createSecretKey(randomBytes(32))
+  const sealed = fields.map((length) => seal(key, 'x'.repeat(length)))
+  let turn = 0
+  return keepBusy(question.atOnce, question.seconds, async () => {
+    turn += 1
+    const id = ids[turn % ids.length] as number
+    await connected.query({ name: 'patient', text: SELECT, values: [id, tenantId] })
+    for (const field of sealed) open(key, field)
+    await record(entryOf(question, id))
+  })
+}
+
+type Key = ReturnType<typeof createSecretKey>
+
+function seal(key: Key, text: string): Buffer {
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+}
+
+function open(key: Key, sealed: Buffer): string {
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12))
+  decipher.setAuthTag(sealed.subarray(-16))
+  return decipher.update(sealed.subarray(12, -16), undefined, 'utf8') + decipher.final('utf8')
+}
+
+answer((question: Question & { body?: object }): Promise<string | number> => {
+  const { body } = question
+  return body ? serve({ ...question, body }) : loop(question)
+})
