@@ -123,6 +123,17 @@ begin
 end $procedure$;
 REVOKE ALL ON ROUTINE isolate(regclass,text) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION public.note_destroyed_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into destroyed_keys (kind, id) values (tg_argv[0], old.id) on conflict do nothing;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.note_list_row()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -511,6 +522,7 @@ CREATE POLICY platform ON data_keys FOR all TO wardkeep_platform
 CREATE POLICY tenant ON data_keys FOR all TO wardkeep_app
   USING (tenant_id = current_tenant())
   WITH CHECK (tenant_id = current_tenant());
+CREATE TRIGGER data_keys__destroyed AFTER DELETE ON data_keys FOR EACH ROW EXECUTE FUNCTION note_destroyed_key('data key');
 GRANT delete, insert, select, update ON data_keys TO wardkeep_app;
 GRANT delete, insert, select, update ON data_keys TO wardkeep_platform;
 
@@ -542,6 +554,32 @@ CREATE TRIGGER departments__go AFTER DELETE ON departments REFERENCING OLD TABLE
 CREATE TRIGGER departments__move AFTER UPDATE ON departments FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.name IS DISTINCT FROM new.name) EXECUTE FUNCTION note_list_row('tenant_id');
 GRANT delete, insert, select, update ON departments TO wardkeep_app;
 GRANT delete, insert, select, update ON departments TO wardkeep_platform;
+
+CREATE TABLE destroyed_keys (
+  kind text NOT NULL,
+  id bigint NOT NULL,
+  destroyed_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT destroyed_keys_pkey PRIMARY KEY (kind, id),
+  CONSTRAINT destroyed_keys_kind_check CHECK (kind = ANY (ARRAY['data key'::text, 'key-encryption key'::text]))
+);
+GRANT insert, select ON destroyed_keys TO wardkeep_platform;
+
+CREATE TABLE encryption_rotations (
+  id uuid DEFAULT gen_random_uuid() NOT NULL,
+  status text DEFAULT 'running'::text NOT NULL,
+  key_id bigint NOT NULL,
+  records_total bigint NOT NULL,
+  records_done bigint DEFAULT 0 NOT NULL,
+  records_failed bigint DEFAULT 0 NOT NULL,
+  reason text,
+  started_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  finished_at timestamp(3) with time zone,
+  CONSTRAINT encryption_rotations_pkey PRIMARY KEY (id),
+  CONSTRAINT encryption_rotations_status_check CHECK (status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text]))
+);
+CREATE INDEX encryption_rotations__latest ON encryption_rotations USING btree (started_at);
+CREATE UNIQUE INDEX encryption_rotations__one_at_a_time ON encryption_rotations USING btree ((true)) WHERE status = 'running'::text;
+GRANT insert, select, update ON encryption_rotations TO wardkeep_platform;
 
 CREATE TABLE installation (
   one boolean DEFAULT true NOT NULL,
@@ -634,6 +672,7 @@ CREATE TABLE key_encryption_keys (
   CONSTRAINT key_encryption_keys_pkey PRIMARY KEY (id)
 );
 CREATE UNIQUE INDEX key_encryption_keys__one_current ON key_encryption_keys USING btree ((true)) WHERE retired_at IS NULL;
+CREATE TRIGGER key_encryption_keys__destroyed AFTER DELETE ON key_encryption_keys FOR EACH ROW EXECUTE FUNCTION note_destroyed_key('key-encryption key');
 GRANT delete, insert, select, update ON key_encryption_keys TO wardkeep_platform;
 GRANT select ON key_encryption_keys TO wardkeep_app;
 

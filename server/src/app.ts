@@ -4,6 +4,7 @@ import { openAudit } from './features/audit/index.ts'
 import { openAuth } from './features/auth/index.ts'
 import { BACKUP_TABLES, openBackups, restoreFile } from './features/backups/index.ts'
 import { openDepartments } from './features/departments/index.ts'
+import { openEncryption } from './features/encryption/index.ts'
 import { openHealth } from './features/health/index.ts'
 import { openMessenger } from './features/messenger/index.ts'
 import { openPatients } from './features/patients/index.ts'
@@ -59,15 +60,18 @@ async function openFeatures(core: Core, onClose: OnClose) {
     setup: opened(openSetup(core)),
   }
   const list: readonly Feature[] = Object.values(features)
+  const sealed = list.flatMap((feature) => feature.sealed ?? [])
+  const encryption = opened(openEncryption(core, sealed))
   const tables: RestoreRules = Object.assign(
     {},
     core.tables,
     BACKUP_TABLES,
+    encryption.tables,
     ...list.map((feature) => feature.tables ?? {}),
   )
   const backups = opened(await openBackups(core, tables))
-  const health = opened(openHealth(core, [...list, backups, NOT_BUILT]))
-  return { features: { ...features, backups, health }, tables }
+  const health = opened(openHealth(core, [...list, encryption, backups, NOT_BUILT]))
+  return { features: { ...features, encryption, backups, health }, tables }
 }
 
 /** For the command line, as it takes a database that no service has been started on. */

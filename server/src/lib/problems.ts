@@ -57,6 +57,8 @@ export const PROBLEMS = {
   restore_refused: [409, 'The backup cannot be restored here'],
   backup_running: [409, 'Another backup is being made; wait for its end'],
   backup_in_use: [409, 'The backup is being made, read or restored; wait for its end'],
+  rotation_running: [409, 'The keys are being rotated already; wait for the end'],
+  key_in_use: [409, 'This key is in use already; give another, or none to have one made'],
   backup_file_gone: [503, 'The file of the backup is not where it was kept; tell the operator'],
   notification_settled: [
     409,

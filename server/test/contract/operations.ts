@@ -130,6 +130,7 @@ export const ADDED: readonly Row[] = [
   bearer('POST', '/api/patients/{patient_id}/restore', 200, 'input'),
   bearer('GET', '/api/patients/{patient_id}/accesses', 200, 'input'),
   bearer('GET', '/api/patients/{patient_id}/export', 200, 'input'),
+  bearer('GET', '/api/admin/encryption/status', 200, 'plain'),
   // Where updates are asked for, it is not there.
   { ...open('POST', '/webhooks/messenger', 200, 'input'), bare: 404 },
   open('GET', '/.well-known/jwks.json', 200, 'plain'),
@@ -140,7 +141,6 @@ export const ADDED: readonly Row[] = [
 
 /** What of the specification is still to be built. An operation leaves this list when it is. */
 export const PENDING: readonly string[] = [
-  'POST /api/admin/encryption/rotate',
   'POST /api/admin/self-healing/confirm/{fix_id}',
   'GET /api/admin/self-healing/fixes',
   'DELETE /api/admin/self-healing/fixes/{fix_id}',

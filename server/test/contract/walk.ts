@@ -87,6 +87,8 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
     return busy === undefined || undefined
   })
   await take('DELETE /api/admin/backup/{backup_id}', { token, path })
+  await take('POST /api/admin/encryption/rotate', { token, body: {} })
+  await take('GET /api/admin/encryption/status', { token })
 }
 
 async function walkOpen({ clinic, take }: Scene): Promise<void> {

@@ -24,6 +24,12 @@ import { jtiOf } from './scene.ts'
 import { WEBHOOKS } from './webhooks-table.ts'
 
 export const TABLE: readonly Line[] = [
+  { name: 'GET /api/admin/encryption/status', aim: nothing, own: operators(200) },
+  {
+    name: 'POST /api/admin/encryption/rotate',
+    aim: () => ({ body: { new_key: 'no key' } }),
+    own: operators(422),
+  },
   { name: 'GET /healthz', aim: nothing, own: everyone(200) },
   { name: 'GET /readyz', aim: nothing, own: everyone(200) },
   { name: 'GET /openapi.json', aim: nothing, own: everyone(200) },

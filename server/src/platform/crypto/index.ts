@@ -1,6 +1,7 @@
 /** Cryptography for the features: passwords, sealing at rest, the root key. */
 
 export { type KeyRing, openKeyRing } from './key-ring.ts'
+export { type KeyRotation, keyRotation } from './key-rotation.ts'
 export { KEY_TABLES } from './keys.table.ts'
 export { refuseLooseModes } from './loose-modes.ts'
 export { refuseWeakPassword, weaknessOf } from './password-rules.ts'

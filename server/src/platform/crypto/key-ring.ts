@@ -18,7 +18,7 @@ import {
 } from './seal.ts'
 import { openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'
 
-const KEY_BYTES = 32
+export const KEY_BYTES = 32
 const FIRST_KEK = 1
 
 export interface KeyRing {
@@ -131,12 +131,12 @@ export async function openKeyRing(
   }
 }
 
-const kekPlace = (id: number): Place => ({
+export const kekPlace = (id: number): Place => ({
   table: 'key_encryption_keys',
   column: 'wrapped_key',
   row: id,
 })
-const dataKeyPlace = (tenantId: number): Place => ({
+export const dataKeyPlace = (tenantId: number): Place => ({
   table: 'data_keys',
   column: 'wrapped_key',
   row: tenantId,

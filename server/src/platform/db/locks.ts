@@ -18,6 +18,8 @@ export const LOCKS = {
   deliveryPartitions: 7_261_939,
   /** One transaction at a time adds notifications that nobody has proven: there is a bound to them. */
   unverifiedNotifications: 7_261_940,
+  /** One transaction at a time begins or ends a rotation of keys. */
+  keyRotation: 7_261_943,
   /** With the number of a job that outlasts every lease: its process is at work, and lives. */
   longJobs: 7_261_941,
   /** With the id of a tenant, or 0 for all: a restore has closed the service for them. */

@@ -31,6 +31,8 @@ const payment = (before: object | null, after: object) =>
 
 const backup = about('backup', 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11', ADMIN)
 
+const rotation = about('encryption', '7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b', SUPERADMIN)
+
 const active = { is_active: true }
 const inactive = { is_active: false }
 const northClinic = { name: 'North Clinic', subdomain: 'north', settings: {}, ...active }
@@ -270,6 +272,18 @@ export const ACTIONS = {
   'backup.deleted': {
     meaning: 'A backup was deleted with its file',
     example: backup({ type: 'tenant', created_at: '2026-11-21T12:00:00.000Z' }),
+  },
+  'encryption.rotation_started': {
+    meaning: 'New keys seal from now on; what the old ones have sealed is sealed anew',
+    example: rotation({ key_id: 2, records_total: 182_044 }),
+  },
+  'encryption.rotation_completed': {
+    meaning: 'All is sealed by the new keys, and the old ones are destroyed',
+    example: rotation({ key_id: 2, records_done: 182_044 }, null),
+  },
+  'encryption.rotation_failed': {
+    meaning: 'Some records do not open and keep their old keys, which are not destroyed',
+    example: rotation({ key_id: 2, records_done: 182_043, records_failed: 1 }, null),
   },
   'webhook.test': { meaning: 'A webhook was tried with an event made for it', example: webhook() },
 } as const satisfies Record<string, { meaning: string; example?: Example }>

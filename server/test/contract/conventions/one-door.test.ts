@@ -225,6 +225,13 @@ const RULES: Record<
     body: { events: ['user.created', 'nothing'] },
     places: ['body.events.1'],
   }),
+  rotateKeys: () => ({
+    method: 'POST',
+    path: '/api/admin/encryption/rotate',
+    token: root.token,
+    body: { new_key: 'no key' },
+    places: ['body.new_key'],
+  }),
   registerWebhook: () => ({
     method: 'POST',
     path: '/api/webhooks/register',

@@ -283,6 +283,21 @@ export const LINES: Record<ToldAction, Words> = {
     'downloads of a backup',
     (e) => `A backup was downloaded${by(e)}.`,
   ),
+  'encryption.rotation_started': words(
+    'rotation of keys begun',
+    'rotations of keys begun',
+    (e) => `A rotation of the encryption keys was begun${by(e)}.`,
+  ),
+  'encryption.rotation_completed': words(
+    'rotation of keys completed',
+    'rotations of keys completed',
+    () => 'The rotation of the encryption keys is complete.',
+  ),
+  'encryption.rotation_failed': words(
+    'rotation of keys that failed',
+    'rotations of keys that failed',
+    () => 'The rotation of the encryption keys failed: some records do not open.',
+  ),
   'backup.deleted': words(
     'deleted backup',
     'deleted backups',

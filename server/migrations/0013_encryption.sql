@@ -1,0 +1,38 @@
+-- Rotations of the keys that seal (ADR 0022). Of no tenant.
+create table encryption_rotations (
+  id uuid primary key default gen_random_uuid(),
+  status text not null default 'running' check (status in ('running', 'completed', 'failed')),
+  -- The key-encryption key that it has brought.
+  key_id bigint not null,
+  records_total bigint not null,
+  records_done bigint not null default 0,
+  records_failed bigint not null default 0,
+  reason text,
+  started_at timestamptz(3) not null default now(),
+  finished_at timestamptz(3)
+);
+create unique index encryption_rotations__one_at_a_time on encryption_rotations ((true)) where status = 'running';
+create index encryption_rotations__latest on encryption_rotations (started_at);
+grant select, insert, update on encryption_rotations to wardkeep_platform;
+
+-- Keys that are no more, for a restore to honour; their ids are never given again.
+create table destroyed_keys (
+  kind text not null check (kind in ('data key', 'key-encryption key')),
+  id bigint not null,
+  destroyed_at timestamptz(3) not null default now(),
+  primary key (kind, id)
+);
+grant select, insert on destroyed_keys to wardkeep_platform;
+
+-- However a key goes, by a rotation or with its tenant, it is on record.
+create function note_destroyed_key() returns trigger
+language plpgsql security definer set search_path = public, pg_temp
+as $$
+begin
+  insert into destroyed_keys (kind, id) values (tg_argv[0], old.id) on conflict do nothing;
+  return null;
+end $$;
+create trigger data_keys__destroyed after delete on data_keys for each row
+  execute function note_destroyed_key('data key');
+create trigger key_encryption_keys__destroyed after delete on key_encryption_keys for each row
+  execute function note_destroyed_key('key-encryption key');

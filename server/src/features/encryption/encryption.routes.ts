@@ -1,0 +1,41 @@
+/** `/api/admin/encryption`. */
+import { superadmins } from '../../platform/access/index.ts'
+import { parseKey } from '../../platform/crypto/index.ts'
+import { type AnyOperation, operation } from '../../platform/http/index.ts'
+import { KeyOrder, Rotation } from './encryption.schema.ts'
+import type { Encryption } from './encryption.service.ts'
+
+const tag = 'Encryption'
+
+export function encryptionOperations(encryption: Encryption): AnyOperation[] {
+  return [
+    operation({
+      method: 'POST',
+      path: '/api/admin/encryption/rotate',
+      id: 'rotateKeys',
+      summary: 'Brings new keys, and seals everything anew in the background',
+      tag,
+      access: superadmins,
+      body: KeyOrder,
+      bodyOptional: true,
+      refine: ({ body: { new_key } }, refuse) => {
+        if (new_key !== undefined && !parseKey(new_key))
+          refuse(['body', 'new_key'], 'must be 32 bytes in base64 or hex')
+      },
+      success: [200, Rotation],
+      refusals: [409],
+      handle: ({ caller, body }) =>
+        encryption.rotate(caller, body.new_key === undefined ? undefined : parseKey(body.new_key)),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/encryption/status',
+      id: 'getRotation',
+      summary: 'How far the rotation of keys is: the running one, else the last',
+      tag,
+      access: superadmins,
+      success: [200, Rotation],
+      handle: () => encryption.status(),
+    }),
+  ]
+}

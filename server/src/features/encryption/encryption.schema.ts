@@ -1,0 +1,31 @@
+/** Rotations on the wire. */
+import Type, { type Static } from 'typebox'
+import { Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+
+const Count = Type.Integer({ minimum: 0 })
+
+export const KeyOrder = Type.Object({
+  new_key: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: 'the new key-encryption key, 32 bytes in base64 or hex; made where left out',
+    }),
+  ),
+})
+export type KeyOrder = Static<typeof KeyOrder>
+
+export const Rotation = Type.Object(
+  {
+    rotation_id: Nullable(Type.String()),
+    status: OneOf(['idle', 'running', 'completed', 'failed']),
+    key_id: Nullable(Count, { description: 'the key-encryption key that it has brought' }),
+    records_total: Count,
+    records_done: Count,
+    records_failed: Count,
+    reason: Nullable(Type.String(), { description: 'why it has failed' }),
+    started_at: Nullable(Timestamp),
+    finished_at: Nullable(Timestamp),
+  },
+  { $id: 'Rotation' },
+)
+export type Rotation = Static<typeof Rotation>

@@ -1,0 +1,83 @@
+/** Begins rotations, and tells how far they are. */
+import { Problem } from '../../lib/problems.ts'
+import type { Caller } from '../../platform/access/index.ts'
+import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
+import type { Scopes, TenantTx } from '../../platform/db/index.ts'
+import { type Actor, actorOf, append } from '../../platform/journal/index.ts'
+import type { Rotation } from './encryption.schema.ts'
+import * as store from './rotations.store.ts'
+
+export interface Encryption {
+  /**
+   * Begins a rotation, or goes on with the last where it has failed and no other key is given.
+   * @throws Problem 409 while one runs, and for a key in use
+   */
+  rotate(caller: Caller, key: Buffer | undefined): Promise<Rotation>
+  status(): Promise<Rotation>
+}
+
+const IDLE: Rotation = {
+  rotation_id: null,
+  status: 'idle',
+  key_id: null,
+  records_total: 0,
+  records_done: 0,
+  records_failed: 0,
+  reason: null,
+  started_at: null,
+  finished_at: null,
+}
+
+export function encryptionService(deps: {
+  db: Scopes
+  keys: KeyRotation
+  sealed: readonly SealedTable[]
+}): Encryption {
+  const { db, keys, sealed } = deps
+
+  async function begin(tx: TenantTx, key: Buffer | undefined): Promise<Rotation> {
+    const last = await store.findLatest(tx)
+    if (last?.status === 'running') throw new Problem('rotation_running')
+    if (last?.status === 'failed' && key === undefined) {
+      tx.invalidate('keys')
+      return store.resume(tx, last.rotation_id)
+    }
+    const total = await store.countSealed(tx, sealed)
+    const key_id = await keys.begin(tx, key)
+    if (key_id === undefined) throw new Problem('key_in_use')
+    return store.insertRotation(tx, key_id, total)
+  }
+
+  return {
+    rotate: (caller, key) =>
+      db.acrossTenants(async (tx) => {
+        // Of two at once the second waits here, and sees the first.
+        await store.lockRotations(tx)
+        const rotation = await begin(tx, key)
+        await note(tx, actorOf(caller), 'started', rotation)
+        return rotation
+      }),
+    status: () => db.acrossTenants(async (tx) => (await store.findLatest(tx)) ?? IDLE, 'read'),
+  }
+}
+
+/** Writes the journal's entry of a rotation. */
+export function note(
+  tx: TenantTx,
+  actor: Actor,
+  what: 'started' | 'completed' | 'failed',
+  { rotation_id, key_id, records_total, records_done, records_failed }: Rotation,
+): Promise<void> {
+  const counts = {
+    started: { records_total },
+    completed: { records_done },
+    failed: { records_done, records_failed },
+  }
+  return append(tx, actor, {
+    action: `encryption.rotation_${what}`,
+    tenant_id: null,
+    resource_type: 'encryption',
+    resource_id: rotation_id,
+    changes: { key_id, ...counts[what] },
+  })
+}

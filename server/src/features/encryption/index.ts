@@ -1,0 +1,2 @@
+/** What the composition root uses of the rotation of keys. */
+export { openEncryption } from './encryption.ts'

@@ -1,0 +1,83 @@
+/** The SQL of rotations. */
+import { type RawBuilder, sql } from 'kysely'
+import type { SealedTable } from '../../platform/crypto/index.ts'
+import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
+import type { Rotation } from './encryption.schema.ts'
+
+const COLUMNS = sql`id::text as rotation_id, status, key_id, records_total, records_done,
+  records_failed, reason, started_at, finished_at`
+
+async function one(tx: TenantTx, query: RawBuilder<Rotation>): Promise<Rotation> {
+  const { rows } = await query.execute(tx.db)
+  if (!rows[0]) throw new Error('there is no such rotation')
+  return rows[0]
+}
+
+export const lockRotations = (tx: TenantTx) => lockUntilEnd(tx, 'keyRotation')
+
+export async function findLatest(tx: TenantTx): Promise<Rotation | undefined> {
+  const { rows } = await sql<Rotation>`
+    select ${COLUMNS} from encryption_rotations order by started_at desc, id limit 1`.execute(tx.db)
+  return rows[0]
+}
+
+export function insertRotation(tx: TenantTx, keyId: number, total: number): Promise<Rotation> {
+  return one(
+    tx,
+    sql`insert into encryption_rotations (key_id, records_total)
+      values (${keyId}, ${total}) returning ${COLUMNS}`,
+  )
+}
+
+/** Has a failed rotation go on. */
+export function resume(tx: TenantTx, id: string | null): Promise<Rotation> {
+  return one(
+    tx,
+    sql`update encryption_rotations
+      set status = 'running', records_failed = 0, reason = null, finished_at = null
+      where id = ${id} returning ${COLUMNS}`,
+  )
+}
+
+export async function addDone(tx: TenantTx, id: string | null, done: number): Promise<void> {
+  await sql`update encryption_rotations set records_done = records_done + ${done}
+    where id = ${id}`.execute(tx.db)
+}
+
+export function finish(
+  tx: TenantTx,
+  id: string | null,
+  end: { status: 'completed' | 'failed'; failed: number; reason: string | null },
+): Promise<Rotation> {
+  return one(
+    tx,
+    sql`update encryption_rotations set status = ${end.status}, records_failed = ${end.failed},
+        reason = ${end.reason}, finished_at = now()
+      where id = ${id} returning ${COLUMNS}`,
+  )
+}
+
+/** Rows of all tables, whoever's and whether deleted or not. */
+export async function countSealed(tx: TenantTx, sealed: readonly SealedTable[]): Promise<number> {
+  let total = 0
+  for (const { table } of sealed) {
+    const { rows } = await sql<{ count: number }>`
+      select count(*) as count from ${sql.table(table)}`.execute(tx.db)
+    total += rows[0]?.count ?? 0
+  }
+  return total
+}
+
+/**
+ * Whether some transaction began before every node had heard of the new keys, which is within a second: it
+ * may still write by the old ones alone.
+ */
+export async function hasEarlierWriters(tx: TenantTx, startedAt: string): Promise<boolean> {
+  const { rows } = await sql<{ are: boolean }>`
+    select now() < ${startedAt}::timestamptz + interval '2 seconds' or exists (
+      select from pg_stat_activity
+      where datname = current_database() and application_name = 'wardkeep'
+        and pid <> pg_backend_pid()
+        and xact_start < ${startedAt}::timestamptz + interval '2 seconds') as are`.execute(tx.db)
+  return rows[0]?.are ?? true
+}

@@ -1,0 +1,83 @@
+/** The SQL of keys that take the place of others. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../db/index.ts'
+
+export interface WrappedKey {
+  id: number
+  tenant_id: number
+  wrapped_key: Buffer
+  kek_id: number
+}
+
+/** All key-encryption keys, which nobody else replaces until the transaction ends. */
+export async function lockKeks(tx: TenantTx) {
+  const { rows } = await sql<{ id: number; wrapped_key: Buffer; retired_at: string | null }>`
+    select id, wrapped_key, retired_at from key_encryption_keys order by id for no key update`.execute(
+    tx.db,
+  )
+  return rows
+}
+
+/** An id that no key-encryption key has or ever had. */
+export async function newKekId(tx: TenantTx): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    select 1 + greatest(
+      (select max(id) from key_encryption_keys),
+      (select max(id) from destroyed_keys where kind = 'key-encryption key')) as id`.execute(tx.db)
+  return rows[0]?.id as number
+}
+
+export async function retireKek(tx: TenantTx): Promise<void> {
+  await sql`update key_encryption_keys set retired_at = now() where retired_at is null`.execute(
+    tx.db,
+  )
+}
+
+/** The data keys that another key-encryption key wraps. */
+export async function listWrappedByOthers(tx: TenantTx, kekId: number): Promise<WrappedKey[]> {
+  const { rows } = await sql<WrappedKey>`
+    select id, tenant_id, wrapped_key, key_encryption_key_id as kek_id
+    from data_keys where key_encryption_key_id <> ${kekId} order by id for no key update`.execute(
+    tx.db,
+  )
+  return rows
+}
+
+export async function rewrap(
+  tx: TenantTx,
+  kekId: number,
+  keys: readonly { id: number; wrapped_key: Buffer }[],
+): Promise<void> {
+  await sql`
+    update data_keys k set wrapped_key = v.wrapped_key, key_encryption_key_id = ${kekId}
+    from unnest(${keys.map(({ id }) => id)}::bigint[],
+      ${keys.map(({ wrapped_key }) => wrapped_key)}::bytea[]) as v (id, wrapped_key)
+    where k.id = v.id`.execute(tx.db)
+}
+
+/** Retires every data key that seals. Returns whose they were. */
+export async function retireDataKeys(tx: TenantTx): Promise<number[]> {
+  const { rows } = await sql<{ tenant_id: number }>`
+    update data_keys set retired_at = now() where retired_at is null returning tenant_id`.execute(
+    tx.db,
+  )
+  return rows.map(({ tenant_id }) => tenant_id)
+}
+
+export async function insertDataKeys(
+  tx: TenantTx,
+  kekId: number,
+  keys: readonly { tenantId: number; wrapped: Buffer }[],
+): Promise<void> {
+  await sql`
+    insert into data_keys (tenant_id, key_encryption_key_id, wrapped_key)
+    select v.tenant_id, ${kekId}, v.wrapped_key
+    from unnest(${keys.map(({ tenantId }) => tenantId)}::bigint[],
+      ${keys.map(({ wrapped }) => wrapped)}::bytea[]) as v (tenant_id, wrapped_key)`.execute(tx.db)
+}
+
+/** Deletes the retired keys; a data key that a row still names makes it fail. */
+export async function deleteRetired(tx: TenantTx): Promise<void> {
+  await sql`delete from data_keys where retired_at is not null`.execute(tx.db)
+  await sql`delete from key_encryption_keys where retired_at is not null`.execute(tx.db)
+}
