@@ -2,7 +2,13 @@
 import { type AppDeps, type Core, openCore } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
 import { openAuth } from './features/auth/index.ts'
-import { BACKUP_TABLES, openBackups, restoreFile } from './features/backups/index.ts'
+import {
+  BACKUP_TABLES,
+  backupIdentity,
+  openBackups,
+  restoreFile,
+  verifyBackupFile,
+} from './features/backups/index.ts'
 import { openDepartments } from './features/departments/index.ts'
 import { openEncryption } from './features/encryption/index.ts'
 import { openHealth } from './features/health/index.ts'
@@ -74,8 +80,8 @@ async function openFeatures(core: Core, onClose: OnClose) {
   return { features: { ...features, encryption, backups, health }, tables }
 }
 
-/** For the command line, as it takes a database that no service has been started on. */
-export { restoreFile }
+/** For the command line: what needs no service on a database. */
+export { backupIdentity, restoreFile, verifyBackupFile }
 
 export type App = Awaited<ReturnType<typeof openApp>>
 

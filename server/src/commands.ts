@@ -6,11 +6,14 @@ import { StartupError } from './lib/startup-error.ts'
 import { openLog } from './platform/observe/log.ts'
 import { migrateOrExplain, openDatabase, rootKeyOf } from './start.ts'
 
-/** Opens the service without listening, for one piece of work. */
-async function withApp(work: (app: App) => Promise<string>): Promise<void> {
+/**
+ * Opens the service without listening, for one piece of work whose outcome is printed.
+ * @param joins whether the embedded database of a running service will do
+ */
+export async function withApp(work: (app: App) => Promise<string>, joins = false): Promise<void> {
   const config = readConfig()
-  const log = openLog('warn')
-  const { address, stop } = await openDatabase(config, log)
+  const log = openLog('warn', 2)
+  const { address, stop } = await openDatabase(config, log, joins)
   try {
     await migrateOrExplain(address, config, log)
     const rootKey = await rootKeyOf(config, log)

@@ -30,6 +30,7 @@ program
   .description('let a new key sign the access tokens; nobody is signed out')
   .action(async () => (await import('./commands.ts')).rotateSigningKey())
 const backup = program.command('backup').description('backups')
+;(await import('./backup-commands.ts')).addBackupCommands(backup)
 backup
   .command('restore <file>')
   .description('restore a backup of everything into an empty database')

@@ -17,15 +17,20 @@ const HELD = `This is a restored copy, and it speaks to nobody: mails, webhooks 
 \`wardkeep outbound release\`.
 `
 
-/** The database that the configuration names, started if it is the embedded one. */
+/**
+ * The database that the configuration names, started if it is the embedded one.
+ * @param joins whether an embedded one that another process runs will do
+ */
 export async function openDatabase(
   config: Config,
   log: Logger,
+  joins = false,
 ): Promise<{ address: DatabaseAddress; stop(): Promise<void> }> {
   if (config.DATABASE_URL)
     return { address: { url: config.DATABASE_URL }, stop: async () => undefined }
-  const { startEmbedded } = await import('./platform/db/embedded/index.ts')
-  const embedded = await startEmbedded({ dataDir: resolve(config.DATA_DIR), log })
+  const { joinEmbedded, startEmbedded } = await import('./platform/db/embedded/index.ts')
+  const open = joins ? joinEmbedded : startEmbedded
+  const embedded = await open({ dataDir: resolve(config.DATA_DIR), log })
   return { address: embedded.connection, stop: embedded.stop }
 }
 

@@ -17,13 +17,20 @@ export function wardkeep(
   args: readonly string[],
   rootKey: Buffer = ROOT_KEY,
 ): Promise<Ended> {
-  const env = {
-    PATH: process.env.PATH,
+  return runCommand(args, {
     DATABASE_URL: database.url,
     ENCRYPTION_KEY: rootKey.toString('base64'),
     // Nothing but a key would be written there, and that one is given.
     DATA_DIR: path.join(ROOT, 'nowhere'),
-  }
+  })
+}
+
+/** Runs it to its end with these variables and no others. */
+export function runCommand(
+  args: readonly string[],
+  variables: Record<string, string>,
+): Promise<Ended> {
+  const env = { PATH: process.env.PATH, ...variables }
   const command = [path.join(ROOT, 'server/src/main.ts'), ...args]
   return new Promise((resolve) => {
     execFile(process.execPath, command, { env, timeout: 60_000 }, (error, stdout, stderr) =>

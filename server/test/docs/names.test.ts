@@ -67,9 +67,9 @@ describe('variables', () => {
 describe('commands', () => {
   const declared = () =>
     textOf('server/src/main.ts')
-      .split('program\n')
+      .split(/program(?=[.]|\n)/)
       .filter((part) => !part.includes('hidden: true'))
-      .flatMap((part) => /^ {2}\.command\('([a-z-]+)/.exec(part)?.[1] ?? [])
+      .flatMap((part) => /^\s*\.command\('([a-z-]+)/.exec(part)?.[1] ?? [])
 
   test('of wardkeep that a document names exist, and each is named', () => {
     const named = [...everything.matchAll(/(?:`|^ *|\S=\S+ )wardkeep ([a-z]+(?:-[a-z]+)*)/gm)]

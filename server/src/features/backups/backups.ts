@@ -5,6 +5,7 @@ import type { Feature } from '../../platform/feature.ts'
 import { isBackedUp, type RestoreRules } from '../../platform/restore-rule.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
+import { type BackupCommands, backupCommands } from './commands/commands.ts'
 import { openKeeper } from './file/identity.ts'
 import { deletesOutdated } from './schedule/retention.ts'
 import { schedulesBackups } from './schedule/schedule.ts'
@@ -24,7 +25,10 @@ type Core = Needs<
 >
 
 /** @param tables what a restore does with each table of the service */
-export async function openBackups(core: Core, tables: RestoreRules): Promise<Feature> {
+export async function openBackups(
+  core: Core,
+  tables: RestoreRules,
+): Promise<Feature & { commands: BackupCommands }> {
   const { db, log, deriveKey, openConnection, config } = core
   const keeper = await openKeeper(deriveKey, config.BACKUP_AGE_RECIPIENT)
   const folder = resolve(config.BACKUP_DIR ?? join(config.DATA_DIR, 'backups'))
@@ -37,23 +41,27 @@ export async function openBackups(core: Core, tables: RestoreRules): Promise<Fea
   const onMade = deletesOutdated({ ...core, store, keep: config.BACKUP_KEEP, isBeingRead })
   const watch = watchBackups({ ...core, folder })
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))
+  const work = (only?: string) =>
+    startWorker({
+      db,
+      log,
+      keeper,
+      store,
+      openConnection,
+      tables: backedUp,
+      rules: tables,
+      onMade,
+      only,
+    })
   return {
     name: 'backups',
     operations: backupOperations(service),
     checks: { backups: watch.check },
     upkeep: [watch.upkeep],
     conflicts: { backup_jobs__one_at_a_time: 'backup_running' },
+    commands: backupCommands({ db, store, keeper, startWorker: work }),
     background() {
-      worker = startWorker({
-        db,
-        log,
-        keeper,
-        store,
-        openConnection,
-        tables: backedUp,
-        rules: tables,
-        onMade,
-      })
+      worker = work()
       return { stop: () => worker?.stop() ?? Promise.resolve() }
     },
   }

@@ -2,4 +2,5 @@
 
 export { BACKUP_TABLES } from './backups.table.ts'
 export { openBackups } from './backups.ts'
+export { backupIdentity, verifyBackupFile } from './commands/by-key.ts'
 export { restoreFile } from './empty/restore-file.ts'

@@ -257,6 +257,10 @@ export const ACTIONS = {
       error: 'The process that did it ended before it was done; ask for it again.',
     }),
   },
+  'backup.verified': {
+    meaning: 'The whole file of a backup was read again, and is as it was written',
+    example: backup({ type: 'full' }),
+  },
   'backup.restored': {
     meaning: 'The clinic was put back to what a backup holds of it',
     example: backup({

@@ -42,8 +42,11 @@ function describeError(error: unknown): object {
   }
 }
 
-/** Opens the log on standard output. Lines are gathered briefly, and flushed when the process ends. */
-export function openLog(level: string): PinoLogger {
+/**
+ * Opens the log. Lines are gathered briefly, and flushed when the process ends.
+ * @param to standard output, or standard error (2) where the output is what a command was asked for
+ */
+export function openLog(level: string, to: 1 | 2 = 1): PinoLogger {
   return pino(
     {
       level,
@@ -52,6 +55,6 @@ export function openLog(level: string): PinoLogger {
       formatters: { level: (label) => ({ level: label }), log: withoutSecrets },
       serializers: { err: describeError },
     },
-    pino.destination({ dest: 1, sync: false, minLength: 8_192, periodicFlush: 200 }),
+    pino.destination({ dest: to, sync: false, minLength: 8_192, periodicFlush: 200 }),
   )
 }

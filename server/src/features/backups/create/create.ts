@@ -1,6 +1,7 @@
 /** Makes a backup: snapshot, file, store, and the whole of it read back before it counts. */
 import { createHash } from 'node:crypto'
 import type { Connection } from '../../../platform/db/index.ts'
+import { UnreadableFile } from '../file/age.ts'
 import { FORMAT, type Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import { readBackup } from '../file/read.ts'
@@ -87,7 +88,7 @@ export async function createBackup(
 
 /**
  * Reads the object to its end: every byte authentic, every row counted, and what the catalogue says of it.
- * @throws Error that says what is wrong with it
+ * @throws UnreadableFile that says what is wrong with it, NotStoredError
  */
 export async function verifyFile(
   store: Store,
@@ -102,7 +103,7 @@ export async function verifyFile(
   })
   await readBackup(read.source, keeper, {})
   if (sha256 !== null && read.result().sha256 !== sha256)
-    throw new Error(`the file ${name} is not the one that was written`)
+    throw new UnreadableFile(`${name} is not the file that was written`)
 }
 
 async function writeSidecar(

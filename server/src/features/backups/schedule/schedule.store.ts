@@ -4,13 +4,13 @@ import type { TenantTx } from '../../../platform/db/index.ts'
 import type { BackupType } from '../file/format.ts'
 import '../backups.table.ts'
 
-/** Whether a backup of everything is queued or being made. */
-export async function isBeingMade(tx: TenantTx): Promise<boolean> {
+/** Whether a backup of the tenant, or of everything, is queued or being made. */
+export async function isBeingMade(tx: TenantTx, tenantId: number | null): Promise<boolean> {
   const job = await tx.db
     .selectFrom('backup_jobs')
     .select('id')
     .where('kind', '=', 'create')
-    .where('tenant_id', 'is', null)
+    .where('tenant_id', 'is not distinct from', tenantId)
     .where('status', 'in', ['queued', 'running'])
     .limit(1)
     .executeTakeFirst()

@@ -29,7 +29,7 @@ export function schedulesBackups({ db, jobs, cron, wake }: ScheduleDeps): void {
 /** Queues one of everything, unless one is on its way: that holds the same. Exported for its test. */
 export async function orderPlanned(db: Scopes, wake: () => void): Promise<void> {
   await db.acrossTenants(async (tx) => {
-    if (await isBeingMade(tx)) return
+    if (await isBeingMade(tx, null)) return
     await queueBackup(tx, { type: 'full', tenant_id: null, reason: 'schedule' })
     tx.afterCommit(wake)
   })

@@ -38,9 +38,11 @@ const jobs = (tx: TenantTx) =>
     ])
     .orderBy('backup_jobs.number')
 
-/** The oldest job that nobody has begun. */
-export function findQueued(tx: TenantTx): Promise<Job | undefined> {
-  return jobs(tx).where('backup_jobs.status', '=', 'queued').limit(1).executeTakeFirst()
+/** The oldest job that nobody has begun, or that one of these that has the id. */
+export function findQueued(tx: TenantTx, id?: string): Promise<Job | undefined> {
+  const queued = jobs(tx).where('backup_jobs.status', '=', 'queued')
+  const wanted = id === undefined ? queued : queued.where('backup_jobs.id', '=', id)
+  return wanted.limit(1).executeTakeFirst()
 }
 
 /** Holds the job's lock for as long as the connection lives. Returns whether nobody else does. */

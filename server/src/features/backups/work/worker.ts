@@ -39,6 +39,8 @@ export interface WorkerDeps extends CreateDeps {
   rules: RestoreRules
   /** Opens a connection without time limits, as the owner of the tables. */
   openConnection(): Connection
+  /** The one job that it does; without it, all that wait. */
+  only?: string | undefined
   /** Told within the transaction that completes a backup. */
   onMade(tx: TenantTx): Promise<void>
   log: Logger
@@ -67,7 +69,7 @@ export function startWorker(deps: WorkerDeps): BackupWorker {
   async function look(): Promise<boolean> {
     for (const job of await db.acrossTenants(store.findAbandoned)) await bury(deps, job)
     if (stopping.signal.aborted) return false
-    const job = await db.acrossTenants(store.findQueued, 'read')
+    const job = await db.acrossTenants((tx) => store.findQueued(tx, deps.only), 'read')
     return job !== undefined && (await work(deps, job, stopping.signal)) === 'ended'
   }
 

@@ -273,6 +273,11 @@ export const LINES: Record<ToldAction, Words> = {
     'failed backups',
     () => 'A backup failed; the list of backups says why.',
   ),
+  'backup.verified': words(
+    'check of a backup',
+    'checks of backups',
+    () => 'A backup was read again to its end, and is whole.',
+  ),
   'backup.restored': words(
     'restore of a backup',
     'restores of a backup',

@@ -1,6 +1,16 @@
 /** Chooses where the server listens: a Unix socket in a private folder, or on Windows a loopback port with a password. */
 import { randomBytes } from 'node:crypto'
-import { chmod, chown, lstat, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  writeFile,
+} from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,14 +31,26 @@ export interface Endpoint {
   dispose(): Promise<void>
 }
 
+/** What a client needs to get in. */
+export type Door = Pick<Endpoint, 'host' | 'port' | 'password'>
+
 // The port only names the socket's file. macOS takes 103 bytes of path, Linux 107.
-const PORT = 5432
+export const PORT = 5432
 const SOCKET = `.s.PGSQL.${PORT}`
 const LONGEST = 103
 
 /** Prepares the place to listen at. */
 export function openEndpoint(folder: DataFolder): Promise<Endpoint> {
   return process.platform === 'win32' ? loopback(folder) : unixSocket(folder)
+}
+
+/** The folder of the socket that another process' server listens on; undefined on Windows. */
+export async function socketOf(dataDir: string): Promise<string | undefined> {
+  if (process.platform === 'win32') return undefined
+  const path = await realpath(dataDir)
+  const inside = join(path, 'run')
+  if (Buffer.byteLength(join(inside, SOCKET)) <= LONGEST) return inside
+  return (await readFile(join(path, 'run-elsewhere'), 'utf8')).trim()
 }
 
 async function unixSocket(folder: DataFolder): Promise<Endpoint> {

@@ -1,12 +1,13 @@
 /** The door to the embedded PostgreSQL: a durable server of the service's own, in its data folder. */
 import { resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { findBinaries } from './binaries.ts'
 import { OWNER, prepareCluster } from './cluster.ts'
-import { openEndpoint } from './endpoint.ts'
+import { openEndpoint, PORT, socketOf } from './endpoint.ts'
 import { openFolder, prepareFolder } from './folder.ts'
 import type { EmbeddedLog } from './log.ts'
-import { takeFolder } from './owner.ts'
-import { DATABASE } from './ready.ts'
+import { FolderTaken, takeFolder } from './owner.ts'
+import { DATABASE, isReady } from './ready.ts'
 import { asStartupError } from './reasons.ts'
 import { runServer } from './server.ts'
 
@@ -36,6 +37,31 @@ export async function startEmbedded(options: {
     return await start(options)
   } catch (error) {
     throw asStartupError(error, resolve(options.dataDir))
+  }
+}
+
+/** So long the server of a service that is just starting is waited for. */
+const JOIN_MS = 10_000
+
+/**
+ * As `startEmbedded`; where another process runs the server on the folder, through its socket. That
+ * server ends when its process does.
+ */
+export async function joinEmbedded(
+  options: Parameters<typeof startEmbedded>[0],
+): Promise<EmbeddedServer> {
+  try {
+    return await startEmbedded(options)
+  } catch (error) {
+    const host = error instanceof FolderTaken ? await socketOf(options.dataDir) : undefined
+    if (host === undefined) throw error
+    const deadline = Date.now() + JOIN_MS
+    while (!(await isReady({ host, port: PORT }))) {
+      if (Date.now() > deadline) throw error
+      await delay(100)
+    }
+    const connection = { host, port: PORT, user: OWNER, database: DATABASE }
+    return { connection, stop: async () => undefined }
   }
 }
 

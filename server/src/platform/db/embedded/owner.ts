@@ -9,6 +9,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { StartupError } from '../../../lib/startup-error.ts'
 
+/** Another process has the folder. */
+export class FolderTaken extends StartupError {}
+
 /** The right to the folder. */
 export interface Ownership {
   release(): Promise<void>
@@ -27,7 +30,7 @@ export async function takeFolder(folder: string): Promise<Ownership> {
   const lockPath = join(folder, 'owner.lock')
   const holderPath = join(folder, 'owner.json')
   const lock = await tryLock(lockPath)
-  if (!lock) throw new StartupError(await refusal(folder, holderPath))
+  if (!lock) throw new FolderTaken(await refusal(folder, holderPath))
   try {
     await chmod(lockPath, 0o600)
     const holder: Holder = {

@@ -1,7 +1,7 @@
 /** Asks the server whether it takes connections, by making one; makes the database when it is missing. */
 import pg from 'pg'
 import { OWNER } from './cluster.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Door } from './endpoint.ts'
 
 /** The database that the service uses. */
 export const DATABASE = 'wardkeep'
@@ -10,7 +10,7 @@ const STARTING_OR_STOPPING = /^57P0/
 const NO_SUCH_DATABASE = '3D000'
 
 /** True once a client gets in; an answer other than "not yet" is thrown. */
-export async function isReady(endpoint: Endpoint): Promise<boolean> {
+export async function isReady(endpoint: Door): Promise<boolean> {
   try {
     await connected(endpoint, DATABASE, async () => undefined)
     return true
@@ -29,7 +29,7 @@ export async function isReady(endpoint: Endpoint): Promise<boolean> {
 }
 
 async function connected(
-  endpoint: Endpoint,
+  endpoint: Door,
   database: string,
   work: (client: pg.Client) => Promise<void>,
 ): Promise<void> {

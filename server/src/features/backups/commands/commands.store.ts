@@ -1,0 +1,54 @@
+/** The SQL of the command line: what a person's requests have no need of. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { Status } from '../backups.table.ts'
+import type { BackupType } from '../file/format.ts'
+import '../backups.table.ts'
+
+/** How far a job is, whosever it is. */
+export function jobState(
+  tx: TenantTx,
+  id: string,
+): Promise<{ status: Status; progress: number; error: string | null } | undefined> {
+  return tx.db
+    .selectFrom('backup_jobs')
+    .select(['status', 'progress', 'error'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Says whether the backup has just been read to its end, or can't be. */
+export async function saveVerified(tx: TenantTx, id: string, isProven: boolean): Promise<void> {
+  await tx.db
+    .updateTable('backups')
+    .set({ verified_at: isProven ? sql`now()` : null })
+    .where('id', '=', id)
+    .execute()
+}
+
+export interface Adopted {
+  id: string
+  type: BackupType
+  tenant_id: number | null
+  size_bytes: number
+  sha256: string
+  records: number
+  schema_version: number
+  created_at: string
+}
+
+/** Enters a backup that the database does not know. Nothing where it does by now. */
+export async function insertAdopted(tx: TenantTx, backup: Adopted): Promise<void> {
+  await tx.db
+    .insertInto('backups')
+    .values({
+      ...backup,
+      reason: 'request',
+      status: 'completed',
+      created_by: null,
+      verified_at: null,
+      drill_seconds: null,
+    })
+    .onConflict((one) => one.column('id').doNothing())
+    .execute()
+}

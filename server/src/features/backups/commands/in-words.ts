@@ -1,0 +1,16 @@
+import { Problem } from '../../../lib/problems.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
+import { UnreadableFile } from '../file/age.ts'
+import { NotStoredError } from '../stores/store.ts'
+
+/** What goes wrong with a backup is a sentence for the operator. @throws StartupError */
+export async function inWords<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof UnreadableFile || error instanceof NotStoredError)
+      throw new StartupError(`The backup is not whole: ${error.message}.`)
+    if (error instanceof Problem) throw new StartupError(`${error.message}.`)
+    throw error
+  }
+}

@@ -1,0 +1,199 @@
+/** `wardkeep backup`: with and without a running service, on DATABASE_URL and on the embedded server. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { cp, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { identityToRecipient } from 'age-encryption'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { backupIdentity } from '../../src/app.ts'
+import { runCommand } from '../docs/command.ts'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { scratch } from '../support/embedded.ts'
+import { startService } from '../support/process.ts'
+import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+
+let service: Service
+let clinic: Clinic
+let folder: string
+
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+  folder = await mkdtemp('/tmp/wardkeep-backups-')
+  return () => rm(folder, { recursive: true })
+})
+
+const run = (args: string[], env: Record<string, string> = {}) =>
+  runCommand(['backup', ...args], {
+    DATABASE_URL: service.database.url,
+    ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+    DATA_DIR: folder,
+    BACKUP_DIR: folder,
+    ...env,
+  })
+const made = async (...args: string[]) => {
+  const ended = await run(['create', '--json', ...args])
+  expect(ended.code, ended.stderr).toBe(0)
+  return { ...ended, backup: JSON.parse(ended.stdout) }
+}
+const fileOf = (id: string) => join(folder, `${id}.tar.zst.age`)
+const forget = (id: string) => service.database.sql('delete from backups where id = $1', [id])
+
+describe('create', () => {
+  test('makes one of everything to its end, tells how far it is, and who is nobody', async () => {
+    const { backup, stderr } = await made()
+    expect(backup).toMatchObject({
+      type: 'full',
+      status: 'completed',
+      reason: 'request',
+      created_by: null,
+      verified_at: expect.any(String),
+    })
+    expect(stderr).toMatch(/^(backup: \d+ %\n)+$/)
+    expect(await readdir(folder)).toContain(`${backup.backup_id}.tar.zst.age`)
+  })
+
+  test('makes one of a tenant, and says which it does not know', async () => {
+    const { backup } = await made('--tenant', String(clinic.id))
+    expect(backup).toMatchObject({ type: 'tenant', tenant_id: clinic.id })
+    expect(await run(['create', '--tenant', '999999'])).toMatchObject({ code: 1, stdout: '' })
+    expect(await run(['create', '--tenant', 'north'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'Give the id of the tenant, a number.\n',
+    })
+  })
+
+  test('ends with 1 and the reason when it fails', async () => {
+    const file = join(folder, 'file')
+    await writeFile(file, '')
+    const ended = await run(['create'], { BACKUP_DIR: join(file, 'below') })
+    expect(ended).toMatchObject({ code: 1, stdout: '' })
+    expect(ended.stderr).toContain('A fault of the service; its log has the cause.\n')
+  })
+})
+
+test('list shows what there is, for people and as JSON', async () => {
+  const { backup } = await made()
+  const { items, total } = JSON.parse((await run(['list', '--json'])).stdout)
+  expect(total).toBe(items.length)
+  expect(items[0]).toEqual(backup)
+  expect((await run(['list'])).stdout).toContain(`${backup.backup_id} of everything, `)
+})
+
+describe('verify', () => {
+  test('reads one again by its id, and enters that', async () => {
+    const { backup } = await made()
+    const id = backup.backup_id
+    await service.database.sql('update backups set verified_at = null where id = $1', [id])
+    const ended = await run(['verify', id, '--json'])
+    expect(ended.code).toBe(0)
+    expect(JSON.parse(ended.stdout)).toMatchObject({ verified_at: expect.any(String) })
+    expect(
+      await service.database.sql(
+        "select user_id from journal where action = 'backup.verified' and resource_id = $1",
+        [id],
+      ),
+    ).toEqual([{ user_id: null }])
+  })
+
+  test('of an altered one ends with 1, and nobody relies on it any more', async () => {
+    const { backup } = await made()
+    const id = backup.backup_id
+    const file = await open(fileOf(id), 'r+')
+    await file.write(Buffer.from('x'), 0, 1, backup.size_bytes - 10)
+    await file.close()
+    const ended = await run(['verify', id])
+    expect(ended).toMatchObject({ code: 1, stdout: '' })
+    expect(ended.stderr).toContain('The backup is not whole: ')
+    const [row] = await service.database.sql('select verified_at from backups where id = $1', [id])
+    expect(row).toEqual({ verified_at: null })
+  })
+
+  test('of a file needs the root key, and no database', async () => {
+    const { backup } = await made()
+    const elsewhere = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+    const ended = await run(['verify', fileOf(backup.backup_id), '--json'], elsewhere)
+    const { backup_id, type, records, created_at, size_bytes } = backup
+    expect(ended.stderr).toBe('')
+    expect(JSON.parse(ended.stdout)).toMatchObject({ backup_id, type, records, size_bytes })
+    expect(created_at).toEqual(expect.any(String))
+    const other = { ...elsewhere, ENCRYPTION_KEY: randomBytes(32).toString('base64') }
+    const refused = await run(['verify', fileOf(backup.backup_id)], other)
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('The backup is not whole: ')
+  })
+
+  test.each([[randomUUID()], ['/nowhere/at.all']])(
+    'of %s, which is none, says so',
+    async (what) => {
+      const ended = await run(['verify', what])
+      expect(ended).toMatchObject({ code: 1, stdout: '' })
+      expect(ended.stderr.trim()).not.toContain('\n')
+    },
+  )
+})
+
+test('identity prints what age takes, without a database', async () => {
+  const ended = await run(['identity'], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
+  expect(ended).toMatchObject({ code: 0, stderr: '' })
+  expect(ended.stdout.trim()).toBe(await backupIdentity({ rootKey: ROOT_KEY, recipients: [] }))
+  const [secret = ''] = /^AGE-SECRET-KEY-1\S+$/m.exec(ended.stdout) ?? []
+  expect(ended.stdout).toContain(await identityToRecipient(secret))
+  for (const line of ended.stdout.trim().split('\n')) expect(line).toMatch(/^(#|AGE-SECRET-KEY-1)/)
+})
+
+describe('adopt', () => {
+  test('enters what the database has lost, as it was', async () => {
+    const { backup } = await made()
+    await forget(backup.backup_id)
+    const { adopted } = JSON.parse((await run(['adopt', '--json'])).stdout)
+    expect(adopted).toContain(backup.backup_id)
+    const { items } = JSON.parse((await run(['list', '--json'])).stdout)
+    const again = items.find(({ backup_id }: any) => backup_id === backup.backup_id)
+    const { created_at: _, ...rest } = backup
+    expect(again).toMatchObject({ ...rest, verified_at: null })
+    const { adopted: twice } = JSON.parse((await run(['adopt', '--json'])).stdout)
+    expect(twice).toEqual([])
+  })
+
+  test('leaves out what is forged, what has no file, and whose tenant is gone', async () => {
+    const BACKUP_DIR = await scratch()
+    const reasons: Record<string, string> = {}
+    const one = async (reason: string, change: (entry: any, id: string) => unknown) => {
+      const { backup } = await made('--tenant', String(clinic.id))
+      const id = backup.backup_id
+      await forget(id)
+      const entry = JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))
+      await cp(fileOf(id), join(BACKUP_DIR, `${id}.tar.zst.age`))
+      const text = change(entry, id)
+      await writeFile(join(BACKUP_DIR, `${id}.json`), JSON.stringify((await text) ?? entry))
+      reasons[`${id}.json`] = reason
+    }
+    await one('it was not written with this root key', (entry) => ({ ...entry, type: 'full' }))
+    await one('it was not written with this root key', ({ mac: _, ...entry }) => entry)
+    await one('is gone', (_entry, id) => rm(join(BACKUP_DIR, `${id}.tar.zst.age`)))
+    await one('bytes, not', (_entry, id) => writeFile(join(BACKUP_DIR, `${id}.tar.zst.age`), 'x'))
+    const ended = await run(['adopt', '--json'], { BACKUP_DIR })
+    const { adopted, refused } = JSON.parse(ended.stdout)
+    expect(adopted).toEqual([])
+    expect(refused).toHaveLength(4)
+    for (const { name, reason } of refused) expect(reason).toContain(reasons[name])
+  })
+})
+
+test('beside an embedded service it goes through its socket, and without one it starts it', async () => {
+  const dataDir = await scratch()
+  const key = ROOT_KEY.toString('base64')
+  const env = { DATA_DIR: dataDir, ENCRYPTION_KEY: key, PORT: '0' }
+  const running = await startService(env)
+  onTestFinished(async () => void (await running.stop()))
+  const beside = await runCommand(['backup', 'create', '--json'], env)
+  expect(beside.code, beside.stderr).toBe(0)
+  await running.stop()
+  const alone = await runCommand(['backup', 'list', '--json'], env)
+  expect(JSON.parse(alone.stdout).items).toMatchObject([
+    { backup_id: JSON.parse(beside.stdout).backup_id, status: 'completed' },
+  ])
+})
