@@ -1,0 +1,60 @@
+/** A restored copy speaks to nobody until it is told to, on every node, and loses nothing by that. */
+import { beforeAll, expect, test } from 'vitest'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { openService, type Service } from '../support/service.ts'
+import { clinicOn } from '../webhooks/clinic.ts'
+
+let database: TestDatabase
+let receiver: Receiver
+let one: Service
+let clinic: Clinic
+/** The event of a delivery that waited when the backup was taken. */
+let entry: number
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  await database.sql('update installation set outbound_held_at = now()')
+  receiver = await openReceiver()
+  one = await openService({ database })
+  clinic = await makeClinic(one, await superadmin(one), 'north')
+  const { register } = clinicOn(one, clinic)
+  const { id } = await register({ url: receiver.url, events: ['department.*'] })
+  const { token } = clinic.people.admin
+  const body = { name: 'Cardiology' }
+  await one.call('POST', '/api/admin/departments', { token, body })
+  const [row] = await database.sql<{ id: number }>(
+    `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
+     select tenant_id, $1, id, created_at, action, now() from journal
+     where action = 'department.created' and tenant_id = $2 order by id desc limit 1
+     returning entry_id::float8 as id`,
+    [id, clinic.id],
+  )
+  entry = row?.id ?? 0
+  await database.sql('update webhook_queues set due_at = now()')
+})
+
+const health = async ({ call }: Service) =>
+  (await call('GET', '/api/admin/health', { token: clinic.people.admin.token })).body.checks
+    .outbound
+
+test('what waits goes out with the release, under its id, from a node that only heard of it', async () => {
+  const other = await openService({ database, role: 'api' })
+  expect(await health(one)).toBe('degraded')
+  expect(await health(other)).toBe('degraded')
+  expect(await one.app.metrics.registry.metrics()).toMatch(/^wardkeep_outbound_held 1$/m)
+  // Nobody has so much as claimed it.
+  expect(await database.sql('select from webhook_queues where leased_by is not null')).toEqual([])
+  expect(receiver.received).toEqual([])
+  expect(await other.app.hold.release()).toBe(true)
+  const [message] = await until('the message to arrive', () =>
+    receiver.received.length > 0 ? receiver.received : undefined,
+  )
+  expect(message?.id).toMatch(new RegExp(`_${entry.toString(36)}$`))
+  expect(await health(one)).toBe('ok')
+  expect(await health(other)).toBe('ok')
+  expect(await one.app.metrics.registry.metrics()).toMatch(/^wardkeep_outbound_held 0$/m)
+  expect(await other.app.hold.release()).toBe(false)
+})
