@@ -6,8 +6,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { named, ROOT, tableOf } from '../docs/documents.ts'
 
 const FEATURES = 'server/src/features'
-/** The nouns of who calls and on whose behalf, and of the service itself: platform speaks of them too. */
-const BASE = ['audit', 'auth', 'health', 'setup', 'tenants', 'users']
+/**
+ * The nouns of who calls and on whose behalf, of the service itself, and of its keys, which are
+ * key-encryption keys: platform speaks of them too.
+ */
+const BASE = ['audit', 'auth', 'encryption', 'health', 'setup', 'tenants', 'users']
 const MAX_TOUCHED = 5
 /** Where a feature's variables and commands stand: beside those of the service. */
 const AT_THE_EDGE = /^server\/src\/(?:main|[\w-]+-(?:variables|command))[.]ts$/
