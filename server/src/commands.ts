@@ -52,9 +52,14 @@ export async function restoreTenant(id: number): Promise<void> {
   })
 }
 
+/** Beside a running service, or without one. */
 export function releaseOutbound(): Promise<void> {
-  return withApp(async (app) =>
-    (await app.hold.release()) ? 'Mails, webhooks and messages go out again.' : 'Nothing was held.',
+  return withApp(
+    async (app) =>
+      (await app.hold.release())
+        ? 'Mails, webhooks and messages go out again.'
+        : 'Nothing was held.',
+    true,
   )
 }
 

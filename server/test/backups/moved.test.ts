@@ -20,6 +20,7 @@ import {
 vi.setConfig({ testTimeout: 180_000 })
 
 const HELD = /speaks to nobody/
+const RELEASED = 'Mails, webhooks and messages go out again.\n'
 
 /** Makes a backup of everything. Answers its path. */
 async function backUp(service: RunningService, dataDir: string): Promise<string> {
@@ -87,7 +88,7 @@ test('from the embedded database to DATABASE_URL and back, with all that was the
   })
   expect(await outbox()).toEqual([])
   const release = await finished(['outbound', 'release'], beside)
-  expect(release).toMatchObject({ code: 0, stdout: 'Mails, webhooks and messages go out again.\n' })
+  expect(release).toMatchObject({ code: 0, stdout: RELEASED })
   await until('the mail to go', async () => (await outbox()).length > 0 || undefined)
   const second = await backUp(moved, beside.DATA_DIR)
   await moved.stop()
@@ -96,6 +97,8 @@ test('from the embedded database to DATABASE_URL and back, with all that was the
   await restored(second, back)
   const again = await startService(back)
   expect(await clinicsOf(again)).toEqual(['north', 'platform', 'south'])
+  // Beside the service that runs on the embedded database, too.
+  expect(await finished(['outbound', 'release'], back)).toMatchObject({ code: 0, stdout: RELEASED })
   await again.stop()
 })
 
