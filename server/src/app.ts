@@ -75,7 +75,7 @@ async function openFeatures(core: Core, onClose: OnClose) {
     encryption.tables,
     ...list.map((feature) => feature.tables ?? {}),
   )
-  const backups = opened(await openBackups(core, tables))
+  const backups = opened(await openBackups(core, tables, sealed))
   const health = opened(openHealth(core, [...list, encryption, backups, NOT_BUILT]))
   return { features: { ...features, encryption, backups, health }, tables }
 }

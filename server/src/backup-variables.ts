@@ -15,6 +15,12 @@ export const BACKUP_VARIABLES = {
     default: 'none: in production the health report says so',
     read: (text) => (text === undefined ? undefined : parseCron(text)),
   }),
+  BACKUP_DRILL_SCHEDULE: variable({
+    meaning:
+      'when the newest backup of everything is restored into a server that is thrown away, to prove that it can be: a cron expression in UTC; it takes room in DATA_DIR',
+    default: 'none',
+    read: (text) => (text === undefined ? undefined : parseCron(text)),
+  }),
   BACKUP_KEEP: variable({
     meaning:
       'backups that are kept of everything, and of each tenant for itself; older ones are deleted once a newer one is proven',

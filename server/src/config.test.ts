@@ -65,6 +65,7 @@ describe('an empty environment', () => {
       PAYGATE_RECONCILE_MINUTES: 60,
       BACKUP_DIR: undefined,
       BACKUP_SCHEDULE: undefined,
+      BACKUP_DRILL_SCHEDULE: undefined,
       BACKUP_KEEP: 7,
       BACKUP_AGE_RECIPIENT: [],
       SIGNING_KEY_DAYS: 90,

@@ -114,9 +114,7 @@ async function schemaOf({ address }: TestDatabase): Promise<string> {
 async function ordinaryOwner(): Promise<{ database: TestDatabase; url: string }> {
   const database = await emptyDatabase()
   const role = `wk_owner_${randomBytes(4).toString('hex')}`
-  await database.sql(
-    `create role ${role} login noinherit nosuperuser nobypassrls createrole password 'weak'`,
-  )
+  await database.sql(`create role ${role} login nosuperuser nobypassrls createrole password 'weak'`)
   await database.sql(`grant wardkeep_app, wardkeep_platform to ${role} with admin option`)
   await database.sql(
     `do $$ begin execute format('alter database %I owner to ${role}', current_database()); end $$`,

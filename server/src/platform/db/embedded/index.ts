@@ -1,6 +1,8 @@
 /** The door to the embedded PostgreSQL: a durable server of the service's own, in its data folder. */
+import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { StartupError } from '../../../lib/startup-error.ts'
 import { findBinaries } from './binaries.ts'
 import { OWNER, prepareCluster } from './cluster.ts'
 import { openEndpoint, PORT, socketOf } from './endpoint.ts'
@@ -63,6 +65,17 @@ export async function joinEmbedded(
     const connection = { host, port: PORT, user: OWNER, database: DATABASE }
     return { connection, stop: async () => undefined }
   }
+}
+
+/** Deletes a data folder that a process has left as it died. Nothing where somebody is at work on it. */
+export async function deleteLeftFolder(path: string): Promise<void> {
+  const ownership = await takeFolder(path).catch((error: unknown) => {
+    if (error instanceof StartupError) return undefined
+    throw error
+  })
+  if (!ownership) return
+  await ownership.release()
+  await rm(path, { recursive: true, force: true, maxRetries: 5 })
 }
 
 async function start({
