@@ -13,7 +13,7 @@ import {
   furnishPatient,
   furnishPayment,
   furnishWebhook,
-} from '../isolation/scene.ts'
+} from '../isolation/furnish.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'

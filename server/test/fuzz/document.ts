@@ -55,7 +55,10 @@ export function faultOf(
 ): string | undefined {
   const response = operation.responses[answer.status]
   if (!response) return `status ${answer.status} is not described`
-  const schema = response.content?.['application/json'].schema
+  const [type] = Object.keys(response.content ?? {})
+  if (type !== undefined && type !== 'application/json')
+    return typeof answer.body === 'string' ? undefined : 'there is no file where one is described'
+  const schema = response.content?.['application/json']?.schema
   if (!schema)
     return answer.body === undefined ? undefined : 'there is a body where none is described'
   const validate = validator(`${operation.id} ${answer.status}`, schema)

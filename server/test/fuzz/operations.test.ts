@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { furnishBackup } from '../isolation/furnish.ts'
 import { fresh, jtiOf, newPerson } from '../sessions/users.ts'
 import { forgive } from '../support/accounts.ts'
 import {
@@ -105,14 +106,24 @@ async function newRecords(role: string, operation: string): Promise<Known> {
   const victim = await newPerson(service, root, { tenantId: own, subdomain: clinic.subdomain })
   const caller = role === 'superadmin' ? root : clinic.people.admin
   const patient = await newPatient(operation === 'restorePatient')
+  const backup = operation.includes('Backup') ? await newBackup(caller) : {}
   return {
     ids: [1, 2, own, tenant.id, department.id, victim.id, patient],
     named: {
       ...(await newWebhook(caller)),
       ...(await newPayment()),
       patient_id: patient,
+      ...backup,
     },
-    words: [subdomain, 'Surgery', victim.email, PASSWORD, 'user.created', jtiOf(caller.token)],
+    words: [
+      subdomain,
+      'Surgery',
+      victim.email,
+      PASSWORD,
+      'user.created',
+      jtiOf(caller.token),
+      ...Object.values(backup).map(String),
+    ],
   }
 }
 
@@ -123,6 +134,13 @@ async function newPatient(isDeleted: boolean): Promise<number> {
   const { id } = (await service.call('POST', '/api/patients', { token, body })).body
   if (isDeleted) await service.call('DELETE', `/api/patients/${id}`, { token })
   return id
+}
+
+/** A backup of the caller's tenant, and the job that has made it; what a request has begun is over. */
+async function newBackup({ tenant_id }: Person): Promise<Known['named']> {
+  const clinic = { id: tenant_id } as Clinic
+  const { backupId, jobId } = await furnishBackup(service, clinic)
+  return { backup_id: backupId, job_id: jobId }
 }
 
 /** A payment of the clinic, and a notification that failed: nobody is at work here to make them. */

@@ -7,7 +7,7 @@ export interface Known {
   ids: number[]
   words: string[]
   /** Of path parameters, by name: records that belong together. */
-  named: Record<string, number>
+  named: Record<string, number | string>
 }
 
 const HOSTILE_TEXT = [

@@ -190,7 +190,7 @@ describe('a function with the rights of its owner', () => {
   // Without pg_temp at the end a temporary table would come before all others.
   test("looks for its tables in its own schema, and in the caller's temporary one last", async () => {
     const found = await definers()
-    expect(found.map(({ name }) => name)).toContain('ensure_journal_partitions(integer)')
+    expect(found.map(({ name }) => name)).toContain('ensure_journal_partitions(integer,integer)')
     expect(found.filter(({ path }) => path !== 'public, pg_temp')).toEqual([])
   })
 

@@ -2,8 +2,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { BUILT, nameOf } from '../contract/operations.ts'
 import { openService, type Service } from '../support/service.ts'
+import { MARK } from './furnish.ts'
 import type { Line, Statuses } from './lines.ts'
-import { CALLERS, type CallerKind, MARK, openScene, type Scene, type Target } from './scene.ts'
+import { CALLERS, type CallerKind, openScene, type Scene, type Target } from './scene.ts'
 import { TABLE } from './table.ts'
 
 /** @param prepare changes the service's database before anything is called, and answers nothing */

@@ -11,10 +11,8 @@ import {
   furnishPatient,
   furnishPayment,
   furnishWebhook,
-  openScene,
-  type Scene,
-  tenantTables,
-} from './scene.ts'
+} from './furnish.ts'
+import { openScene, type Scene, tenantTables } from './scene.ts'
 
 const REFUSED_BY_POLICY = '42501'
 

@@ -78,6 +78,13 @@ async function sentBy(tenantId: number | null, run: (tx: TenantTx) => Promise<un
   return sent
 }
 
+/** A value as PostgreSQL reads it in a literal. */
+function inText(value: unknown): string {
+  if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`
+  if (Array.isArray(value)) return `{${value.map((one) => JSON.stringify(inText(one))).join(',')}}`
+  return String(value)
+}
+
 /** The plan of a statement for all values, in a scope. */
 async function planOf(
   tenantId: number | null,
@@ -88,7 +95,7 @@ async function planOf(
   await connection.query(`begin read only; set local role ${role};
     set local wardkeep.tenant_id = '${tenantId ?? ''}'; set local plan_cache_mode = force_generic_plan`)
   try {
-    const literals = values.map((value) => pg.escapeLiteral(String(value))).join(', ')
+    const literals = values.map((value) => pg.escapeLiteral(inText(value))).join(', ')
     await connection.query(`prepare page as ${text}`)
     const { rows } = await connection.query(
       `explain execute page${literals === '' ? '' : `(${literals})`}`,

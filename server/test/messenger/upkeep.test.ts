@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { deleteOutdated } from '../../src/features/messenger/messenger.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
-import { furnishAccount, furnishMessenger } from '../isolation/scene.ts'
+import { furnishAccount, furnishMessenger } from '../isolation/furnish.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 

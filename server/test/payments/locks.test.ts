@@ -5,7 +5,7 @@ import { openArrivals, type Standing } from '../../src/features/payments/inbox/a
 import { type Claimed, lockClaimed } from '../../src/features/payments/inbox/claims.store.ts'
 import { openSeals } from '../../src/features/payments/inbox/sealed.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
-import { LOCKS } from '../../src/platform/db/locks.ts'
+import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
 import { ROOT_KEY } from '../support/service.ts'

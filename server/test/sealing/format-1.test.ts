@@ -16,7 +16,7 @@ import {
   furnishPatient,
   furnishPayment,
   furnishWebhook,
-} from '../isolation/scene.ts'
+} from '../isolation/furnish.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { silentLog } from '../support/server-address.ts'

@@ -14,7 +14,7 @@ import {
   furnishPatient,
   furnishPayment,
   furnishWebhook,
-} from '../isolation/scene.ts'
+} from '../isolation/furnish.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'

@@ -10,7 +10,7 @@ import * as store from './backups.store.ts'
 import { fileName } from './create/create.ts'
 import type { BackupType } from './file/format.ts'
 import { forget } from './forget.ts'
-import type { RestoreOptions } from './restore/restore.ts'
+import type { RestoreOptions } from './restore/outcome.ts'
 import { type ByteRange, NotStoredError, type Store } from './stores/store.ts'
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/

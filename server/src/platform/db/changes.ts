@@ -8,7 +8,7 @@ import { poller } from '../../lib/poller.ts'
 import { canFail, canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, listenerClient } from './connection.ts'
-import { LOCKS } from './locks.ts'
+import { LOCKS } from './lock-numbers.ts'
 import { logFailures } from './log-failures.ts'
 import type { Topic } from './topics.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LOCKS } from './locks.ts'
+import { LOCKS } from './lock-numbers.ts'
 import { readMigrations } from './migrate.ts'
 
 test('no two locks have one number', () => {

@@ -1,30 +1,7 @@
-/**
- * PostgreSQL's advisory locks that this service takes by a number: all of them, as two with one number
- * would wait for each other. The migrations hold two of them in SQL; a test compares.
- */
+/** Takes PostgreSQL's advisory locks. */
 import { sql } from 'kysely'
+import { LOCKS } from './lock-numbers.ts'
 import type { TenantTx } from './scope.ts'
-
-export const LOCKS = {
-  /** One node at a time migrates. */
-  migrations: 7_261_935,
-  /** One session at a time makes the journal's next partitions (0005, in SQL). */
-  journalPartitions: 7_261_936,
-  /** One node at a time sets up what an empty database lacks. */
-  setup: 7_261_937,
-  /** One transaction at a time takes away a superadmin, or the tenant of one. */
-  operators: 7_261_938,
-  /** One session at a time makes the days of webhooks' deliveries (0008, in SQL). */
-  deliveryPartitions: 7_261_939,
-  /** One transaction at a time adds notifications that nobody has proven: there is a bound to them. */
-  unverifiedNotifications: 7_261_940,
-  /** One transaction at a time begins or ends a rotation of keys. */
-  keyRotation: 7_261_943,
-  /** With the number of a job that outlasts every lease: its process is at work, and lives. */
-  longJobs: 7_261_941,
-  /** With the id of a tenant, or 0 for all: a restore has closed the service for them. */
-  closed: 7_261_942,
-} as const
 
 /** Waits until nobody else holds the lock, and holds it until the transaction ends. */
 export async function lockUntilEnd(tx: TenantTx, lock: keyof typeof LOCKS): Promise<void> {

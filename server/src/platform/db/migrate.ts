@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, ownerClient } from './connection.ts'
-import { LOCKS } from './locks.ts'
+import { LOCKS } from './lock-numbers.ts'
 import { renumberMovedJournal } from './moved-journal.ts'
 
 const FOLDER = new URL('../../../migrations/', import.meta.url)

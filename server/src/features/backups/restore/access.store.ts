@@ -3,14 +3,7 @@
  * applied, the stricter of then and now wins. What was changed for it is reported.
  */
 import type { Connection } from '../../../platform/db/index.ts'
-
-/** One record that does not come back as the backup has it. */
-export interface AccessCase {
-  table: 'users' | 'tenants' | 'webhooks'
-  id: number
-  /** What stays as it is now, or comes back locked. */
-  fields: string[]
-}
+import type { AccessCase } from './outcome.ts'
 
 /** By what a role can do: of two, the one of less stays. */
 const RANK = `array_position(array['receptionist', 'nurse', 'doctor', 'auditor', 'admin', 'superadmin'], %)`

@@ -5,14 +5,8 @@
 
 import type { Connection } from '../../../platform/db/index.ts'
 import type { RestoreRule } from '../../../platform/restore-rule.ts'
+import type { Difference } from './outcome.ts'
 import { id, type Staged, stageOf } from './stage.store.ts'
-
-/** Rows of a table that a restore adds, changes and removes. */
-export interface Difference {
-  added: number
-  changed: number
-  removed: number
-}
 
 /** A table with what is done to it. */
 export type Ruled = Staged & { rule: RestoreRule }

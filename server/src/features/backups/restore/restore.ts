@@ -12,17 +12,11 @@ import { UnreadableFile } from '../file/age.ts'
 import type { Header } from '../file/format.ts'
 import { readBackup } from '../file/read.ts'
 import type { Job, Made } from '../work/work.store.ts'
-import {
-  type AccessCase,
-  findPurged,
-  keepKeys,
-  keepSpent,
-  keepTodays,
-  narrowAccess,
-} from './access.store.ts'
-import { apply, compare, type Difference, endAccess, type Ruled } from './apply.store.ts'
+import { findPurged, keepKeys, keepSpent, keepTodays, narrowAccess } from './access.store.ts'
+import { apply, compare, endAccess, type Ruled } from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
+import type { AccessCase, RestoreOptions, RestoreResult } from './outcome.ts'
 import { dropTenants, indexStages, makeStages, type Staged } from './stage.store.ts'
 
 /** What is not restored, and why, in a sentence for whoever asked for it. Nothing was touched. */
@@ -31,22 +25,6 @@ export class RefusedError extends Error {}
 const KEYS: readonly string[] = ['key_encryption_keys', 'data_keys']
 /** Cases of access that a result names; all are counted. */
 const MAX_CASES = 1_000
-
-/** How a restore is asked for. */
-export interface RestoreOptions {
-  /** Whose rows alone; null for all. */
-  tenant_id: number | null
-  /** Whether access comes back too, as after a break-in: but for sessions, keys and spent codes. */
-  access: 'merged' | 'backup'
-  dry_run: boolean
-}
-
-export interface RestoreResult {
-  dry_run: boolean
-  tables: Record<string, Difference>
-  access: { total: number; cases: AccessCase[] }
-  safety_backup_id: string | null
-}
 
 export interface RestoreDeps extends CreateDeps {
   rules: RestoreRules

@@ -20,13 +20,8 @@ import { insertBackup } from '../backups.store.ts'
 import { type CreateDeps, createBackup, fileName, sidecarName } from '../create/create.ts'
 import { holdsUpOthers } from '../create/snapshot.store.ts'
 import { UnreadableFile } from '../file/age.ts'
-import {
-  RefusedError,
-  type RestoreDeps,
-  type RestoreOptions,
-  type RestoreResult,
-  restoreBackup,
-} from '../restore/restore.ts'
+import type { RestoreOptions, RestoreResult } from '../restore/outcome.ts'
+import { RefusedError, type RestoreDeps, restoreBackup } from '../restore/restore.ts'
 import { NoRoomError, NotStoredError } from '../stores/store.ts'
 import * as store from './work.store.ts'
 

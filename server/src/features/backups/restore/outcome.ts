@@ -1,0 +1,32 @@
+/** How a restore is asked for, and what came of it. */
+
+/** One record that does not come back as the backup has it. */
+export interface AccessCase {
+  table: 'users' | 'tenants' | 'webhooks'
+  id: number
+  /** What stays as it is now, or comes back locked. */
+  fields: string[]
+}
+
+/** Rows of a table that a restore adds, changes and removes. */
+export interface Difference {
+  added: number
+  changed: number
+  removed: number
+}
+
+/** How a restore is asked for. */
+export interface RestoreOptions {
+  /** Whose rows alone; null for all. */
+  tenant_id: number | null
+  /** Whether access comes back too, as after a break-in: but for sessions, keys and spent codes. */
+  access: 'merged' | 'backup'
+  dry_run: boolean
+}
+
+export interface RestoreResult {
+  dry_run: boolean
+  tables: Record<string, Difference>
+  access: { total: number; cases: AccessCase[] }
+  safety_backup_id: string | null
+}

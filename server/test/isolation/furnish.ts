@@ -1,0 +1,216 @@
+/** Gives clinics and people something in every table. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openChats } from '../../src/features/messenger/linking/chats.ts'
+import { insertLink } from '../../src/features/messenger/linking/links.store.ts'
+import { keysFrom, openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
+import { unheard } from '../sessions/scopes.ts'
+import { codeOf } from '../support/accounts.ts'
+import { type Clinic, type Person, signIn } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
+import { ROOT_KEY, type Service } from '../support/service.ts'
+
+/** In every text of the clinic that must stay untouched, and nowhere else. */
+export const MARK = 'zanzibar'
+
+/** Somebody was shown a list of two patients. */
+export async function furnishList(service: Service, { tenant_id, id }: Person): Promise<void> {
+  await service.database.sql(
+    `with entry as (
+       insert into journal (tenant_id, user_id, action, resource_type, is_access)
+       values ($1, $2, 'patient.listed', 'patient', true) returning *)
+     insert into journal_resources (tenant_id, resource_type, resource_id, created_at, entry_id)
+     select tenant_id, resource_type, unnest(array[1, 2]), created_at, id from entry`,
+    [tenant_id, id],
+  )
+}
+
+/** Gives a person a second factor, which takes a data key of the tenant, and a link by mail. */
+export async function furnishAccount(
+  service: Service,
+  { id, token, password }: Person,
+): Promise<void> {
+  const enrol = (step: string, body?: object) =>
+    service.call('POST', `/api/auth/totp/${step}`, { token, body })
+  const offered = await enrol('setup', { password })
+  const enabled = await enrol('enable', { code: codeOf(service, offered.body.secret) })
+  if (enabled.status !== 200) throw new Error(`enrolling answered ${enabled.status}`)
+  await service.database.sql(
+    `insert into account_tokens (tenant_id, user_id, purpose, token_hash, email, expires_at)
+     select tenant_id, id, 'reset_password', decode(md5(email), 'hex'), email, now() + interval '1 hour'
+     from users where id = $1`,
+    [id],
+  )
+}
+
+/** A chat, a choice of events and a notice that waits. */
+export async function furnishMessenger(service: Service, person: Person): Promise<void> {
+  const { sql } = service.database
+  const keys = [person.tenant_id, person.id]
+  const { db } = service.app
+  const sealer = openSealer(ROOT_KEY)
+  const chats = openChats({
+    deriveKey: keysFrom(ROOT_KEY),
+    sealer,
+    keyRing: await openKeyRing(db, sealer, unheard),
+  })
+  const chat = { id: person.id, username: null, name: 'A chat' }
+  const user = { tenant_id: person.tenant_id, user_id: person.id }
+  await db.acrossTenants(async (tx) => {
+    const sealed_chat = await chats.sealFor(tx, user, chat)
+    await insertLink(tx, { ...user, chat_hash: chats.hashOf(chat.id), sealed_chat })
+  })
+  await sql(
+    `insert into messenger_notices (tenant_id, link_id, entry_id, event_at, action, is_own, queued_at)
+     select tenant_id, id, 1, now(), 'user.created', false, now() from messenger_links
+     where tenant_id = $1 and user_id = $2`,
+    keys,
+  )
+  await sql(
+    'insert into messenger_subscriptions (tenant_id, user_id, events) values ($1, $2, $3)',
+    [...keys, ['*']],
+  )
+}
+
+/** Gives a clinic a webhook, with something in each of its tables. No event is ever sent to it. */
+export async function furnishWebhook(
+  service: Service,
+  { id: tenantId, subdomain, people }: Clinic,
+): Promise<{ webhookId: number; deliveryId: number; replayId: number }> {
+  const { email, password } = people.admin
+  const { access_token: token } = await signIn(service, { email, password, subdomain })
+  const { body } = await service.call('POST', '/api/webhooks/register', {
+    token,
+    body: { url: `http://127.0.0.1:9/${subdomain}`, events: ['webhook.test'] },
+  })
+  // Another secret, so that an old one signs along.
+  await service.call('PUT', `/api/webhooks/${body.id}`, {
+    token,
+    body: { secret: `another secret of ${subdomain}` },
+  })
+  const [made] = await service.database.sql<{ id: number; replay: number }>(
+    `with delivery as (
+       insert into webhook_deliveries
+         (tenant_id, webhook_id, entry_id, event_at, event, status, attempts, finished_at)
+       select tenant_id, $2::bigint, max(id), max(created_at), action, 'failed', 1, now()
+       from journal where tenant_id = $1 and action = 'user.created' group by 1, 5
+       returning *
+     ), attempt as (
+       insert into webhook_attempts
+         (tenant_id, webhook_id, entry_id, event_at, number, started_at, duration_ms)
+       select tenant_id, webhook_id, entry_id, event_at, 1, now(), 1 from delivery
+     ), replay as (
+       insert into webhook_replays
+         (tenant_id, webhook_id, event_at, since, until, state, finished_at)
+       select tenant_id, webhook_id, event_at, event_at - interval '1 day', event_at, 'completed',
+         now() from delivery
+       returning id
+     ), waiting as (
+       insert into webhook_deliveries
+         (tenant_id, webhook_id, entry_id, event_at, event, due_at, replay_id)
+       select d.tenant_id, d.webhook_id, d.entry_id - 1, d.event_at, d.event, now(), r.id
+       from delivery d, replay r
+     )
+     select d.entry_id as id, r.id as replay from delivery d, replay r`,
+    [tenantId, body.id],
+  )
+  return { webhookId: body.id, deliveryId: made?.id ?? 0, replayId: made?.replay ?? 0 }
+}
+
+/** Gives a clinic a payment, and a notification of another that has failed. */
+export async function furnishPayment(
+  service: Service,
+  { id: tenantId, subdomain }: Clinic,
+): Promise<{ paymentId: number; notificationId: number }> {
+  const name = `${subdomain}-${crypto.randomUUID()}`
+  const send = async (id: string, amount: unknown) => {
+    const payload = JSON.stringify(
+      cardnetNotice('succeeded', { id, amount, metadata: { tenant_id: tenantId } }, { id }),
+    )
+    const headers = { 'cardnet-signature': cardnetSignature(payload) }
+    await service.call('POST', '/webhooks/cardnet', { payload, headers })
+  }
+  await send(name, 1000)
+  await send(`${name}-unreadable`, 'much')
+  return until('the notifications are worked off', async () => {
+    const [row] = await service.database.sql<{ paymentId: number; notificationId: number }>(
+      `select p.id as "paymentId", n.id as "notificationId"
+       from payments p join payment_notifications n on n.event_key = p.provider_payment_id || '-unreadable'
+       where p.provider_payment_id = $1 and n.state = 'failed'`,
+      [name],
+    )
+    return row
+  })
+}
+
+/** Calls as a person of the clinic, signed in anew. @throws Error when it is refused */
+async function callAs(
+  service: Service,
+  { subdomain }: Clinic,
+  { email, password }: Person,
+  [method, path, body]: [method: string, path: string, body?: object],
+) {
+  const { access_token: token } = await signIn(service, { email, password, subdomain })
+  const answer = await service.call(method, path, { token, body })
+  if (answer.status >= 300) throw new Error(`${path} answered ${answer.status}`)
+  return answer.body
+}
+
+/** Makes a patient in the clinic's department. */
+async function newPatient(service: Service, clinic: Clinic): Promise<{ patientId: number }> {
+  const body = {
+    full_name: `Paula of ${clinic.subdomain}`,
+    department_id: clinic.departmentId,
+    identifiers: [{ system: 'insurer', value: crypto.randomUUID() }],
+  }
+  const call = ['POST', '/api/patients', body] as [string, string, object]
+  return { patientId: (await callAs(service, clinic, clinic.people.admin, call)).id }
+}
+
+/** Gives a clinic a patient, whose record a doctor has opened by break-glass. */
+export async function furnishPatient(
+  service: Service,
+  clinic: Clinic,
+): Promise<{ patientId: number }> {
+  const { patientId } = await newPatient(service, clinic)
+  const reason = `a reason of ${clinic.subdomain}`
+  const body = { patient_id: patientId, purpose: 'emergency', reason }
+  const { doctor } = clinic.people
+  await callAs(service, clinic, doctor, ['POST', '/api/patients/break-glass', body])
+  return { patientId }
+}
+
+/** Makes a patient for one call of the operation. */
+export async function patientFor(service: Service, clinic: Clinic, operation: string) {
+  const { patientId } = await newPatient(service, clinic)
+  if (operation.endsWith('/restore'))
+    await callAs(service, clinic, clinic.people.admin, ['DELETE', `/api/patients/${patientId}`])
+  return { patientId }
+}
+
+/** Gives a clinic a backup, with a file in its place. */
+export async function furnishBackup(
+  { database, dataDir }: Service,
+  { id }: Clinic,
+): Promise<{ backupId: string; jobId: string }> {
+  // Of a clinic one is made at a time: what was ordered before is over.
+  await database.sql(
+    "update backup_jobs set status = 'failed' where tenant_id = $1 and status in ('queued', 'running')",
+    [id],
+  )
+  const [backupId, jobId] = [crypto.randomUUID(), crypto.randomUUID()]
+  await mkdir(join(dataDir, 'backups'), { recursive: true })
+  await writeFile(join(dataDir, 'backups', `${backupId}.tar.zst.age`), 'sealed')
+  await database.sql(
+    `with made as (
+       insert into backups
+         (id, tenant_id, type, reason, status, size_bytes, sha256, records, schema_version)
+       values ($1, $3, 'tenant', 'request', 'completed', 6, 'none', 1, 1) returning *)
+     insert into backup_jobs
+       (id, backup_id, tenant_id, kind, status, progress, actor, started_at, finished_at)
+     select $2, id, tenant_id, 'create', 'completed', 1, '{}', now(), now() from made`,
+    [backupId, jobId, id],
+  )
+  return { backupId, jobId }
+}
