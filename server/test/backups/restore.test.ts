@@ -1,6 +1,7 @@
 /** Restores in place: data come back, access does not, neighbours notice nothing, and nothing is lost. */
 import { writeFile } from 'node:fs/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import {
   type Clinic,
   makeClinic,
@@ -277,6 +278,35 @@ describe('beside the restore', () => {
     if (now === last) return
     await restore(as, { backup_id: safety_backup_id })
     expect(await nameOf(nurse.id)).toBe(last)
+  })
+
+  test('the service is closed, and opens by itself when the restore dies: as it was before', async () => {
+    const { admin, nurse } = north.people
+    const id = await make(service, root)
+    await rename(root, nurse.id, 'Since')
+    const { body } = await call(root, 'POST', '/api/admin/backup/restore', {
+      backup_id: id,
+      confirm: true,
+    })
+    const closed = await until('everybody to be refused', async () => {
+      const answer = await call(admin, 'GET', '/api/admin/users')
+      return answer.status === 503 ? answer : undefined
+    })
+    expect(closed.body.code).toBe('restoring')
+    expect(Number(closed.headers['retry-after'])).toBeGreaterThan(0)
+    expect((await service.call('GET', '/healthz')).status).toBe(200)
+    expect((await call(root, 'GET', `/api/admin/backup/status/${body.job_id}`)).status).toBe(200)
+    await sql(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1",
+      [LOCKS.closed],
+    )
+    expect(await over(body.job_id)).toMatchObject({ status: 'failed' })
+    expect(await nameOf(nurse.id)).toBe('Since')
+    // The same session goes on: nothing has ended.
+    await until('it to be open', async () => {
+      const { status } = await call(admin, 'GET', '/api/admin/users')
+      return status === 200 || undefined
+    })
   })
 
   test('a dry run says what would be done, and touches nothing', async () => {
