@@ -4,6 +4,7 @@ import { chmod, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
 import { contents, ended, fileOf, make, order } from './support.ts'
 
@@ -246,8 +247,11 @@ describe('deleting', () => {
     const answer = await service.call('DELETE', `/api/admin/backup/${id}`, { token })
     expect(answer).toMatchObject({ status: 200, body: { backup_id: id } })
     expect(await listed(north.people.admin)).not.toContain(id)
-    const left = await readdir(join(service.dataDir, 'backups'))
-    expect(left.filter((name) => name.startsWith(id))).toEqual([])
+    // The file goes behind the commit.
+    await until('both files to be gone', async () => {
+      const left = await readdir(join(service.dataDir, 'backups'))
+      return left.every((name) => !name.startsWith(id)) || undefined
+    })
     expect((await service.call('DELETE', `/api/admin/backup/${id}`, { token })).status).toBe(404)
   })
 
