@@ -22,6 +22,10 @@ const NOT_WALKED = [
   'auth.refresh_reused',
   'auth.session_ended',
   'backup.failed',
+  'backup.verified',
+  'backup.restored',
+  'encryption.rotation_completed',
+  'encryption.rotation_failed',
 ]
 
 /** What `changes` is made of: all the fields of a record that came or went, else only that there are some. */
