@@ -88,6 +88,11 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
   })
   await take('DELETE /api/admin/backup/{backup_id}', { token, path })
   await take('POST /api/admin/encryption/rotate', { token, body: {} })
+  // One runs at a time: the next walk begins one as well.
+  await until('the rotation is over', async () => {
+    const { body } = await service.call('GET', '/api/admin/encryption/status', { token })
+    return body.status !== 'running' || undefined
+  })
   await take('GET /api/admin/encryption/status', { token })
 }
 

@@ -127,10 +127,11 @@ async function newRecords(role: string, operation: string): Promise<Known> {
   }
 }
 
-/** A patient of the clinic, whom everybody of it sees; or one to be put back. */
+/** A patient of the clinic, whom its administrator sees; or one to be put back. */
 async function newPatient(isDeleted: boolean): Promise<number> {
   const { token } = clinic.people.admin
-  const body = { full_name: 'Paula Patient', department_id: clinic.departmentId }
+  // Of no department that a request may have deleted.
+  const body = { full_name: 'Paula Patient', department_id: null }
   const { id } = (await service.call('POST', '/api/patients', { token, body })).body
   if (isDeleted) await service.call('DELETE', `/api/patients/${id}`, { token })
   return id

@@ -27,7 +27,7 @@ async function stoppedTime() {
   const isQuiet = async () => {
     const busy = await here.database.sql(
       `select 1 from pg_stat_activity where datname = current_database() and state <> 'idle'
-         and application_name = 'wardkeep' and query in ('select 1', 'listen wardkeep_changes')`,
+         and application_name = 'wardkeep' and (query like 'select objid as tenant%' or query = 'listen wardkeep_changes')`,
     )
     // What the server has answered has arrived with a turn of the event loop.
     for (let turns = 0; turns < 3; turns += 1) await turn()

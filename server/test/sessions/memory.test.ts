@@ -14,7 +14,7 @@ async function listeners(): Promise<number[]> {
   const rows = await here.database.sql<{ pid: number }>(
     `select pid from pg_stat_activity
      where datname = current_database() and application_name = 'wardkeep'
-       and query in ('select 1', 'listen wardkeep_changes')`,
+       and (query like 'select objid as tenant%' or query = 'listen wardkeep_changes')`,
   )
   return rows.map(({ pid }) => pid)
 }
