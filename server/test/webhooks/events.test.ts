@@ -24,7 +24,6 @@ const NOT_WALKED = [
   'backup.failed',
   'backup.verified',
   'backup.restored',
-  'encryption.rotation_completed',
   'encryption.rotation_failed',
 ]
 
