@@ -102,7 +102,7 @@ describe('a rotation', () => {
     const { rotation_id } = (await rotate()).body
     await ended('failed')
     expect((await status()).body).toMatchObject({ rotation_id, records_failed: 1 })
-    expect((await status()).body.reason).toMatch(/1 records do not open/)
+    expect((await status()).body.reason).toMatch(/1 records cannot be sealed anew/)
     const [kept] = await service.database.sql('select sealed_secret as sealed from second_factors')
     expect(kept).toEqual({ sealed: damaged })
     await write(intact)

@@ -34,14 +34,17 @@ export function resume(tx: TenantTx, id: string | null): Promise<Rotation> {
   return one(
     tx,
     sql`update encryption_rotations
-      set status = 'running', records_failed = 0, reason = null, finished_at = null
+      set status = 'running', records_failed = 0, reason = null, seen_at = null, finished_at = null,
+        progressed_at = now()
       where id = ${id} returning ${COLUMNS}`,
   )
 }
 
-export async function addDone(tx: TenantTx, id: string | null, done: number): Promise<void> {
-  await sql`update encryption_rotations set records_done = records_done + ${done}
-    where id = ${id}`.execute(tx.db)
+export async function addDone(tx: TenantTx, id: string, done: number): Promise<void> {
+  await sql`update encryption_rotations
+    set records_done = records_done + ${done}, progressed_at = now() where id = ${id}`.execute(
+    tx.db,
+  )
 }
 
 export function finish(
@@ -68,16 +71,29 @@ export async function countSealed(tx: TenantTx, sealed: readonly SealedTable[]):
   return total
 }
 
+/** A rotation that runs. */
+export interface Running {
+  rotation_id: string
+  /** When its keys were first seen committed, since it was last asked for. */
+  seen_at: string
+}
+
+/** The rotation that runs, if one does: whoever sees it first says so. */
+export async function findRunning(tx: TenantTx): Promise<Running | undefined> {
+  const { rows } = await sql<Running>`
+    update encryption_rotations set seen_at = coalesce(seen_at, now())
+    where status = 'running' returning id::text as rotation_id, seen_at`.execute(tx.db)
+  return rows[0]
+}
+
 /**
- * Whether some transaction began before every node had heard of the new keys, which is within a second: it
- * may still write by the old ones alone.
+ * Whether some transaction began before every node had heard of the new keys, which is within a second after
+ * they were committed: it may still write by the old ones alone.
  */
-export async function hasEarlierWriters(tx: TenantTx, startedAt: string): Promise<boolean> {
+export async function hasEarlierWriters(tx: TenantTx, { seen_at }: Running): Promise<boolean> {
   const { rows } = await sql<{ are: boolean }>`
-    select now() < ${startedAt}::timestamptz + interval '2 seconds' or exists (
-      select from pg_stat_activity
-      where datname = current_database() and application_name = 'wardkeep'
-        and pid <> pg_backend_pid()
-        and xact_start < ${startedAt}::timestamptz + interval '2 seconds') as are`.execute(tx.db)
+    select has_transactions_before(${seen_at}::timestamptz + interval '2 seconds') as are`.execute(
+    tx.db,
+  )
   return rows[0]?.are ?? true
 }

@@ -9,8 +9,14 @@ export interface OldKey {
   tenant_id: number
 }
 
-export type SealedRow = Record<string, Buffer | null> & { id: never; row: never }
-export type Position = string | number | null
+export type RowId = string | number
+export type Position = RowId | null
+
+/** Its sealed columns by their names, beside what names the row itself and in places. */
+export type SealedRow = Readonly<Record<string, Buffer | RowId | null>> & {
+  readonly $id: RowId
+  readonly $row: RowId
+}
 
 /** The retired keys that rows of the table still name. */
 export async function keysLeft(tx: TenantTx, table: string): Promise<OldKey[]> {
@@ -32,10 +38,10 @@ export async function lockRows(
   keyId: number,
   after: Position,
   limit: number,
-) {
+): Promise<SealedRow[]> {
   const idColumn = sql.ref(id.column)
   const behind = after === null ? sql`` : sql`and ${idColumn} > ${after}`
-  const { rows } = await sql<Record<string, Buffer | null | string | number>>`
+  const { rows } = await sql<SealedRow>`
     select ${idColumn} as "$id", ${sql.ref(row)} as "$row", ${sql.join(columns.map((column) => sql.ref(column)))}
     from ${sql.table(table)} where data_key_id = ${keyId} ${behind}
     order by ${idColumn} limit ${limit} for no key update skip locked`.execute(tx.db)
@@ -46,7 +52,7 @@ export async function lockRows(
 export async function writeSealed(
   tx: TenantTx,
   { table, id, columns }: SealedTable,
-  ids: readonly (string | number)[],
+  ids: readonly RowId[],
   values: readonly (readonly (Buffer | null)[])[],
 ): Promise<void> {
   const type = sql.raw(id.type)

@@ -1,0 +1,51 @@
+/** The end of a rotation: nothing is left under the old keys, and they go; or what is left cannot be helped. */
+import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
+import type { Scopes, TenantTx } from '../../platform/db/index.ts'
+import { SYSTEM } from '../../platform/journal/index.ts'
+import { note } from './encryption.service.ts'
+import * as rotations from './rotations.store.ts'
+import * as store from './sweep.store.ts'
+
+/** Deleted in one transaction. */
+const TOKENS = 2_000
+
+export interface EndDeps {
+  db: Scopes
+  keys: KeyRotation
+  sealed: readonly SealedTable[]
+}
+
+/** Ends the rotation where nothing is left but `failed` rows that cannot be sealed anew. Returns whether it has. */
+export async function end(deps: EndDeps, rotation: rotations.Running, failed: number) {
+  const { db, sealed, keys } = deps
+  const isEarly = (tx: TenantTx) => rotations.hasEarlierWriters(tx, rotation)
+  if (await db.acrossTenants(isEarly, 'read')) return false
+  const left = await db.acrossTenants((tx) => countLeft(tx, sealed), 'read')
+  if (left !== failed) return false
+  if (left === 0) await deleteTokens(deps)
+  return db.acrossTenants(async (tx) => {
+    await rotations.lockRotations(tx)
+    const last = await rotations.findLatest(tx)
+    // Another node has ended it.
+    if (last?.status !== 'running') return true
+    if ((await countLeft(tx, sealed)) !== left) return false
+    if (left === 0) await keys.end(tx)
+    const status = left === 0 ? 'completed' : 'failed'
+    const reason = left === 0 ? null : `${left} records cannot be sealed anew; the log names them`
+    const ended = await rotations.finish(tx, last.rotation_id, { status, failed: left, reason })
+    await note(tx, SYSTEM, status, ended)
+    return true
+  })
+}
+
+async function countLeft(tx: TenantTx, sealed: readonly SealedTable[]): Promise<number> {
+  let left = 0
+  for (const { table } of sealed) left += await store.countLeft(tx, table)
+  return left
+}
+
+async function deleteTokens({ db, sealed }: EndDeps): Promise<void> {
+  for (const { tokens } of sealed)
+    if (tokens)
+      while (await db.acrossTenants((tx) => store.deleteTokens(tx, tokens.table, TOKENS)));
+}

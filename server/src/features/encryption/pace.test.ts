@@ -1,0 +1,19 @@
+/** The sweep gives way to whoever waits. */
+import { expect, test } from 'vitest'
+import { openPace, restMs } from './pace.ts'
+
+test.each([
+  { what: 'nobody waits', heldMs: 3, waiting: 0, rest: 0 },
+  { what: 'the event loop was held', heldMs: 30, waiting: 0, rest: 40 },
+  { what: 'somebody waits for a connection', heldMs: 0, waiting: 1, rest: 40 },
+])('where $what it rests for $rest of the 40 ms that it worked', ({ heldMs, waiting, rest }) => {
+  expect(restMs({ workedMs: 40, heldMs, waiting })).toBe(rest)
+})
+
+test('it is asked who waits behind each batch, whose answer is handed on', async () => {
+  const order: string[] = []
+  const pace = openPace(() => order.push('asked') && 0)
+  expect(await pace(async () => order.push('worked') && 7)).toBe(7)
+  expect(order).toEqual(['worked', 'asked'])
+  pace.stop()
+})

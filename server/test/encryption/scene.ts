@@ -1,0 +1,45 @@
+/** Rotations as a superadmin asks for them, and what the database tells of them. */
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import type { Answer, Service } from '../support/service.ts'
+
+export interface Rotations {
+  /** Asks for new keys. */
+  begin(): Promise<Answer>
+  status(): Promise<Record<string, any>>
+  /** Waits for the status. Returns what is told then. */
+  until(status: 'completed' | 'failed'): Promise<Record<string, any>>
+  /** Waits until a node has looked at all that there is to do, once more from its beginning to its end. */
+  lookedAgain(): Promise<void>
+}
+
+export async function openRotations(service: Service): Promise<Rotations> {
+  const { token } = await superadmin(service)
+  const call = (method: string, name: string, body?: object) =>
+    service.call(method, `/api/admin/encryption/${name}`, { token, body })
+  const status = async () => (await call('GET', 'status')).body
+  // A look begins with a write of this row, whatever it finds.
+  const version = async () => {
+    const [row] = await service.database.sql<{ xmin: string }>(
+      "select xmin::text from encryption_rotations where status = 'running'",
+    )
+    return row?.xmin
+  }
+  const changed = async () => {
+    const before = await version()
+    await until('it is looked at again', async () => (await version()) !== before || undefined)
+  }
+  return {
+    begin: () => call('POST', 'rotate', {}),
+    status,
+    until: (wanted) =>
+      until(`the rotation has ${wanted}`, async () => {
+        const told = await status()
+        return told.status === wanted ? told : undefined
+      }),
+    async lookedAgain() {
+      await changed()
+      await changed()
+    },
+  }
+}

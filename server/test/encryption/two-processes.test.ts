@@ -1,0 +1,92 @@
+/** Two processes on one database: both write and read on while keys rotate, and neither keeps old keys' entries. */
+import { expect, test, vi } from 'vitest'
+import { makeClinic, superadmin } from '../support/clinics.ts'
+import { migratedDatabase } from '../support/database.ts'
+import { scratch, until } from '../support/embedded.ts'
+import { holdUp } from '../support/hold-up.ts'
+import { PLAIN, type RunningService, startService } from '../support/process.ts'
+import { openService, ROOT_KEY } from '../support/service.ts'
+import { openRotations } from './scene.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 120_000 })
+
+const PATIENTS = 20
+
+test('a rotation beside two processes at work', async () => {
+  const database = await migratedDatabase()
+  const api = await openService({ database, role: 'api' })
+  const root = await superadmin(api)
+  const { people, departmentId } = await makeClinic(api, root, 'north')
+  const { token } = people.admin
+  const rotations = await openRotations(api)
+  const env = {
+    ...PLAIN,
+    DATABASE_URL: database.url,
+    ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+    LOG_LEVEL: 'error',
+    // The issuer of the tokens of the node in this process.
+    PUBLIC_URL: 'http://wardkeep.test',
+  }
+  const nodes = await Promise.all(
+    [0, 1].map(async () => startService({ ...env, DATA_DIR: await scratch() })),
+  )
+  const misses = async (node: RunningService): Promise<number> =>
+    (await node.call('GET', '/api/admin/cache/stats', { token })).body.misses
+  const read = async (node: RunningService, id: number) => {
+    const { status, body } = await node.call('GET', `/api/patients/${id}`, { token })
+    expect(status).toBe(200)
+    return body
+  }
+  /** Reads until the node answers from memory. */
+  const holds = (node: RunningService, id: number) =>
+    until('the node holds the patient', async () => {
+      const before = await misses(node)
+      await read(node, id)
+      return (await misses(node)) === before || undefined
+    })
+
+  const ids: number[] = []
+  for (let made = 0; made < PATIENTS; made += 1) {
+    const body = { full_name: `Paula Old${made}`, department_id: departmentId }
+    ids.push((await api.call('POST', '/api/patients', { token, body })).body.id)
+  }
+  const [untouched = 0, ...others] = ids
+  const held = await holdUp(database, {
+    table: 'patients',
+    event: 'update',
+    moment: 'before',
+    when: `old.id = ${untouched}`,
+  })
+  expect((await rotations.begin()).status).toBe(200)
+  await held.met()
+  // Opened by the old key, on both.
+  for (const node of nodes) await holds(node, untouched)
+
+  const write = async (node: RunningService, id: number) => {
+    const body = { full_name: `Paula New${id}` }
+    expect((await node.call('PUT', `/api/patients/${id}`, { token, body })).status).toBe(200)
+    expect(await read(node, id)).toMatchObject(body)
+  }
+  await Promise.all([
+    ...others.map((id, index) => write(nodes[index % 2] as RunningService, id)),
+    held.letGo(),
+  ])
+  await rotations.until('completed')
+
+  for (const node of nodes) {
+    // A patient that the node has heard of as changed: so it has heard of all that was committed before.
+    await until('the node has heard', async () => {
+      const id = others[0] as number
+      const body = { notes: crypto.randomUUID() }
+      await api.call('PUT', `/api/patients/${id}`, { token, body })
+      return (await read(node, id)).notes === body.notes || undefined
+    })
+    const before = await misses(node)
+    expect(await read(node, untouched)).toMatchObject({ full_name: 'Paula Old0' })
+    expect(await misses(node)).toBeGreaterThan(before)
+  }
+  for (const id of others)
+    for (const node of nodes)
+      expect(await read(node, id)).toMatchObject({ full_name: `Paula New${id}` })
+})
