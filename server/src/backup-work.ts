@@ -1,16 +1,23 @@
 /** What `wardkeep backup` does. What was asked for goes to stdout, how far it is to stderr. */
-import { type App, backupIdentity, verifyBackupFile } from './app.ts'
+import { resolve } from 'node:path'
+import { type App, backupIdentity, openApp, storeBy, verifyBackupFile } from './app.ts'
 import { withApp } from './commands.ts'
 import { readConfig } from './config.ts'
+import { givenKeys, keySource } from './key-source.ts'
 import { StartupError } from './lib/startup-error.ts'
+import { givenOnly } from './platform/crypto/index.ts'
+import type { DatabaseAddress } from './platform/db/index.ts'
 import { openLog } from './platform/observe/log.ts'
-import { rootKeyOf } from './start.ts'
 
 interface Output {
   json?: boolean
 }
 
-const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
+/** The id of a backup, not a file. */
+export const isId = (what: string): boolean =>
+  /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(what)
+
+const LOCAL = 'http://localhost'
 
 export function create({ json, tenant }: Output & { tenant?: string }): Promise<void> {
   const id = tenant === undefined ? null : Number(tenant)
@@ -28,11 +35,41 @@ export function list({ json }: Output): Promise<void> {
   })
 }
 
-export async function verify(what: string, { json }: Output): Promise<void> {
-  if (UUID.test(what))
-    return onBackups(async (backups) => told(await backups.verify(what, progress('read')), json))
-  const file = await verifyBackupFile(what, await keys())
+export async function verify(
+  what: string,
+  { json, drill }: Output & { drill?: boolean },
+): Promise<void> {
+  if (isId(what))
+    return onBackups(async (backups) => {
+      const check = drill ? backups.drill : backups.verify
+      return told(await check(what, progress(drill ? 'drill' : 'read')), json)
+    })
+  const how = drill ? trial() : undefined
+  const file = await verifyBackupFile(what, await keys(), how).finally(() => how?.close())
   process.stdout.write(`${json ? JSON.stringify(file) : `${what} is whole: ${line(file)}`}\n`)
+}
+
+/** A drill without a service: one is opened on what was restored, and only to prove it. */
+function trial() {
+  const config = readConfig()
+  const store = storeBy(config)
+  const log = openLog('warn', 2)
+  return {
+    dataDir: resolve(config.DATA_DIR),
+    stores: [store],
+    close: store.close,
+    log,
+    async prove(address: DatabaseAddress) {
+      // What a copy needs moves no files of this folder.
+      const rootKeys = givenOnly(...(await keySource(config, log).given()))
+      const app = await openApp({ config, address, publicUrl: LOCAL, rootKeys, log, role: 'api' })
+      try {
+        await app.features.backups.commands.prove(address)
+      } finally {
+        await app.close()
+      }
+    },
+  }
 }
 
 export async function identity(): Promise<void> {
@@ -51,21 +88,39 @@ export function adopt({ json }: Output): Promise<void> {
   })
 }
 
+export async function forgetTenant(tenant: string, { json }: Output): Promise<void> {
+  const id = Number(tenant)
+  if (!Number.isSafeInteger(id)) throw new StartupError('Give the id of the tenant, a number.')
+  const left: string[] = []
+  await onBackups(async (backups) => {
+    const found = await backups.forgetTenant(id, progress('rewritten'))
+    for (const { backup_id, reason } of found.left)
+      left.push(`${backup_id} may still hold it: ${reason}.`)
+    if (json) return JSON.stringify(found)
+    const lines = [
+      ...found.rewritten.map((backup) => `${backup} is written anew without it.`),
+      ...found.earlier.map((backup) => `${backup} was written anew before.`),
+    ]
+    return lines.length > 0 ? lines.join('\n') : 'No backup was written anew.'
+  })
+  if (left.length > 0) throw new StartupError(...left)
+}
+
 type Commands = App['features']['backups']['commands']
 type Backup = Awaited<ReturnType<Commands['create']>>
 
 /** Beside a running service, or without one. */
-const onBackups = (work: (backups: Commands) => Promise<string>): Promise<void> =>
+export const onBackups = (work: (backups: Commands) => Promise<string>): Promise<void> =>
   withApp((app) => work(app.features.backups.commands), true)
 
 async function keys() {
   const config = readConfig()
-  const rootKey = await rootKeyOf(config, openLog('warn'))
-  return { rootKey, recipients: config.BACKUP_AGE_RECIPIENT }
+  const rootKeys = await givenKeys(config, openLog('warn', 2))
+  return { rootKeys, recipients: config.BACKUP_AGE_RECIPIENT }
 }
 
 /** Tells on stderr each percent once. */
-function progress(what: string): (share: number) => void {
+export function progress(what: string): (share: number) => void {
   let last = -1
   return (share) => {
     const percent = Math.floor(share * 100)
@@ -81,14 +136,19 @@ type Line = Pick<
   Backup,
   'backup_id' | 'type' | 'tenant_id' | 'created_at' | 'size_bytes' | 'records'
 > &
-  Partial<Pick<Backup, 'status' | 'verified_at'>>
+  Partial<Pick<Backup, 'status' | 'verified_at' | 'drill_seconds'>>
 
 function line(backup: Line): string {
-  const { backup_id, type, tenant_id, created_at, size_bytes, records, status, verified_at } =
-    backup
+  const { backup_id, type, tenant_id, created_at, size_bytes, records, status } = backup
+  const { verified_at, drill_seconds } = backup
   const subject = type === 'full' ? 'everything' : `tenant ${tenant_id}`
   const amount = size_bytes === null ? '' : `, ${records} rows in ${size_bytes} bytes`
-  const proof =
-    status === undefined ? '' : `, ${status}${verified_at ? `, read again ${verified_at}` : ''}`
-  return `${backup_id} of ${subject}, ${created_at}${amount}${proof}`
+  const parts = [
+    `${backup_id} of ${subject}`,
+    `${created_at}${amount}`,
+    status,
+    verified_at && `read again ${verified_at}`,
+    drill_seconds && `restored in ${Math.ceil(drill_seconds)} s`,
+  ]
+  return parts.filter(Boolean).join(', ')
 }

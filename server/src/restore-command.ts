@@ -1,43 +1,103 @@
-/** The commands that bring a backup back into an empty database, and let the copy speak. */
+/** What `wardkeep backup restore` does: a backup in its place, or a file into an empty database. */
 import { resolve } from 'node:path'
-import { restoreFile } from './app.ts'
-import { type Config, readConfig } from './config.ts'
-import { formerKey, readKeyFile } from './platform/crypto/index.ts'
+import { type App, restoreFile, storeBy } from './app.ts'
+import { isId, onBackups, progress } from './backup-work.ts'
+import { readConfig } from './config.ts'
+import { givenKeys } from './key-source.ts'
+import { StartupError } from './lib/startup-error.ts'
 import { openLog } from './platform/observe/log.ts'
 import { openDatabase } from './start.ts'
 
-export async function restoreBackup(file: string): Promise<void> {
+export interface RestoreChoices {
+  tenant?: string
+  access?: string
+  dryRun?: boolean
+  yes?: boolean
+  json?: boolean
+}
+
+export function restoreBackup(what: string, choices: RestoreChoices): Promise<void> {
+  return isId(what) ? restoreInPlace(what, choices) : restoreIntoEmpty(what, choices)
+}
+
+/** By the service that runs, or without one: nobody signs in meanwhile. */
+async function restoreInPlace(id: string, choices: RestoreChoices): Promise<void> {
+  const { dryRun: dry_run = false, yes, json } = choices
+  const wanted = { ...whatOf(choices), dry_run }
+  if (!dry_run && !yes)
+    throw new StartupError(
+      'It takes back all that was changed since, and signs everybody out: give --yes, or --dry-run to see what it would do.',
+    )
+  await onBackups(async (backups) => {
+    const job = await backups.restore(id, wanted, progress(dry_run ? 'comparing' : 'restoring'))
+    return json ? JSON.stringify(job) : inWords(job)
+  })
+}
+
+function whatOf({ tenant, access = 'merged' }: RestoreChoices) {
+  if (access !== 'merged' && access !== 'backup')
+    throw new StartupError('--access: must be merged or backup.')
+  if (tenant === undefined) return { access } as const
+  const tenant_id = Number(tenant)
+  if (!Number.isSafeInteger(tenant_id))
+    throw new StartupError('Give the id of the tenant, a number.')
+  return { access, tenant_id } as const
+}
+
+type Job = Awaited<ReturnType<App['features']['backups']['commands']['restore']>>
+
+function inWords({ backup_id, result }: Job): string {
+  if (!result) return `Backup ${backup_id} is restored.`
+  const { dry_run, tables, access, safety_backup_id, purged } = result
+  const differing = Object.entries(tables).filter(
+    ([, { added, changed, removed }]) => added + changed + removed > 0,
+  )
+  const rows = differing.map(
+    ([name, { added, changed, removed }]) =>
+      `  ${name}: ${added} added, ${changed} changed, ${removed} removed`,
+  )
+  return [
+    dry_run ? `A restore of backup ${backup_id} would do:` : `Backup ${backup_id} is restored:`,
+    ...(rows.length > 0 ? rows : ['  nothing: all is as it was then']),
+    `Access that ${dry_run ? 'would not come' : 'did not come'} back as it was: ${access.total}.`,
+    ...leftOut(purged),
+    ...(safety_backup_id ? [`What was before is in backup ${safety_backup_id}.`] : []),
+  ].join('\n')
+}
+
+const leftOut = (purged: readonly number[]): string[] =>
+  purged.length > 0 ? [`Left out, as they were purged: tenants ${purged.join(', ')}.`] : []
+
+async function restoreIntoEmpty(file: string, choices: RestoreChoices): Promise<void> {
+  if (choices.tenant !== undefined || choices.access !== undefined || choices.dryRun)
+    throw new StartupError(
+      'A file goes into an empty database as a whole: --tenant, --access and --dry-run are for a backup that the database knows, by its id.',
+    )
   const config = readConfig()
-  const log = openLog('warn')
-  const rootKey = await givenKey(config)
+  const log = openLog('warn', 2)
+  const rootKeys = await givenKeys(config, log)
+  const store = storeBy(config)
   const { address, stop } = await openDatabase(config, log)
   try {
-    const { header, records } = await restoreFile(resolve(file), {
+    const { header, records, purged } = await restoreFile(resolve(file), {
       address,
-      rootKey,
+      rootKeys,
+      store,
       log,
-      onProgress: process.stderr.isTTY ? showProgress : undefined,
+      onProgress: progress('restoring'),
     })
+    const { backup_id, created_at } = header
     process.stdout.write(
-      `Backup ${header.backup_id} of ${header.created_at} is restored: ${records} records.\n` +
-        'Nothing goes out by itself: mails, webhooks and messages wait until `wardkeep outbound release`.\n',
+      choices.json
+        ? `${JSON.stringify({ backup_id, created_at, records, purged })}\n`
+        : `Backup ${backup_id} of ${created_at} is restored: ${records} records.\n` +
+            leftOut(purged)
+              .map((line) => `${line}\n`)
+              .join('') +
+            'Nothing goes out by itself: mails, webhooks and messages wait until `wardkeep outbound release`.\n',
     )
   } finally {
     await stop()
+    await store.close()
   }
-}
-
-/** Never a new one, as at a start: it would open nothing. */
-async function givenKey({ ENCRYPTION_KEY, ENCRYPTION_KEY_FILE, DATA_DIR }: Config) {
-  if (ENCRYPTION_KEY) return ENCRYPTION_KEY
-  if (ENCRYPTION_KEY_FILE) return readKeyFile(ENCRYPTION_KEY_FILE)
-  return formerKey(resolve(DATA_DIR))
-}
-
-let shown = -1
-function showProgress(share: number): void {
-  const percent = Math.floor(share * 100)
-  if (percent === shown) return
-  shown = percent
-  process.stderr.write(`\rrestoring: ${percent} %${percent === 100 ? '\n' : ''}`)
 }

@@ -1,43 +1,31 @@
 /** `wardkeep backup`: with and without a running service, on DATABASE_URL and on the embedded server. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { cp, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { identityToRecipient } from 'age-encryption'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { backupIdentity } from '../../src/app.ts'
 import { runCommand } from '../docs/command.ts'
-import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { scratch } from '../support/embedded.ts'
 import { startService } from '../support/process.ts'
-import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { ROOT_KEY } from '../support/service.ts'
+import { type ByCommand, openByCommand } from './by-command.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
 
-let service: Service
-let clinic: Clinic
+let service: ByCommand['service']
+let clinic: ByCommand['clinic']
 let folder: string
+let run: ByCommand['run']
+let made: ByCommand['made']
+let fileOf: ByCommand['fileOf']
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
-  clinic = await makeClinic(service, await superadmin(service), 'north')
-  folder = await mkdtemp('/tmp/wardkeep-backups-')
-  return () => rm(folder, { recursive: true })
+  const opened = await openByCommand()
+  ;({ service, clinic, folder, run, made, fileOf } = opened)
+  return opened.close
 })
 
-const run = (args: string[], env: Record<string, string> = {}) =>
-  runCommand(['backup', ...args], {
-    DATABASE_URL: service.database.url,
-    ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
-    DATA_DIR: folder,
-    BACKUP_DIR: folder,
-    ...env,
-  })
-const made = async (...args: string[]) => {
-  const ended = await run(['create', '--json', ...args])
-  expect(ended.code, ended.stderr).toBe(0)
-  return { ...ended, backup: JSON.parse(ended.stdout) }
-}
-const fileOf = (id: string) => join(folder, `${id}.tar.zst.age`)
 const forget = (id: string) => service.database.sql('delete from backups where id = $1', [id])
 
 describe('create', () => {
@@ -138,7 +126,7 @@ describe('verify', () => {
 test('identity prints what age takes, without a database', async () => {
   const ended = await run(['identity'], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
   expect(ended).toMatchObject({ code: 0, stderr: '' })
-  expect(ended.stdout.trim()).toBe(await backupIdentity({ rootKey: ROOT_KEY, recipients: [] }))
+  expect(ended.stdout.trim()).toBe(await backupIdentity({ rootKeys: [ROOT_KEY], recipients: [] }))
   const [secret = ''] = /^AGE-SECRET-KEY-1\S+$/m.exec(ended.stdout) ?? []
   expect(ended.stdout).toContain(await identityToRecipient(secret))
   for (const line of ended.stdout.trim().split('\n')) expect(line).toMatch(/^(#|AGE-SECRET-KEY-1)/)
@@ -191,9 +179,13 @@ test('beside an embedded service it goes through its socket, and without one it 
   onTestFinished(async () => void (await running.stop()))
   const beside = await runCommand(['backup', 'create', '--json'], env)
   expect(beside.code, beside.stderr).toBe(0)
+  const { backup_id } = JSON.parse(beside.stdout)
+  const restored = await runCommand(['backup', 'restore', backup_id, '--yes', '--json'], env)
+  expect(JSON.parse(restored.stdout), restored.stderr).toMatchObject({ status: 'completed' })
   await running.stop()
   const alone = await runCommand(['backup', 'list', '--json'], env)
   expect(JSON.parse(alone.stdout).items).toMatchObject([
-    { backup_id: JSON.parse(beside.stdout).backup_id, status: 'completed' },
+    { reason: 'safety', status: 'completed' },
+    { backup_id, status: 'completed' },
   ])
 })

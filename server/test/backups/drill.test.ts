@@ -2,8 +2,9 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test, vi } from 'vitest'
-import { clearDrills } from '../../src/features/backups/drill/drill.ts'
 import { drillNewest } from '../../src/features/backups/drill/planned.ts'
+import { proveDatabase } from '../../src/features/backups/drill/seals.ts'
+import { clearThrownAway } from '../../src/features/backups/drill/throw-away.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import { enrol } from '../second-factor/enrol.ts'
@@ -39,8 +40,7 @@ const drill = async () =>
     store: folderStore(join(service.dataDir, 'backups')),
     dataDir: service.dataDir,
     keeper: await keeper(),
-    sealer: openSealer(ROOT_KEY),
-    sealed: [SECRETS],
+    prove: (address) => proveDatabase(address, openSealer(ROOT_KEY), [SECRETS]),
     log: silentLog,
   })
 
@@ -63,18 +63,30 @@ test('restores the newest backup of everything, and says how long that took', as
 })
 
 test('fails for a file that was altered, and for a field that does not open', async () => {
+  const proofOf = async (id: string) => {
+    const [row] = await service.database.sql(
+      `select verified_at is not null as is_proven, (select count(*) from journal
+         where action = 'backup.failed' and resource_id = backups.id::text) as told
+       from backups where id = $1`,
+      [id],
+    )
+    return row
+  }
   const id = await make(service, root)
+  expect(await proofOf(id)).toEqual({ is_proven: true, told: 0 })
   const bytes = await readFile(fileOf(service, id))
   const altered = Buffer.from(bytes)
   altered[bytes.length - 40] = (bytes[bytes.length - 40] ?? 0) ^ 1
   await writeFile(fileOf(service, id), altered)
   await expect(drill()).rejects.toThrow(/altered/)
+  expect(await proofOf(id)).toEqual({ is_proven: false, told: 1 })
   await service.database.sql(
     `update second_factors set sealed_secret = set_byte(sealed_secret, length(sealed_secret) - 1,
        (get_byte(sealed_secret, length(sealed_secret) - 1) + 1) % 256)`,
   )
-  await make(service, root)
+  const sealed = await make(service, root)
   await expect(drill()).rejects.toThrow(/second_factors/)
+  expect(await proofOf(sealed)).toEqual({ is_proven: false, told: 1 })
   const rows = await service.database.sql(
     'select from backups where drill_seconds is not null and id = $1',
     [id],
@@ -86,6 +98,6 @@ test('fails for a file that was altered, and for a field that does not open', as
 test('what a drill has left that died goes with the next start', async () => {
   const folder = join(service.dataDir, 'drill-left')
   await mkdir(join(folder, 'postgres'), { recursive: true })
-  await clearDrills(service.dataDir, silentLog)
+  await clearThrownAway(service.dataDir, silentLog)
   expect(await left()).toEqual([])
 })

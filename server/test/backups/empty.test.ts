@@ -9,6 +9,7 @@ import { restoreFile } from '../../src/app.ts'
 import type { Header } from '../../src/features/backups/file/format.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
 import { writeBackup } from '../../src/features/backups/file/write.ts'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { migrate, readMigrations } from '../../src/platform/db/migrate.ts'
 import { dumpSchema } from '../../src/platform/db/schema-dump.ts'
@@ -98,7 +99,14 @@ const restore = (
   { address }: Pick<TestDatabase, 'address'>,
   path = file,
   options: Partial<Parameters<typeof restoreFile>[1]> = {},
-) => restoreFile(path, { address, rootKey: ROOT_KEY, log: silentLog, ...options })
+) =>
+  restoreFile(path, {
+    address,
+    rootKeys: [ROOT_KEY],
+    log: silentLog,
+    store: folderStore(dirname(path)),
+    ...options,
+  })
 
 const isEmpty = async ({ sql }: TestDatabase) =>
   (await sql(`select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`))
@@ -247,7 +255,7 @@ describe('refused, and the database stays empty', () => {
   }
 
   test('with another root key', async () => {
-    expect(await refusal(file, { rootKey: Buffer.alloc(32, 9) })).toMatch(/opens by none/)
+    expect(await refusal(file, { rootKeys: [Buffer.alloc(32, 9)] })).toMatch(/opens by none/)
   })
 
   test('cut, also within its last bytes', async () => {

@@ -1,73 +1,28 @@
 /** Restores in place: data come back, access does not, neighbours notice nothing, and nothing is lost. */
 import { writeFile } from 'node:fs/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
-import {
-  type Clinic,
-  makeClinic,
-  PASSWORD,
-  type Person,
-  signIn,
-  superadmin,
-} from '../support/clinics.ts'
+import { makeClinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
-import { openService, type Service, SUPERADMIN } from '../support/service.ts'
-import { ended, fileOf, make } from './support.ts'
+import { SUPERADMIN } from '../support/service.ts'
+import { openRestoring, type Restoring } from './restoring.ts'
+import { fileOf, make } from './support.ts'
 
-let service: Service
-let root: Person
-let north: Clinic
-let south: Clinic
+let service: Restoring['service']
+let root: Restoring['root']
+let north: Restoring['north']
+let south: Restoring['south']
+let again: Restoring['again']
+let call: Restoring['call']
+let sql: Restoring['sql']
+let restore: Restoring['restore']
+let over: Restoring['over']
+let nameOf: Restoring['nameOf']
+let rename: Restoring['rename']
 
 beforeEach(async () => {
-  service = await openService()
-  root = await superadmin(service)
-  north = await makeClinic(service, root, 'north')
-  south = await makeClinic(service, root, 'south')
+  ;({ again, service, root, north, south, call, sql, restore, over, nameOf, rename } =
+    await openRestoring())
 })
-
-const call = (person: Person, method: string, path: string, body?: object) =>
-  service.call(method, path, { token: person.token, ...(body ? { body } : {}) })
-const sql = <T = any>(text: string, values: unknown[] = []) =>
-  service.database.sql<T & object>(text, values)
-
-/** Signs the person in anew, as a restore ends every session. */
-async function again(person: Person, subdomain = 'platform'): Promise<Person> {
-  const { email, password } = person
-  const tokens = await until('the service to be open again', () =>
-    signIn(service, { email, password, subdomain }).catch((error: Error) => {
-      if (!error.message.includes('503')) throw error
-      return undefined
-    }),
-  )
-  return { ...person, token: tokens.access_token }
-}
-
-async function restore(person: Person, body: object, subdomain?: string) {
-  const answer = await call(person, 'POST', '/api/admin/backup/restore', { confirm: true, ...body })
-  if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`)
-  const [job] = await sql('select id from backup_jobs where id = $1', [answer.body.job_id])
-  const done = await over(job.id)
-  if (done.status !== 'completed')
-    throw new Error(done.error, {
-      cause: service.logged.filter(([level]) => level === 'error').map(([, fields]) => fields),
-    })
-  return { ...done.result, as: await again(person, subdomain) }
-}
-
-/** By SQL, as the sessions of those who ask end meanwhile. */
-async function over(job: string): Promise<any> {
-  for (;;) {
-    const [row] = await sql('select status, error, result from backup_jobs where id = $1', [job])
-    if (row.status === 'completed' || row.status === 'failed') return row
-    await new Promise((resolve) => void setTimeout(resolve, 50))
-  }
-}
-
-const nameOf = async (id: number) =>
-  (await sql('select full_name from users where id = $1', [id]))[0]?.full_name
-const rename = (person: Person, id: number, full_name: string) =>
-  call(person, 'PUT', `/api/admin/users/${id}`, { full_name })
 
 describe('everything', () => {
   test('comes back: what was changed, added and deleted since', async () => {
@@ -187,6 +142,22 @@ describe('access', () => {
     )
   })
 
+  test.each([
+    ['doctor', 'receptionist', 'receptionist'],
+    ['doctor', 'auditor', 'auditor'],
+    ['auditor', 'doctor', 'doctor'],
+    ['receptionist', 'nurse', 'receptionist'],
+    ['auditor', 'admin', 'auditor'],
+  ])('of a %s who is %s today is that of a %s', async (then, now, afterwards) => {
+    const { id } = north.people.nurse
+    const become = (role: string) => sql('update users set role = $2 where id = $1', [id, role])
+    await become(then)
+    const backup = await make(service, root)
+    await become(now)
+    await restore(root, { backup_id: backup })
+    expect(await rowOf(id)).toMatchObject({ role: afterwards })
+  })
+
   test('comes back where a superadmin asks for it, but for their own', async () => {
     const { nurse, doctor, auditor, admin, receptionist } = north.people
     const id = await closedSince()
@@ -253,83 +224,6 @@ describe('one clinic', () => {
   })
 })
 
-describe('beside the restore', () => {
-  test('what was acknowledged is in the database or in the safety backup, never nowhere', async () => {
-    const { admin, nurse } = north.people
-    const id = await make(service, root, { type: 'tenant', tenant_id: north.id })
-    let last = ''
-    let isOver = false
-    const writing = (async () => {
-      for (let count = 1; !isOver; count += 1) {
-        const name = `Name ${count}`
-        const answer = await rename(admin, nurse.id, name)
-        if (answer.status === 200) last = name
-        // Signed out by the restore: nothing more is acknowledged.
-        else if (answer.status === 401) return
-        else expect(answer.status).toBe(503)
-        await new Promise((resolve) => void setTimeout(resolve, 5))
-      }
-    })()
-    const { safety_backup_id, as } = await restore(root, { backup_id: id }).finally(() => {
-      isOver = true
-    })
-    await writing
-    const now = await nameOf(nurse.id)
-    if (now === last) return
-    await restore(as, { backup_id: safety_backup_id })
-    expect(await nameOf(nurse.id)).toBe(last)
-  })
-
-  test('the service is closed, and opens by itself when the restore dies: as it was before', async () => {
-    const { admin, nurse } = north.people
-    const id = await make(service, root)
-    await rename(root, nurse.id, 'Since')
-    const { body } = await call(root, 'POST', '/api/admin/backup/restore', {
-      backup_id: id,
-      confirm: true,
-    })
-    const closed = await until('everybody to be refused', async () => {
-      const answer = await call(admin, 'GET', '/api/admin/users')
-      return answer.status === 503 ? answer : undefined
-    })
-    expect(closed.body.code).toBe('restoring')
-    expect(Number(closed.headers['retry-after'])).toBeGreaterThan(0)
-    expect((await service.call('GET', '/healthz')).status).toBe(200)
-    expect((await call(root, 'GET', `/api/admin/backup/status/${body.job_id}`)).status).toBe(200)
-    await sql(
-      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1",
-      [LOCKS.closed],
-    )
-    expect(await over(body.job_id)).toMatchObject({ status: 'failed' })
-    expect(await nameOf(nurse.id)).toBe('Since')
-    // The same session goes on: nothing has ended.
-    await until('it to be open', async () => {
-      const { status } = await call(admin, 'GET', '/api/admin/users')
-      return status === 200 || undefined
-    })
-  })
-
-  test('a dry run says what would be done, and touches nothing', async () => {
-    const { nurse } = north.people
-    const id = await make(service, root)
-    await rename(root, nurse.id, 'Since')
-    await call(root, 'POST', `/api/admin/users/${nurse.id}/block`)
-    const { body } = await call(root, 'POST', '/api/admin/backup/restore', {
-      backup_id: id,
-      dry_run: true,
-    })
-    const job = await ended(service, root, body.job_id)
-    expect(job.result).toMatchObject({
-      dry_run: true,
-      tables: { users: { added: 0, changed: 1, removed: 0 } },
-      access: { cases: [{ table: 'users', id: nurse.id, fields: ['is_active'] }] },
-      safety_backup_id: null,
-    })
-    expect(await nameOf(nurse.id)).toBe('Since')
-    expect((await call(root, 'GET', '/api/users/me')).status).toBe(200)
-  })
-})
-
 describe('is refused, and nothing is touched', () => {
   const refusal = async (person: Person, body: object) => {
     const answer = await call(person, 'POST', '/api/admin/backup/restore', {
@@ -359,11 +253,38 @@ describe('is refused, and nothing is touched', () => {
     expect(await refusal(root, { backup_id: id })).toMatch(/another installation/)
     const second = await make(service, root)
     await sql("update migrations set checksum = 'other' where version = 1")
-    expect(await refusal(root, { backup_id: second })).toMatch(/empty database/)
+    expect(await refusal(root, { backup_id: second })).toMatch(/other migrations/)
     await writeFile(fileOf(service, second), 'something else')
     expect(await refusal(root, { backup_id: second })).toMatch(/cannot be used/)
     expect(await name()).toBe('Since')
     expect((await call(root, 'GET', '/api/users/me')).status).toBe(200)
+  })
+
+  test.each([
+    ['everything', (id: string) => ({ backup_id: id })],
+    ['one clinic', (id: string) => ({ backup_id: id, tenant_id: north.id })],
+  ])('of %s whose sealed fields do not open', async (_what, wanted) => {
+    const created = await call(north.people.doctor, 'POST', '/api/patients', {
+      full_name: 'Paula Patient',
+    })
+    expect(created.status).toBe(201)
+    const flip = () =>
+      sql(`update patients set sealed_full_name = set_byte(sealed_full_name, length(sealed_full_name) - 1,
+        (get_byte(sealed_full_name, length(sealed_full_name) - 1) # 1))`)
+    await flip()
+    const id = await make(service, root)
+    await flip()
+    await rename(root, north.people.nurse.id, 'Since')
+    expect(await refusal(root, wanted(id))).toMatch(
+      /patients[.]sealed_full_name of row \d+ does not open/,
+    )
+    expect(await nameOf(north.people.nurse.id)).toBe('Since')
+    const read = await until('the service to be open again', async () => {
+      const path = `/api/patients/${created.body.id}`
+      const answer = await call(north.people.doctor, 'GET', path)
+      return answer.status === 503 ? undefined : answer
+    })
+    expect(read.body).toMatchObject({ full_name: 'Paula Patient' })
   })
 
   test('of a purged tenant', async () => {

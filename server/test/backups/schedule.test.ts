@@ -7,6 +7,7 @@ import { deleteOrphans, deleteOutdated } from '../../src/features/backups/schedu
 import { orderPlanned } from '../../src/features/backups/schedule/schedule.ts'
 import { watchBackups } from '../../src/features/backups/schedule/watch.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { StoreError } from '../../src/features/backups/stores/store.ts'
 import { DAY, HOUR, isoAt } from '../../src/lib/clock.ts'
 import { parseCron } from '../../src/lib/cron.ts'
 import { makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -215,20 +216,24 @@ test('the schedule is kept by the jobs, and ends with the variable', async () =>
 })
 
 describe('health', () => {
+  const watched = (cron?: string, config: object = {}, where?: string) => ({
+    db: service.app.db,
+    clock: service.clock,
+    log: silentLog,
+    store: { check: async () => undefined },
+    folder: where,
+    config: {
+      NODE_ENV: 'development',
+      DATABASE_URL: undefined,
+      DATA_DIR: service.dataDir,
+      BACKUP_SCHEDULE: cron === undefined ? undefined : parseCron(cron),
+      ...config,
+    },
+  })
+
   /** What it says after a look. */
   async function state(cron?: string, config: object = {}, where?: string) {
-    const watch = watchBackups({
-      db: service.app.db,
-      clock: service.clock,
-      folder: where,
-      config: {
-        NODE_ENV: 'development',
-        DATABASE_URL: undefined,
-        DATA_DIR: service.dataDir,
-        BACKUP_SCHEDULE: cron === undefined ? undefined : parseCron(cron),
-        ...config,
-      },
-    })
+    const watch = watchBackups(watched(cron, config, where))
     await watch.upkeep.run()
     return watch.check()
   }
@@ -267,6 +272,20 @@ describe('health', () => {
     expect(await state('0 2 * * *', {}, '/proc')).toBe('ok')
     expect(await state('0 2 * * *', {}, join(folder, 'none'))).toBe('ok')
     expect(await state('0 2 * * *', { DATABASE_URL: 'postgres://elsewhere/x' }, folder)).toBe('ok')
+  })
+
+  test('is degraded until the store has answered once, whatever is planned', async () => {
+    let asked = 0
+    const check = async () => {
+      asked += 1
+      if (asked < 3) throw new StoreError('the store refuses')
+    }
+    const watch = watchBackups({ ...watched(), store: { check } })
+    for (const states of ['degraded', 'degraded', 'ok', 'ok']) {
+      await watch.upkeep.run()
+      expect(watch.check()).toBe(states)
+    }
+    expect(asked).toBe(3)
   })
 
   test('has a line in the report', async () => {

@@ -3,12 +3,14 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { openKeeper } from '../../src/features/backups/file/identity.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
+import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
 import { keysFrom } from '../../src/platform/crypto/index.ts'
 import type { Person } from '../support/clinics.ts'
+import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
 
-export const keeper = () => openKeeper(keysFrom(ROOT_KEY), [])
+export const keeper = () => openKeeper([keysFrom(ROOT_KEY)], [])
 
 export const fileOf = ({ dataDir }: Service, id: string) =>
   join(dataDir, 'backups', `${id}.tar.zst.age`)
@@ -61,4 +63,30 @@ export async function contents(path: string) {
     })
   }
   return { ...read, rowsOf }
+}
+
+/** Deletes a clinic for good, as the nightly purge does once its days are over. */
+export async function purgeClinic({ app, clock, database }: Service, id: number): Promise<void> {
+  await database.sql(
+    `update tenants set is_active = false, deleted_at = now() - interval '40 days' where id = $1`,
+    [id],
+  )
+  const { signal } = new AbortController()
+  await purge(app.db, clock, 30, signal, purgesOf(Object.values(app.features)))
+}
+
+/** The tables that hold rows of a tenant, but for what tells of the past. */
+export async function tablesWith({ sql }: TestDatabase, tenantId: number): Promise<string[]> {
+  const tables = await sql<{ name: string; column: string }>(
+    `select c.relname as name, a.attname as column from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where a.attname = case when c.relname = 'tenants' then 'id' else 'tenant_id' end
+       and not a.attisdropped and c.relkind in ('r', 'p') and not c.relispartition
+       and c.relnamespace = 'public'::regnamespace
+       and c.relname not in ('journal', 'journal_resources', 'list_writes', 'refusals')`,
+  )
+  const found: string[] = []
+  for (const { name, column } of tables)
+    if ((await sql(`select from ${name} where ${column} = $1 limit 1`, [tenantId])).length > 0)
+      found.push(name)
+  return found.sort()
 }

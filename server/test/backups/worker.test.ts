@@ -27,7 +27,11 @@ function memoryStore(write?: Store['write']) {
       yield files.get(name) ?? Buffer.alloc(0)
     },
     size: async (name) => files.get(name)?.length ?? 0,
-    delete: async (name) => void files.delete(name),
+    delete: async (name) => {
+      files.delete(name)
+      return true
+    },
+    lockedUntil: async () => null,
     list: async () => [...files.keys()].map((name) => ({ name, writtenAt: 0 })),
     sweep: async () => undefined,
     discard: async () => undefined,
@@ -46,6 +50,8 @@ async function work(store: Store) {
     tables: ['tenants', 'users', 'departments'],
     onMade: async () => undefined,
     rules: service.app.tables,
+    prove: async () => undefined,
+    dataDir: service.dataDir,
   })
   onTestFinished(() => worker.stop())
   return worker
@@ -149,4 +155,21 @@ test('two that work share one queue: each job is done once', async () => {
   const { job_id } = await order(service, root)
   await has(job_id, 'completed')
   expect(new Set(written).size).toBe(written.length)
+})
+
+test('one whose clinic is purged while it is made leaves nothing in the store', async () => {
+  const { job_id, backup_id } = await order(service, await superadmin(service))
+  const memory = memoryStore()
+  const purged = Promise.withResolvers<void>()
+  const { write } = memory.store
+  memory.store.write = async (name, source, signal) => {
+    await write(name, source, signal)
+    if (!name.endsWith('.json')) return
+    await service.database.sql('delete from backups where id = $1', [backup_id])
+    purged.resolve()
+  }
+  await work(memory.store)
+  await purged.promise
+  await until('the files to be gone', async () => memory.files.size === 0 || undefined)
+  expect(await jobOf(job_id)).toBeUndefined()
 })

@@ -23,6 +23,12 @@ export const Backup = Type.Object(
       description: 'when the whole file was last proven to be readable',
     }),
     drill_seconds: Nullable(Type.Number({ description: 'what the last drill took to restore it' })),
+    locked_until: Nullable(Timestamp, {
+      description: 'until when the store lets nobody delete it; null where no lock is known',
+    }),
+    rewritten_at: Nullable(Timestamp, {
+      description: 'when it was written anew without tenants that were purged',
+    }),
   },
   { $id: 'Backup' },
 )
@@ -44,6 +50,7 @@ const RestoreOutcome = Type.Object(
       ),
     }),
     safety_backup_id: Nullable(Type.String()),
+    purged: Type.Array(Id, { description: 'tenants of the backup that were purged, and left out' }),
   },
   { $id: 'RestoreOutcome' },
 )

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
-import { forCaller, type Scopes } from '../../platform/db/index.ts'
+import { forCaller, type Scopes, scopeOf } from '../../platform/db/index.ts'
 import { actorOf, append } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import type { Backup, BackupJob, BackupOrder, RestoreOrder } from './backups.schema.ts'
@@ -10,9 +10,10 @@ import * as store from './backups.store.ts'
 import { fileName } from './create/create.ts'
 import type { BackupType } from './file/format.ts'
 import { forget } from './forget.ts'
-import type { RestoreOptions } from './restore/outcome.ts'
-import { type ByteRange, NotStoredError, type Store } from './stores/store.ts'
+import { queueRestore } from './restore/order.ts'
+import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
 
+const STORE_RETRY_SECONDS = 60
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 export interface BackupsDeps {
@@ -77,32 +78,13 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
      * another one is being restored
      */
     async restore(caller: Admin, order: RestoreOrder) {
-      const { access, dry_run } = order
-      if (access === 'backup' && caller.role !== 'superadmin')
+      if (order.access === 'backup' && caller.role !== 'superadmin')
         throw new Problem('superadmin_required')
       requireOwnTenant(caller, order.tenant_id)
       const backup = await find(caller, order.backup_id)
-      if (backup.status !== 'completed') throw new Problem('not_found')
-      const tenant_id = restoredTenant(backup, order)
-      if (
-        tenant_id !== null &&
-        !(await forCaller(db, caller, (tx) => store.isThere(tx, tenant_id), 'read'))
-      )
-        throw new Problem('restore_refused', { detail: GONE })
-      const job_id = randomUUID()
-      const type: BackupType = tenant_id === null ? 'full' : 'tenant'
-      await forCaller(db, caller, (tx) =>
-        store.insertJob(tx, {
-          id: job_id,
-          backup_id: backup.backup_id,
-          tenant_id,
-          kind: 'restore',
-          actor: JSON.stringify(actorOf(caller)),
-          options: JSON.stringify({ tenant_id, access, dry_run } satisfies RestoreOptions),
-        }),
-      )
+      const queued = await queueRestore(db, scopeOf(caller), backup, order, actorOf(caller))
       wake()
-      return { job_id, backup_id: backup.backup_id, type, status: 'queued' as const }
+      return queued
     },
 
     list: (caller: Admin) => forCaller(db, caller, store.listBackups, 'read'),
@@ -118,12 +100,8 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
       const backup = await find(caller, id)
       if (backup.status !== 'completed' || (type !== undefined && type !== backup.type))
         throw new Problem('not_found')
-      const name = fileName(id)
-      const size = await files.size(name).catch((error: unknown) => {
-        throw error instanceof NotStoredError
-          ? new Problem('backup_file_gone', { cause: error })
-          : error
-      })
+      const name = fileName(id, backup.rewritten_at)
+      const size = await files.size(name).catch(unlessAway)
       await forCaller(db, caller, (tx) =>
         append(tx, actorOf(caller), {
           action: 'backup.downloaded',
@@ -150,30 +128,19 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
         const state = await forget(tx, actorOf(caller), told, { files, log })
         if (state === 'gone') throw new Problem('not_found')
         if (state === 'busy') throw new Problem('backup_in_use')
-      })
+        if (state === 'locked') throw new Problem('backup_locked')
+      }).catch(unlessAway)
       return backup
     },
   }
 }
 
-const GONE = 'The tenant is gone for good: one that was purged comes back from no backup'
-
-/** Whose rows are restored; null for all. @throws Problem 409 where the backup does not hold that */
-function restoredTenant(
-  { type, tenant_id }: Backup,
-  order: Pick<RestoreOrder, 'type' | 'tenant_id'>,
-): number | null {
-  const refuse = (detail: string) => new Problem('restore_refused', { detail })
-  if (type === 'tenant') {
-    if (order.type === 'full') throw refuse('The backup is of one tenant, and not of everything')
-    if (order.tenant_id !== undefined && order.tenant_id !== tenant_id)
-      throw refuse('The backup is of another tenant')
-    return tenant_id
-  }
-  if (order.type === 'full' || (order.type === undefined && order.tenant_id === undefined))
-    return null
-  if (order.tenant_id === undefined) throw refuse('Say whose rows: send tenant_id')
-  return order.tenant_id
+/** What the store says, for a caller. */
+function unlessAway(error: unknown): never {
+  if (error instanceof NotStoredError) throw new Problem('backup_file_gone', { cause: error })
+  if (error instanceof StoreError)
+    throw new Problem('backup_store_away', { cause: error, retryAfter: STORE_RETRY_SECONDS })
+  throw error
 }
 
 /** What is backed up: everything, or one tenant. */

@@ -18,6 +18,8 @@ const BACKUP = [
   'schema_version',
   'verified_at',
   'drill_seconds',
+  'locked_until',
+  'rewritten_at',
 ] as const
 
 const JOB = [
@@ -106,6 +108,10 @@ export async function insertBackup(tx: TenantTx, backup: NewBackup): Promise<voi
       schema_version: null,
       verified_at: null,
       drill_seconds: null,
+      checked_at: null,
+      fault: null,
+      locked_until: null,
+      rewritten_at: null,
     })
     .execute()
 }

@@ -7,7 +7,7 @@ import type { RestoreResult } from './restore/outcome.ts'
 export const STATUSES = ['queued', 'running', 'completed', 'failed'] as const
 export type Status = (typeof STATUSES)[number]
 
-export const JOB_KINDS = ['create', 'restore'] as const
+export const JOB_KINDS = ['create', 'restore', 'forget'] as const
 export type JobKind = (typeof JOB_KINDS)[number]
 
 /** Why a backup was made. */
@@ -28,6 +28,20 @@ export interface BackupsTable {
   created_by: number | null
   verified_at: string | null
   drill_seconds: number | null
+  /** When the file was last read again, whatever came of it. */
+  checked_at: string | null
+  /** What was wrong with it then. */
+  fault: string | null
+  locked_until: string | null
+  rewritten_at: string | null
+  forgotten: Generated<number[]>
+}
+
+export interface PurgedTenantsTable {
+  id: number
+  purged_at: Generated<string>
+  backups: Generated<string[]>
+  erased_at: string | null
 }
 
 export interface BackupJobsTable {
@@ -51,11 +65,13 @@ export const BACKUP_TABLES = {
   installation: 'never touched',
   backups: 'never touched',
   backup_jobs: 'never touched',
+  purged_tenants: 'kept',
 } as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
   interface Database {
     backups: BackupsTable
     backup_jobs: BackupJobsTable
+    purged_tenants: PurgedTenantsTable
   }
 }

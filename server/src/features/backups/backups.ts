@@ -1,28 +1,35 @@
 /** Backups, put together. */
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
-import type { SealedTable } from '../../platform/crypto/index.ts'
+import type { RootSealed, SealedTable } from '../../platform/crypto/index.ts'
+import type { DatabaseAddress } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import { isBackedUp, type RestoreRules } from '../../platform/restore-rule.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
 import { type BackupCommands, backupCommands } from './commands/commands.ts'
-import { clearDrills } from './drill/drill.ts'
 import { schedulesDrills } from './drill/planned.ts'
+import { proveDatabase, proveSeals } from './drill/seals.ts'
+import { clearThrownAway } from './drill/throw-away.ts'
+import { startErasing } from './erase/erase.ts'
 import { openKeeper } from './file/identity.ts'
+import { checksBackups } from './fixes/check.ts'
+import { backupFixes } from './fixes/fixes.ts'
 import { deletesOutdated } from './schedule/retention.ts'
 import { schedulesBackups } from './schedule/schedule.ts'
 import { watchBackups } from './schedule/watch.ts'
-import { folderStore } from './stores/folder.ts'
+import { openStore } from './stores/open.ts'
 import { type BackupWorker, startWorker } from './work/worker.ts'
 
 type Core = Needs<
-  'db' | 'log' | 'clock' | 'jobs' | 'deriveKey' | 'sealer' | 'openConnection',
+  'db' | 'log' | 'clock' | 'jobs' | 'ofRootKeys' | 'sealer' | 'openConnection',
   | 'NODE_ENV'
   | 'DATABASE_URL'
   | 'DATA_DIR'
   | 'BACKUP_DIR'
+  | 'BACKUP_S3_URL'
+  | 'BACKUP_S3_LOCK_DAYS'
   | 'BACKUP_SCHEDULE'
   | 'BACKUP_DRILL_SCHEDULE'
   | 'BACKUP_KEEP'
@@ -32,26 +39,30 @@ type Core = Needs<
 /**
  * @param tables what a restore does with each table of the service
  * @param sealed the tables with sealed columns
+ * @param rootSealed what the root key seals
  */
 export async function openBackups(
   core: Core,
   tables: RestoreRules,
   sealed: readonly SealedTable[],
+  rootSealed: readonly RootSealed[],
 ): Promise<Feature & { commands: BackupCommands }> {
-  const { db, log, deriveKey, openConnection, config } = core
-  const keeper = await openKeeper(deriveKey, config.BACKUP_AGE_RECIPIENT)
-  const folder = resolve(config.BACKUP_DIR ?? join(config.DATA_DIR, 'backups'))
-  const store = folderStore(folder)
+  const { db, log, ofRootKeys, openConnection, config } = core
+  const keeper = await openKeeper(ofRootKeys, config.BACKUP_AGE_RECIPIENT)
+  const { store, folder } = openStore(core)
   let worker: BackupWorker | undefined
   const wake = () => worker?.wake()
   const service = backupsService({ db, store, log, wake })
   schedulesBackups({ ...core, cron: config.BACKUP_SCHEDULE, wake })
   const dataDir = resolve(config.DATA_DIR)
-  const cron = config.BACKUP_DRILL_SCHEDULE
-  schedulesDrills({ ...core, dataDir, keeper, sealed, store, cron })
+  const prove = (address: DatabaseAddress) => proveDatabase(address, core.sealer, sealed)
+  const drills = { db, log, dataDir, keeper, store, prove }
+  schedulesDrills({ ...drills, jobs: core.jobs, cron: config.BACKUP_DRILL_SCHEDULE })
+  checksBackups({ ...core, store, keeper })
   const { isBeingRead } = service
-  const onMade = deletesOutdated({ ...core, store, keep: config.BACKUP_KEEP, isBeingRead })
-  const watch = watchBackups({ ...core, folder })
+  const keep = config.BACKUP_KEEP
+  const onMade = deletesOutdated({ ...core, store, keep, isBeingRead, rootSealed })
+  const watch = watchBackups({ ...core, store, folder })
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))
   const work = (only?: string) =>
     startWorker({
@@ -62,6 +73,8 @@ export async function openBackups(
       openConnection,
       tables: backedUp,
       rules: tables,
+      prove: (client) => proveSeals(client, core.sealer, sealed),
+      dataDir,
       onMade,
       only,
     })
@@ -70,12 +83,15 @@ export async function openBackups(
     operations: backupOperations(service),
     checks: { backups: watch.check },
     upkeep: [watch.upkeep],
+    fixes: backupFixes({ ...core, store, keeper, cron: config.BACKUP_SCHEDULE }),
     conflicts: { backup_jobs__one_at_a_time: 'backup_running' },
-    commands: backupCommands({ db, store, keeper, startWorker: work }),
+    commands: backupCommands({ ...drills, startWorker: work }),
     background() {
-      void canFail(clearDrills(dataDir, log), 'clearing what drills have left', log)
+      void canFail(clearThrownAway(dataDir, log), 'clearing what drills have left', log)
       worker = work()
-      return { stop: () => worker?.stop() ?? Promise.resolve() }
+      const erasing = startErasing({ db, store, keeper, log })
+      return { stop: () => Promise.all([worker?.stop(), erasing.stop()]) }
     },
+    close: store.close,
   }
 }

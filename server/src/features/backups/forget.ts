@@ -12,22 +12,25 @@ export interface Forgotten {
   id: string
   type: BackupType
   created_at: string
+  rewritten_at: string | null
   /** The tenant whose journal hears of it. */
   told: number | null
 }
 
 /**
  * Deletes the row, what the store's list shows of it, and behind the commit the file. Nothing where it
- * is gone, or where a job about it waits or runs.
+ * is gone, where a job about it waits or runs, or where the store keeps it locked.
  */
 export async function forget(
   tx: TenantTx,
   actor: Actor,
-  { id, type, created_at, told }: Forgotten,
+  { id, type, created_at, rewritten_at, told }: Forgotten,
   { files, log }: { files: Store; log: Logger },
-): Promise<'gone' | 'busy' | 'free'> {
+): Promise<'gone' | 'busy' | 'locked' | 'free'> {
   const state = await lockForDeletion(tx, id)
   if (state !== 'free') return state
+  // Before the row: a file that has neither row nor list entry is an orphan, which nobody adopts.
+  if (!(await files.delete(sidecarName(id)))) return 'locked'
   await deleteBackup(tx, id)
   await append(tx, actor, {
     action: 'backup.deleted',
@@ -36,9 +39,9 @@ export async function forget(
     resource_id: id,
     changes: { type, created_at },
   })
-  // Before the commit: a file that has neither row nor list entry is an orphan, which nobody adopts.
-  await canFail(files.delete(sidecarName(id)), "deleting a backup's list entry", log)
   // Behind it: a row without its file would be a false promise.
-  tx.afterCommit(() => void canFail(files.delete(fileName(id)), "deleting a backup's file", log))
+  tx.afterCommit(
+    () => void canFail(files.delete(fileName(id, rewritten_at)), "deleting a backup's file", log),
+  )
   return state
 }

@@ -4,14 +4,14 @@ import { Compile } from 'typebox/compile'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { findTenant } from '../../tenants/index.ts'
 import { fileName, sidecarName } from '../create/create.ts'
+import { enterPurged } from '../erase/erase.store.ts'
+import { noteName, readNotes } from '../erase/notes.ts'
 import { BACKUP_TYPES } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
+import { readSigned } from '../file/signed.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import { insertAdopted } from './commands.store.ts'
-
-/** What is read of a list entry at the most: one is a few hundred bytes. */
-const MAX_ENTRY = 1024 * 1024
 
 const ENTRY = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})[.]json$/
 
@@ -25,6 +25,8 @@ const Entry = Compile(
     sha256: Type.String(),
     records: Type.Integer(),
     schema_version: Type.Integer(),
+    rewritten_at: Type.Optional(Type.String()),
+    forgotten: Type.Optional(Type.Array(Type.Integer())),
   }),
 )
 
@@ -40,66 +42,76 @@ export interface AdoptDeps {
   keeper: Keeper
 }
 
-export async function adopt({ db, store, keeper }: AdoptDeps): Promise<Adoption> {
+/** The backup whose list entry the object is; undefined for others. */
+export const entryIdOf = (name: string): string | undefined => ENTRY.exec(name)?.[1]
+
+export async function adopt(deps: AdoptDeps): Promise<Adoption> {
+  const { db, store } = deps
   const outcome: Adoption = { adopted: [], refused: [] }
-  const found = (await store.list()).flatMap(({ name }) => ENTRY.exec(name)?.[1] ?? [])
+  await adoptNotes(deps, outcome)
+  const found = (await store.list()).flatMap(({ name }) => entryIdOf(name) ?? [])
   const known = await db.acrossTenants((tx) => knownOf(tx, found), 'read')
   for (const id of found.filter((id) => !known.has(id))) {
-    const name = sidecarName(id)
-    const told = entryOf(keeper, await textOf(store, name))
-    const reason =
-      typeof told === 'string'
-        ? told
-        : told.backup_id !== id
-          ? 'it is of another backup'
-          : ((await faultOfFile(store, id, told.size_bytes)) ??
-            (await db.acrossTenants(async (tx) => {
-              const { backup_id: _, ...backup } = told
-              if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))
-                return `its tenant ${backup.tenant_id} is not here`
-              await insertAdopted(tx, { id, ...backup })
-              return undefined
-            })))
+    const reason = await adoptOne(deps, id)
     if (reason === undefined) outcome.adopted.push(id)
-    else outcome.refused.push({ name, reason })
+    else outcome.refused.push({ name: sidecarName(id), reason })
   }
   return outcome
 }
 
-/** What a list entry tells; a sentence where it was not written with this root key. */
-function entryOf(keeper: Keeper, text: string) {
-  let entry: unknown
-  try {
-    entry = JSON.parse(text)
-  } catch {
-    return 'it is no list entry'
-  }
-  const { mac, ...told } = Object(entry) as Record<string, unknown>
-  if (typeof mac !== 'string' || !keeper.isSigned(Buffer.from(JSON.stringify(told)), mac))
-    return 'it was not written with this root key'
+/** Enters whom the store knows as purged, and says what of that is not believed, or not so. */
+async function adoptNotes({ db, store, keeper }: AdoptDeps, { refused }: Adoption): Promise<void> {
+  const { notes, disbelieved } = await readNotes(store, keeper)
+  refused.push(...disbelieved)
+  for (const { tenant_id } of await db.acrossTenants((tx) => enterPurged(tx, notes)))
+    refused.push({
+      name: noteName(tenant_id),
+      reason: `tenant ${tenant_id} was purged, and is here again: delete it`,
+    })
+}
+
+/** Enters one backup by its list entry. Returns why not, or undefined where it has. */
+export async function adoptOne(
+  { db, store, keeper }: AdoptDeps,
+  id: string,
+): Promise<string | undefined> {
+  const told = await entryOf(store, keeper, sidecarName(id))
+  if (typeof told === 'string') return told
+  if (told.backup_id !== id) return 'it is of another backup'
+  const fault = await faultOfFile(store, told)
+  if (fault !== undefined) return fault
+  const locked_until = await store.lockedUntil(sidecarName(id))
+  return db.acrossTenants(async (tx) => {
+    const { backup_id: _, ...backup } = { ...told, locked_until }
+    if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))
+      return `its tenant ${backup.tenant_id} is not here`
+    await insertAdopted(tx, { id, ...backup })
+    return undefined
+  })
+}
+
+/** What a list entry tells; a sentence where it is none. */
+async function entryOf(store: Store, keeper: Keeper, name: string) {
+  const told = await readSigned(store, keeper, name)
+  if (typeof told === 'string') return told
   if (!Entry.Check(told)) return 'it is no list entry'
   const { backup_id, type, tenant_id, created_at, size_bytes, sha256, records, schema_version } =
     told
-  return { backup_id, type, tenant_id, created_at, size_bytes, sha256, records, schema_version }
+  const rewriting = { rewritten_at: told.rewritten_at ?? null, forgotten: told.forgotten ?? [] }
+  const made = { size_bytes, sha256, records, schema_version }
+  return { backup_id, type, tenant_id, created_at, ...made, ...rewriting }
 }
 
-async function faultOfFile(store: Store, id: string, bytes: number): Promise<string | undefined> {
+async function faultOfFile(
+  store: Store,
+  entry: { backup_id: string; rewritten_at: string | null; size_bytes: number },
+): Promise<string | undefined> {
+  const { backup_id, rewritten_at, size_bytes } = entry
   try {
-    const size = await store.size(fileName(id))
-    return size === bytes ? undefined : `its file has ${size} bytes, not ${bytes}`
+    const size = await store.size(fileName(backup_id, rewritten_at))
+    return size === size_bytes ? undefined : `its file has ${size} bytes, not ${size_bytes}`
   } catch (error) {
     if (error instanceof NotStoredError) return error.message
     throw error
   }
-}
-
-async function textOf(store: Store, name: string): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of store.read(name)) {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > MAX_ENTRY) return ''
-  }
-  return Buffer.concat(chunks).toString()
 }

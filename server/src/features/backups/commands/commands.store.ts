@@ -1,5 +1,4 @@
 /** The SQL of the command line: what a person's requests have no need of. */
-import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Status } from '../backups.table.ts'
 import type { BackupType } from '../file/format.ts'
@@ -17,15 +16,6 @@ export function jobState(
     .executeTakeFirst()
 }
 
-/** Says whether the backup has just been read to its end, or can't be. */
-export async function saveVerified(tx: TenantTx, id: string, isProven: boolean): Promise<void> {
-  await tx.db
-    .updateTable('backups')
-    .set({ verified_at: isProven ? sql`now()` : null })
-    .where('id', '=', id)
-    .execute()
-}
-
 export interface Adopted {
   id: string
   type: BackupType
@@ -35,6 +25,9 @@ export interface Adopted {
   records: number
   schema_version: number
   created_at: string
+  locked_until: string | null
+  rewritten_at: string | null
+  forgotten: number[]
 }
 
 /** Enters a backup that the database does not know. Nothing where it does by now. */
@@ -48,6 +41,8 @@ export async function insertAdopted(tx: TenantTx, backup: Adopted): Promise<void
       created_by: null,
       verified_at: null,
       drill_seconds: null,
+      checked_at: null,
+      fault: null,
     })
     .onConflict((one) => one.column('id').doNothing())
     .execute()

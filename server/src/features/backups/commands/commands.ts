@@ -1,20 +1,24 @@
 /** What the command line does with backups, beside a running service or without one. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { Problem } from '../../../lib/problems.ts'
+import { orNotFound, Problem } from '../../../lib/problems.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
-import type { Scopes } from '../../../platform/db/index.ts'
+import type { DatabaseAddress, Scopes } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { findPlatformTenant, findTenant } from '../../tenants/index.ts'
-import type { Backup } from '../backups.schema.ts'
-import { findBackup, listBackups } from '../backups.store.ts'
+import type { Backup, BackupJob } from '../backups.schema.ts'
+import { findBackup, findJob, listBackups } from '../backups.store.ts'
 import { fileName, verifyFile } from '../create/create.ts'
+import { saveVerified } from '../drill/drill.store.ts'
+import { drillNamed, type NamedDrillDeps } from '../drill/planned.ts'
+import { type Forgetting, forgetTenant } from '../erase/forget-tenant.ts'
 import { UnreadableFile } from '../file/age.ts'
+import { queueRestore, type Wanted } from '../restore/order.ts'
 import { isBeingMade } from '../schedule/schedule.store.ts'
 import { queueBackup } from '../schedule/schedule.ts'
 import { NotStoredError } from '../stores/store.ts'
 import type { BackupWorker } from '../work/worker.ts'
 import { type AdoptDeps, type Adoption, adopt } from './adopt.ts'
-import { jobState, saveVerified } from './commands.store.ts'
+import { jobState } from './commands.store.ts'
 import { inWords } from './in-words.ts'
 
 /** How often a job is asked for that may be done elsewhere. */
@@ -30,11 +34,18 @@ export interface BackupCommands {
   list(): ReturnType<typeof listBackups>
   /** Reads a backup to its end, and enters that. @throws StartupError where it is not whole */
   verify(id: string, onProgress: OnProgress): Promise<Backup>
+  /** Restores a backup of everything into a server that is thrown away. @throws StartupError as `verify` */
+  drill(id: string, onProgress: OnProgress): Promise<Backup>
+  /** Restores a backup in place, or says what that would do. @throws StartupError with why not */
+  restore(id: string, wanted: Wanted, onProgress: OnProgress): Promise<BackupJob>
   adopt(): Promise<Adoption>
+  /** Proves that what is sealed in the database opens. @throws Error where it does not */
+  prove(address: DatabaseAddress): Promise<void>
+  /** Takes a purged tenant out of all backups. @throws StartupError where it was not purged */
+  forgetTenant(tenantId: number, onProgress: OnProgress): Promise<Forgetting>
 }
 
-export interface CommandDeps extends AdoptDeps {
-  db: Scopes
+export interface CommandDeps extends AdoptDeps, NamedDrillDeps {
   /** Does the one job, unless another process does: what else waits is the service's. */
   startWorker(job: string): BackupWorker
 }
@@ -54,22 +65,46 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
       const type = tenantId === null ? 'full' : 'tenant'
       return queueBackup(tx, { type, tenant_id: tenantId, reason: 'request' })
     })
-    const worker = deps.startWorker(job_id)
-    try {
-      await ended(db, job_id, onProgress)
-    } finally {
-      await worker.stop()
-    }
+    await follow(job_id, onProgress)
     return found(backup_id)
   }
 
+  /** Sees a job to its end, here or where the service works. */
+  async function follow(job: string, onProgress: OnProgress): Promise<void> {
+    const worker = deps.startWorker(job)
+    try {
+      await ended(db, job, onProgress)
+    } finally {
+      await worker.stop()
+    }
+  }
+
+  async function restore(id: string, wanted: Wanted, onProgress: OnProgress): Promise<BackupJob> {
+    const { job_id } = await queueRestore(db, null, await found(id), wanted, SYSTEM)
+    await follow(job_id, onProgress)
+    return orNotFound(await db.acrossTenants((tx) => findJob(tx, job_id), 'read'), 'job')
+  }
+
+  async function drill(id: string, onProgress: OnProgress): Promise<Backup> {
+    const { status, type, rewritten_at } = await found(id)
+    if (status !== 'completed') throw new StartupError(`The backup is ${status}.`)
+    if (type !== 'full')
+      throw new StartupError('A drill is of a backup of everything; this one is of one tenant.')
+    await drillNamed(deps, { id, rewritten_at }, onProgress)
+    return found(id)
+  }
+
   async function verify(id: string, onProgress: OnProgress): Promise<Backup> {
-    const { status, type, tenant_id, sha256, size_bytes } = await found(id)
+    const { status, type, tenant_id, sha256, size_bytes, rewritten_at } = await found(id)
     if (status !== 'completed') throw new StartupError(`The backup is ${status}.`)
     const never = new AbortController().signal
     try {
-      await verifyFile(store, keeper, { name: fileName(id), sha256 }, never, (bytes) =>
-        onProgress(bytes / Math.max(size_bytes ?? bytes, 1)),
+      await verifyFile(
+        store,
+        keeper,
+        { name: fileName(id, rewritten_at), sha256 },
+        never,
+        (bytes) => onProgress(bytes / Math.max(size_bytes ?? bytes, 1)),
       )
     } catch (error) {
       // Nobody is to rely on it any more: neither the health report nor retention.
@@ -94,7 +129,12 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     create: (tenantId, onProgress) => inWords(create(tenantId, onProgress)),
     list: () => db.acrossTenants(listBackups, 'read'),
     verify: (id, onProgress) => inWords(verify(id, onProgress)),
+    drill: (id, onProgress) => inWords(drill(id, onProgress)),
+    restore: (id, wanted, onProgress) => inWords(restore(id, wanted, onProgress)),
     adopt: () => adopt(deps),
+    prove: deps.prove,
+    forgetTenant: (tenantId, onProgress) =>
+      inWords(forgetTenant({ db, store, keeper, follow }, tenantId, onProgress)),
   }
 }
 

@@ -1,7 +1,8 @@
 import { Problem } from '../../../lib/problems.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
+import { UnreadableError } from '../../../platform/crypto/index.ts'
 import { UnreadableFile } from '../file/age.ts'
-import { NotStoredError } from '../stores/store.ts'
+import { NoRoomError, NotStoredError, StoreError } from '../stores/store.ts'
 
 /** What goes wrong with a backup is a sentence for the operator. @throws StartupError */
 export async function inWords<T>(work: Promise<T>): Promise<T> {
@@ -10,6 +11,9 @@ export async function inWords<T>(work: Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof UnreadableFile || error instanceof NotStoredError)
       throw new StartupError(`The backup is not whole: ${error.message}.`)
+    if (error instanceof NoRoomError || error instanceof UnreadableError)
+      throw new StartupError(`${error.message}.`)
+    if (error instanceof StoreError) throw new StartupError(`Nothing was done: ${error.message}.`)
     if (error instanceof Problem) throw new StartupError(`${error.message}.`)
     throw error
   }

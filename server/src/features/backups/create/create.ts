@@ -5,6 +5,7 @@ import { UnreadableFile } from '../file/age.ts'
 import { FORMAT, type Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import { readBackup } from '../file/read.ts'
+import { writeSigned } from '../file/signed.ts'
 import { writeBackup } from '../file/write.ts'
 import type { Store } from '../stores/store.ts'
 import type { Job, Made } from '../work/work.store.ts'
@@ -32,11 +33,12 @@ export interface Watch {
   holding(pid: number): void
 }
 
-/** The object that holds a backup. */
-export const fileName = (id: string): string => `${id}.tar.zst.age`
+/** The object that holds a backup. One that was written anew has another, so that either is whole at any time. */
+export const fileName = (id: string, rewrittenAt: string | null): string =>
+  `${id}${rewrittenAt === null ? '' : `.${rewrittenAt.replace(/\D/g, '')}`}.tar.zst.age`
 /** The backup whose file the object is; undefined for others. */
 export const idOf = (name: string): string | undefined =>
-  /^([0-9a-f-]{36})[.]tar[.]zst[.]age$/.exec(name)?.[1]
+  /^([0-9a-f-]{36})(?:[.]\d+)?[.]tar[.]zst[.]age$/.exec(name)?.[1]
 /** What the list shows of it, for a store without its database. */
 export const sidecarName = (id: string): string => `${id}.json`
 
@@ -62,7 +64,7 @@ export async function createBackup(
     tenant_id: job.tenant_id,
     created_at: snapshot.at,
     ...snapshot.schema,
-    keys: snapshot.keys,
+    keys: { ...snapshot.keys, root_key: keeper.fingerprint },
     tables: snapshot.tables,
     ...(snapshot.sequences ? { sequences: snapshot.sequences } : {}),
   }
@@ -73,7 +75,7 @@ export async function createBackup(
     rows += count
     watch.progress((WRITING * rows) / Math.max(rows, snapshot.estimate.rows, 1))
   })
-  const name = fileName(job.backup_id)
+  const name = fileName(job.backup_id, null)
   const written = measure(file)
   await store.write(name, written.source, watch.signal)
   await snapshot.release()
@@ -83,7 +85,7 @@ export async function createBackup(
   )
   const made = { size_bytes, sha256, records: rows, schema_version: header.schema_version }
   await writeSidecar(store, keeper, header, made, watch.signal)
-  return made
+  return { ...made, locked_until: await store.lockedUntil(sidecarName(job.backup_id)) }
 }
 
 /**
@@ -106,24 +108,20 @@ export async function verifyFile(
     throw new UnreadableFile(`${name} is not the file that was written`)
 }
 
-async function writeSidecar(
+/** Keeps what the list shows of a backup; what was before gives way to it. */
+export async function writeSidecar(
   store: Store,
   keeper: Keeper,
   { tables: _, migrations: __, sequences: ___, ...header }: Header,
-  made: Made,
+  { size_bytes, sha256, records, schema_version }: Omit<Made, 'locked_until'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const told = JSON.stringify({ ...header, ...made })
-  const text = JSON.stringify({ ...JSON.parse(told), mac: keeper.sign(Buffer.from(told)) })
-  await store.write(sidecarName(header.backup_id), once(Buffer.from(`${text}\n`)), signal)
-}
-
-async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield bytes
+  const value = { ...header, size_bytes, sha256, records, schema_version }
+  await writeSigned(store, keeper, sidecarName(header.backup_id), value, signal)
 }
 
 /** The same bytes, with what they come to once they have passed. */
-function measure(source: AsyncIterable<Uint8Array>, onBytes?: (bytes: number) => void) {
+export function measure(source: AsyncIterable<Uint8Array>, onBytes?: (bytes: number) => void) {
   const hash = createHash('sha256')
   let bytes = 0
   async function* passing(): AsyncGenerator<Uint8Array> {

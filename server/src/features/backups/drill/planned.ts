@@ -1,13 +1,14 @@
-/** Drills by themselves: the newest backup of everything at the times of BACKUP_DRILL_SCHEDULE. */
+/** Drills of backups that the database knows: of one, and by themselves at the times of BACKUP_DRILL_SCHEDULE. */
 import type { Cron } from '../../../lib/cron.ts'
-import type { Scopes } from '../../../platform/db/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { fileName } from '../create/create.ts'
-import type { Store } from '../stores/store.ts'
-import { newestFull, saveDrill } from './drill.store.ts'
-import { clearDrills, type DrillDeps, drill } from './drill.ts'
+import { NoRoomError, type Store } from '../stores/store.ts'
+import { newestFull, type Proven, saveDrill, saveVerified } from './drill.store.ts'
+import { type DrillDeps, drill } from './drill.ts'
+import { clearThrownAway, NotTriedError } from './throw-away.ts'
 
 /** The longest that a drill may take; one that fails is done once more. */
 const DRILL = jobKind<Record<string, never>>('backups.drill', {
@@ -16,7 +17,7 @@ const DRILL = jobKind<Record<string, never>>('backups.drill', {
   expireInSeconds: 24 * 60 * 60 - 1,
 })
 
-export interface PlannedDrillDeps extends DrillDeps {
+export interface PlannedDrillDeps extends Omit<DrillDeps, 'stores'> {
   db: Scopes
   jobs: Jobs
   store: Store
@@ -31,26 +32,75 @@ export function schedulesDrills(deps: PlannedDrillDeps): void {
   })
 }
 
+export type NamedDrillDeps = Omit<PlannedDrillDeps, 'jobs' | 'cron'>
+
 /** Returns the seconds that it took; null where there is no backup. @throws what the drill throws */
-export async function drillNewest(
-  deps: Omit<PlannedDrillDeps, 'jobs' | 'cron'>,
-): Promise<number | null> {
-  const { db, store, dataDir, log } = deps
-  await clearDrills(dataDir, log)
-  const id = await db.acrossTenants(newestFull, 'read')
-  if (id === undefined) return null
-  const name = fileName(id)
-  const { seconds } = await drill(store.read(name), await store.size(name), deps)
-  await db.acrossTenants(async (tx) => {
-    if (!(await saveDrill(tx, id, seconds))) return
-    await append(tx, SYSTEM, {
-      action: 'backup.verified',
-      tenant_id: (await findPlatformTenant(tx))?.id ?? null,
-      resource_type: 'backup',
-      resource_id: id,
-      changes: { type: 'full', drill_seconds: seconds },
+export async function drillNewest(deps: NamedDrillDeps): Promise<number | null> {
+  await clearThrownAway(deps.dataDir, deps.log)
+  const newest = await deps.db.acrossTenants(newestFull, 'read')
+  return newest ? drillNamed(deps, newest) : null
+}
+
+/**
+ * Drills one, and enters what came of it. Returns the seconds that it took.
+ * @throws what the drill throws; nobody relies on the backup any more then
+ */
+export async function drillNamed(
+  deps: NamedDrillDeps,
+  { id, rewritten_at }: { id: string; rewritten_at: string | null },
+  onProgress?: (share: number) => void,
+): Promise<number> {
+  const { db, store, log } = deps
+  const name = fileName(id, rewritten_at)
+  try {
+    const size = await store.size(name)
+    const { seconds } = await drill(counted(store.read(name), size, onProgress), size, {
+      ...deps,
+      stores: [store],
     })
+    await db.acrossTenants(async (tx) => {
+      const proven = await saveDrill(tx, id, seconds)
+      if (proven) await tell(tx, 'verified', id, proven, { drill_seconds: seconds })
+    })
+    log.info({ backup: id, seconds }, 'a backup was restored in a drill')
+    return seconds
+  } catch (error) {
+    // That nothing could be tried says nothing of the backup.
+    if (!(error instanceof NoRoomError || error instanceof NotTriedError))
+      await db.acrossTenants(async (tx) => {
+        const failed = await saveVerified(tx, id, false)
+        if (failed) await tell(tx, 'failed', id, failed, { error: 'It failed in its drill.' })
+      })
+    throw error
+  }
+}
+
+/** What is of everything is the platform's, whose webhooks are to hear of it. */
+async function tell(
+  tx: TenantTx,
+  what: 'verified' | 'failed',
+  id: string,
+  { type, tenant_id }: Proven,
+  changes: object,
+): Promise<void> {
+  await append(tx, SYSTEM, {
+    action: `backup.${what}`,
+    tenant_id: tenant_id ?? (await findPlatformTenant(tx))?.id ?? null,
+    resource_type: 'backup',
+    resource_id: id,
+    changes: { type, ...changes },
   })
-  log.info({ backup: id, seconds }, 'a backup was restored in a drill')
-  return seconds
+}
+
+async function* counted(
+  source: AsyncIterable<Uint8Array>,
+  size: number,
+  onProgress?: (share: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of source) {
+    bytes += chunk.length
+    onProgress?.(bytes / size)
+    yield chunk
+  }
 }

@@ -11,6 +11,7 @@ import type { Connection } from '../../../platform/db/index.ts'
 import { readSchema } from '../../../platform/db/schema-dump.ts'
 import { COPY_SETTINGS } from '../create/snapshot.store.ts'
 import type { BackedUpTable, Header, Manifest } from '../file/format.ts'
+import { rowsWithout } from '../file/tenant-rows.ts'
 
 const id = pg.escapeIdentifier
 
@@ -21,18 +22,28 @@ export interface Load {
    * Makes the tables what they were but for their rows.
    * @throws StartupError unless they hold what the manifest says, each reference leads somewhere, and the
    *   schema is the one that the migrations have made
+   * @returns the tenants that were left out, and how many rows they had
    */
-  end(manifest: Manifest): Promise<void>
+  end(manifest: Manifest): Promise<{ tenants: number[]; rows: number }>
 }
 
-/** @param header of the backup, whose schema the database has */
-export async function beginLoad(client: Connection, header: Header): Promise<Load> {
+/**
+ * @param header of the backup, whose schema the database has
+ * @param purged the tenants whose rows are left out
+ */
+export async function beginLoad(
+  client: Connection,
+  header: Header,
+  purged: ReadonlySet<number>,
+): Promise<Load> {
   const { tables } = header
   await client.query(COPY_SETTINGS)
   const made = await readSchema(client)
   await makePartitions(client, tables)
   const putBy = await putBySafeguards(client, tables)
   const loaded: Record<string, number> = {}
+  const left: Record<string, number> = {}
+  const tenants = new Set<number>()
   let open: Copy | undefined
 
   async function close(): Promise<void> {
@@ -41,25 +52,30 @@ export async function beginLoad(client: Connection, header: Header): Promise<Loa
   }
 
   return {
-    async copy(name, rows) {
+    async copy(name, part) {
+      const table = tables.find((one) => one.name === name)
+      if (!table) throw new StartupError(`The backup does not name the table ${name}.`)
       if (open?.table !== name) {
         await close()
-        const table = tables.find((one) => one.name === name)
-        if (!table) throw new StartupError(`The backup does not name the table ${name}.`)
         open = openCopy(client, table)
       }
-      await open?.write(rows)
+      const kept = rowsWithout(table, part, purged)
+      left[name] = (left[name] ?? 0) + kept.left.length
+      for (const tenant of kept.left) tenants.add(tenant)
+      if (kept.rows.length > 0) await open?.write(kept.rows)
     },
 
     async end(manifest) {
       await close()
       for (const [name, { rows }] of Object.entries(manifest.tables))
-        if ((loaded[name] ?? 0) !== rows)
+        if ((loaded[name] ?? 0) + (left[name] ?? 0) !== rows)
           throw new StartupError(`${name} holds ${loaded[name] ?? 0} rows, and the backup ${rows}.`)
       for (const statement of MADE_ANEW) await client.query(statement)
       await putBack(client, putBy)
       await goOnCounting(client, header)
       await requireSchema(client, made)
+      const rows = Object.values(left).reduce((sum, count) => sum + count, 0)
+      return { tenants: [...tenants].sort((a, b) => a - b), rows }
     },
   }
 }

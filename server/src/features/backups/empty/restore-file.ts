@@ -1,13 +1,19 @@
 /** Restores a file: opened by the root key, read once, and told how far it is. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { StartupError } from '../../../lib/startup-error.ts'
-import { keysFrom } from '../../../platform/crypto/index.ts'
-import { openKeeper } from '../file/identity.ts'
+import { notesIn } from '../erase/notes.ts'
+import { keeperBy } from '../file/identity.ts'
+import { folderStore } from '../stores/folder.ts'
+import type { Store } from '../stores/store.ts'
 import { type RestoreDeps, type Restored, restoreIntoEmpty } from './restore.ts'
 
-export interface FileDeps extends Omit<RestoreDeps, 'keeper'> {
-  rootKey: Uint8Array
+export interface FileDeps extends Omit<RestoreDeps, 'keeper' | 'notes'> {
+  /** Those that there are. */
+  rootKeys: readonly [Uint8Array, ...Uint8Array[]]
+  /** Where backups lie by the configuration: notes of purged tenants there hold, as those beside the file. */
+  store: Store
   /** Told of the share that is read, between 0 and 1. */
   onProgress?: ((share: number) => void) | undefined
 }
@@ -15,12 +21,15 @@ export interface FileDeps extends Omit<RestoreDeps, 'keeper'> {
 /** @throws StartupError that says why not; the database is then as empty as before */
 export async function restoreFile(
   path: string,
-  { rootKey, onProgress, ...deps }: FileDeps,
+  { rootKeys, store, onProgress, ...deps }: FileDeps,
 ): Promise<Restored> {
   const { size } = await stat(path).catch((error: Error) => {
     throw new StartupError(`${path} cannot be read (${error.message}).`)
   })
-  const keeper = await openKeeper(keysFrom(rootKey), [])
+  const keeper = await keeperBy(rootKeys, [])
+  const beside = folderStore(dirname(path))
+  const stores = beside.place === store.place ? [store] : [store, beside]
+  const notes = await notesIn(stores, keeper, deps.log)
   async function* told() {
     let read = 0
     for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
@@ -29,5 +38,5 @@ export async function restoreFile(
       yield chunk as Buffer
     }
   }
-  return restoreIntoEmpty(told(), { ...deps, keeper })
+  return restoreIntoEmpty(told(), { ...deps, keeper, notes })
 }

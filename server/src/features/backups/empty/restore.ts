@@ -12,8 +12,10 @@ import {
   readMigrations,
 } from '../../../platform/db/migrate.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import { enterNotes } from '../erase/erase.store.ts'
+import { type Note, purgedOf } from '../erase/notes.ts'
 import { UnreadableFile } from '../file/age.ts'
-import type { Header } from '../file/format.ts'
+import { type Header, recordsOf } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import { readBackup } from '../file/read.ts'
 import * as store from './load.store.ts'
@@ -22,6 +24,10 @@ export interface RestoreDeps {
   address: DatabaseAddress
   keeper: Keeper
   log: Logger
+  /** Of tenants that were purged: what the stores tell that are at hand. */
+  notes: readonly Note[]
+  /** Whether one of a single clinic will do: for what is only read out of the database again. */
+  takesClinics?: boolean
   /** Those of this release, unless a test has others. */
   migrations?: Migration[]
 }
@@ -30,6 +36,8 @@ export interface RestoreDeps {
 export interface Restored {
   header: Header
   records: number
+  /** The tenants of the backup that were purged, and left out. */
+  purged: number[]
 }
 
 /**
@@ -48,7 +56,13 @@ export async function restoreIntoEmpty(
 
 async function load(
   file: AsyncIterable<Uint8Array>,
-  { address, keeper, migrations }: RestoreDeps & { migrations: Migration[] },
+  {
+    address,
+    keeper,
+    migrations,
+    notes,
+    takesClinics = false,
+  }: RestoreDeps & { migrations: Migration[] },
 ): Promise<Restored> {
   const client = ownerClient(address)
   // What it lost is told by the query that runs.
@@ -59,21 +73,24 @@ async function load(
     let loading: store.Load | undefined
     const { header, manifest } = await readBackup(file, keeper, {
       async header(read) {
+        if (read.type !== 'full' && !takesClinics) throw new StartupError(OF_A_CLINIC)
         await makeSchema(client, migrationsOf(read, migrations))
-        loading = await store.beginLoad(client, read)
+        const purged = new Set(purgedOf(notes, read.installation))
+        loading = await store.beginLoad(client, read, purged)
       },
       rows: (table, rows) => loading?.copy(table, rows),
     })
     if (!loading) throw new Error('the backup has no header')
-    await loading.end(manifest)
+    const left = await loading.end(manifest)
     await client.query(`set local role ${PLATFORM_ROLE}`)
-    if (!(await store.hasOperator(client)))
+    if (header.type === 'full' && !(await store.hasOperator(client)))
       throw new StartupError('The backup has no superadmin who could sign in.')
     await client.query('reset role')
     await store.beInstallation(client, header.installation)
+    const own = notes.filter(({ installation }) => installation === header.installation)
+    await enterNotes(client, own)
     await client.query('commit')
-    const records = Object.values(manifest.tables).reduce((sum, { rows }) => sum + rows, 0)
-    return { header, records }
+    return { header, records: recordsOf(manifest) - left.rows, purged: left.tenants }
   } catch (error) {
     if (error instanceof UnreadableFile)
       throw new StartupError(`The backup can not be restored: ${error.message}.`)
@@ -84,12 +101,10 @@ async function load(
   }
 }
 
+const OF_A_CLINIC = 'The backup is of one clinic; an empty database takes a backup of everything.'
+
 /** @throws StartupError unless this release has the migrations that made the backup's schema */
 function migrationsOf(header: Header, ours: readonly Migration[]): readonly Migration[] {
-  if (header.type !== 'full')
-    throw new StartupError(
-      'The backup is of one clinic; an empty database takes a backup of everything.',
-    )
   const known = ours.at(-1)?.version ?? 0
   if (header.schema_version > known)
     throw new StartupError(

@@ -16,7 +16,7 @@ const ROOT = randomBytes(32)
 
 let keeper: Keeper
 beforeAll(async () => {
-  keeper = await openKeeper(keysFrom(ROOT), [])
+  keeper = await openKeeper([keysFrom(ROOT)], [])
 })
 
 const headerOf = (...tables: string[]): Header => ({
@@ -86,12 +86,12 @@ test('each part ends where a row does', async () => {
 describe('does not read', () => {
   test('with another root key', async () => {
     const { file } = await written()
-    const other = await openKeeper(keysFrom(randomBytes(32)), [])
+    const other = await openKeeper([keysFrom(randomBytes(32))], [])
     await expect(readAgain(file, other)).rejects.toThrow(UnreadableFile)
   })
 
   test('what was encrypted for us by somebody else', async () => {
-    const forger = await openKeeper(keysFrom(randomBytes(32)), keeper.recipients)
+    const forger = await openKeeper([keysFrom(randomBytes(32))], keeper.recipients)
     const { file } = await written(forger)
     await expect(readAgain(file)).rejects.toThrow('was not made with this root key')
   })

@@ -35,11 +35,19 @@ export interface Header {
   created_at: string
   schema_version: number
   migrations: readonly { version: number; checksum: string }[]
-  /** The keys under which sealed fields in it are, by their ids. */
-  keys: { key_encryption_keys: readonly number[]; data_keys: readonly number[] }
+  /** The keys under which sealed fields in it are, by their ids, and the root key that opens it. */
+  keys: {
+    key_encryption_keys: readonly number[]
+    data_keys: readonly number[]
+    /** Its fingerprint; files of earlier releases do not name it. */
+    root_key?: string
+  }
   tables: readonly BackedUpTable[]
   /** The highest number that each sequence had given out; in a backup of everything. */
   sequences?: Readonly<Record<string, number>>
+  /** Of one that was written anew: when, and without which tenants, which were purged. */
+  rewritten_at?: string
+  forgotten?: readonly number[]
 }
 
 /** `manifest.json`, the last but one file: what was written. */
@@ -49,6 +57,10 @@ export interface Manifest {
   header: string
   tables: Readonly<Record<string, { rows: number; bytes: number; sha256: string }>>
 }
+
+/** The rows of all tables. */
+export const recordsOf = ({ tables }: Manifest): number =>
+  Object.values(tables).reduce((sum, { rows }) => sum + rows, 0)
 
 /** The file with rows of a table, counted from 1. */
 export const partName = (table: string, part: number): string =>

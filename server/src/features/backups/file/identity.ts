@@ -1,43 +1,64 @@
 /**
  * Whose backups are: an age identity of the service's own, derived from the root key, and a key that
- * proves that a file was made here. What is written opens by this identity and by the operator's.
+ * proves that a file was made here. What is written opens by this identity and by the operator's; what
+ * was written under a root key before it opens for as long as that key is kept.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { bech32 } from '@scure/base'
 import { Decrypter, identityToRecipient } from 'age-encryption'
-import type { DeriveKey } from '../../../platform/crypto/index.ts'
+import { type DeriveKey, fingerprintBy, keysFrom } from '../../../platform/crypto/index.ts'
 
 export interface Keeper {
+  /** Of the root key that it is derived from. */
+  readonly fingerprint: string
   /** `AGE-SECRET-KEY-1…`: for the safe, and in no log. */
   readonly identity: string
   /** `age1…` of the service and of those in BACKUP_AGE_RECIPIENT. */
   readonly recipients: readonly string[]
-  /** Knows the identity. */
+  /** Knows the identity, and those of the root keys before. */
   readonly opener: Decrypter
   /** The MAC of what a backup says of itself, in hex. */
   sign(bytes: Uint8Array): string
   isSigned(bytes: Uint8Array, mac: string): boolean
 }
 
-/** @param more recipients of the operator's, beside the service's own */
-export async function openKeeper(deriveKey: DeriveKey, more: readonly string[]): Promise<Keeper> {
-  // X25519 takes any 32 bytes as a secret key (RFC 7748 §5).
-  const secret = deriveKey('backup identity')
-  const identity = bech32.encodeFromBytes('AGE-SECRET-KEY-', secret).toUpperCase()
-  const own = await identityToRecipient(identity)
+/**
+ * @param ofRootKeys keys of the current root key, and of those before it
+ * @param more recipients of the operator's, beside the service's own
+ */
+export async function openKeeper(
+  ofRootKeys: readonly [DeriveKey, ...DeriveKey[]],
+  more: readonly string[],
+): Promise<Keeper> {
+  const [current] = ofRootKeys
+  const identity = identityOf(current)
   const opener = new Decrypter()
-  opener.addIdentity(identity)
-  const macKey = deriveKey('backup manifest')
-  const mac = (bytes: Uint8Array) => createHmac('sha256', macKey).update(bytes).digest()
+  for (const deriveKey of ofRootKeys) opener.addIdentity(identityOf(deriveKey))
   return {
+    fingerprint: fingerprintBy(current),
     identity,
-    recipients: [own, ...more],
+    recipients: [await identityToRecipient(identity), ...more],
     opener,
-    sign: (bytes) => mac(bytes).toString('hex'),
+    sign: (bytes) => macOf(current, bytes).toString('hex'),
     isSigned(bytes, given) {
       const proof = Buffer.from(given, 'hex')
-      const expected = mac(bytes)
-      return proof.length === expected.length && timingSafeEqual(proof, expected)
+      return ofRootKeys.some((deriveKey) => {
+        const expected = macOf(deriveKey, bytes)
+        return proof.length === expected.length && timingSafeEqual(proof, expected)
+      })
     },
   }
 }
+
+/** As `openKeeper`, where there are the root keys themselves. */
+export const keeperBy = (
+  [current, ...others]: readonly [Uint8Array, ...Uint8Array[]],
+  more: readonly string[],
+): Promise<Keeper> => openKeeper([keysFrom(current), ...others.map(keysFrom)], more)
+
+/** X25519 takes any 32 bytes as a secret key (RFC 7748 §5). */
+const identityOf = (deriveKey: DeriveKey): string =>
+  bech32.encodeFromBytes('AGE-SECRET-KEY-', deriveKey('backup identity')).toUpperCase()
+
+const macOf = (deriveKey: DeriveKey, bytes: Uint8Array): Buffer =>
+  createHmac('sha256', deriveKey('backup manifest')).update(bytes).digest()

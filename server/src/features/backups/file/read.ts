@@ -27,6 +27,18 @@ export interface Reader {
   rows?(table: string, rows: Buffer): Promise<void> | void
 }
 
+/** Some rows of a table, in COPY's text format, cut where one ends. */
+export interface Part {
+  table: string
+  rows: Buffer
+}
+
+/** What a backup says of itself, once all of it is proven. */
+export interface Proven {
+  header: Header
+  manifest: Manifest
+}
+
 /**
  * Reads the file to its end. Until it returns nothing of it is proven: what came of the rows may still
  * have to be undone.
@@ -36,11 +48,47 @@ export async function readBackup(
   source: AsyncIterable<Uint8Array>,
   keeper: Keeper,
   reader: Reader,
-): Promise<{ header: Header; manifest: Manifest }> {
+): Promise<Proven> {
+  await using parts = partsOf(source, keeper, reader.header)
+  for (;;) {
+    const next = await parts.next()
+    if (next.done) return next.value
+    await reader.rows?.(next.value.table, next.value.rows)
+  }
+}
+
+/** A backup whose header is read, and not proven. It is closed when it goes out of scope. */
+export interface OpenedBackup extends AsyncDisposable {
+  header: Header
+  /** The first part, or the end. */
+  first: IteratorResult<Part, Proven>
+  /** What follows: the backup is proven once the end was asked for. */
+  parts: AsyncGenerator<Part, Proven>
+}
+
+/** As `readBackup`, for whoever looks at the header, and then asks for part after part. */
+export async function openBackup(
+  source: AsyncIterable<Uint8Array>,
+  keeper: Keeper,
+): Promise<OpenedBackup> {
+  let header: Header | undefined
+  const parts = partsOf(source, keeper, (found) => {
+    header = found
+  })
+  const first = await parts.next()
+  if (!header) throw new UnreadableFile('the file has no header')
+  return { header, first, parts, [Symbol.asyncDispose]: () => parts[Symbol.asyncDispose]() }
+}
+
+async function* partsOf(
+  source: AsyncIterable<Uint8Array>,
+  keeper: Keeper,
+  onHeader?: Reader['header'],
+): AsyncGenerator<Part, Proven> {
   const frame = through(decrypt(source, keeper.opener), createZstdDecompress())
   const files = unarchive(frame, MAX_FILE_BYTES)
   const header = await readHeader(files)
-  await reader.header?.(header.value)
+  await onHeader?.(header.value)
   const seen = new Map<string, Total>()
   let manifest: TarFile | undefined
   let mac: TarFile | undefined
@@ -49,7 +97,7 @@ export async function readBackup(
     if (mac || (manifest && file.name !== MANIFEST_MAC)) throw unknown(file)
     if (table && !manifest) {
       addPart(seen, table, file)
-      await reader.rows?.(table, file.body)
+      yield { table, rows: file.body }
     } else if (file.name === MANIFEST && !manifest) manifest = file
     else if (file.name === MANIFEST_MAC && manifest) mac = file
     else throw unknown(file)

@@ -80,7 +80,7 @@ export function add(total: { rows: number; bytes: number; hash: Hash }, part: Bu
 }
 
 /** The rows in parts that end where a row does: a line break within a value is written as \n. */
-async function* inParts(rows: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* inParts(rows: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let waiting: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of rows) {

@@ -5,9 +5,14 @@
 import type { Connection } from '../../../platform/db/index.ts'
 import type { AccessCase } from './outcome.ts'
 
-/** By what a role can do: of two, the one of less stays. */
+/**
+ * By what a role can do: of two, the one of less stays. An auditor sees other things than clinicians, not
+ * more: who has become one stays one.
+ */
 const RANK = `array_position(array['receptionist', 'nurse', 'doctor', 'auditor', 'admin', 'superadmin'], %)`
 const rank = (column: string) => RANK.replace('%', column)
+
+const TODAYS_ROLE = `(live.role = 'auditor' or ${rank('live.role')} <= ${rank('stage.role')})`
 
 /** The columns that let somebody in, as they are today. */
 const TODAYS = [
@@ -37,7 +42,7 @@ export async function narrowAccess(
       ${TODAYS.map((column) => `${column} = live.${column}`).join(', ')},
       is_active = stage.is_active and live.is_active,
       can_see_all_patients = stage.can_see_all_patients and live.can_see_all_patients,
-      role = case when ${rank('live.role')} <= ${rank('stage.role')} then live.role else stage.role end
+      role = case when ${TODAYS_ROLE} then live.role else stage.role end
     from users live where live.id = stage.id`)
   await client.query(`
     update stage_users stage set is_active = false
@@ -102,15 +107,6 @@ export async function keepKeys(client: Connection): Promise<void> {
     where id not in (select id from data_keys)`)
 }
 
-/** Takes clinics that were purged since off the stage, with all that is theirs: they come back from nowhere. */
-export async function findPurged(client: Connection): Promise<number[]> {
-  const { rows } = await client.query<{ id: string }>(`
-    select stage.id from stage_tenants stage
-    where not exists (select from tenants live where live.id = stage.id)
-      and exists (select from journal where tenant_id = stage.id and action = 'tenant.purged')`)
-  return rows.map(({ id }) => Number(id))
-}
-
 async function casesOf(
   client: Connection,
   table: AccessCase['table'],
@@ -133,7 +129,7 @@ const USERS_NOW = {
   fields: {
     deleted: 'live.id is null',
     is_active: 'stage.is_active and not live.is_active',
-    role: `${rank('live.role')} < ${rank('stage.role')}`,
+    role: `live.role <> stage.role and ${TODAYS_ROLE}`,
     can_see_all_patients: 'stage.can_see_all_patients and not live.can_see_all_patients',
     email: 'stage.email <> live.email',
     password: 'stage.password_hash <> live.password_hash',

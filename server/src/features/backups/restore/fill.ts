@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { Connection } from '../../../platform/db/index.ts'
+import { rowsOf } from '../file/tenant-rows.ts'
 import { openStage, type Staged } from './stage.store.ts'
 
 export interface Filler {
@@ -14,7 +15,7 @@ export interface Filler {
 /** @param tenantId whose rows alone are taken; null for all */
 export function filler(
   client: Connection,
-  staged: () => readonly Staged[],
+  staged: readonly Staged[],
   tenantId: number | null,
 ): Filler {
   let open: { table: Staged; stream: Writable; failed?: Error } | undefined
@@ -39,7 +40,7 @@ export function filler(
 
   return {
     async rows(name, part) {
-      const table = staged().find((one) => one.name === name)
+      const table = staged.find((one) => one.name === name)
       if (!table) return
       const { stream } = open?.table === table ? open : await begin(table)
       const wanted = tenantId === null ? part : rowsOf(table, part, tenantId)
@@ -48,14 +49,4 @@ export function filler(
     },
     end,
   }
-}
-
-/** The rows of a tenant, and those of tables that know none. */
-function rowsOf({ tenant, columns }: Staged, part: Buffer, tenantId: number): Buffer {
-  if (tenant === null) return part
-  const column = columns.indexOf(tenant)
-  const own = String(tenantId)
-  const lines = part.toString('latin1').split('\n').slice(0, -1)
-  const kept = lines.filter((line) => line.split('\t', column + 1)[column] === own)
-  return Buffer.from(kept.map((line) => `${line}\n`).join(''), 'latin1')
 }

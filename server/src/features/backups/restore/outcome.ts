@@ -29,4 +29,6 @@ export interface RestoreResult {
   tables: Record<string, Difference>
   access: { total: number; cases: AccessCase[] }
   safety_backup_id: string | null
+  /** Tenants of the backup that were purged, and left out. */
+  purged: number[]
 }

@@ -4,19 +4,25 @@
  * of the very snapshot that the one transaction stands on, and only what differs is written.
  */
 import { randomUUID } from 'node:crypto'
+import { StartupError } from '../../../lib/startup-error.ts'
 import type { Connection } from '../../../platform/db/index.ts'
+import type { Migration } from '../../../platform/db/migrate.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
-import { type CreateDeps, createBackup, fileName, type Watch } from '../create/create.ts'
+import { type CreateDeps, createBackup, fileName, measure, type Watch } from '../create/create.ts'
 import { installationOf, schemaOf } from '../create/snapshot.store.ts'
+import { purgedIn } from '../erase/erase.store.ts'
+import { notesIn, purgedOf } from '../erase/notes.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Header } from '../file/format.ts'
-import { readBackup } from '../file/read.ts'
+import { openBackup } from '../file/read.ts'
 import type { Job, Made } from '../work/work.store.ts'
-import { findPurged, keepKeys, keepSpent, keepTodays, narrowAccess } from './access.store.ts'
+import { keepKeys, keepSpent, keepTodays, narrowAccess } from './access.store.ts'
 import { apply, compare, endAccess, type Ruled } from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
 import type { AccessCase, RestoreOptions, RestoreResult } from './outcome.ts'
+import { type RowSource, rowsOfFile, withOlderRows } from './rows.ts'
 import { dropTenants, indexStages, makeStages, type Staged } from './stage.store.ts'
 
 /** What is not restored, and why, in a sentence for whoever asked for it. Nothing was touched. */
@@ -28,7 +34,14 @@ const MAX_CASES = 1_000
 
 export interface RestoreDeps extends CreateDeps {
   rules: RestoreRules
+  log: Logger
+  /** Where a server is made that brings older backups up to date. */
+  dataDir: string
+  /** Those of this release, unless a test has others. */
+  migrations?: Migration[] | undefined
   openConnection(): Connection
+  /** Proves that what the connection sees in its scope opens. */
+  prove(client: Connection): Promise<void>
   /** Enters the safety backup, and says that it is whole. */
   safety: {
     begin(id: string, job: Job, tenantId: number | null): Promise<void>
@@ -45,12 +58,12 @@ export async function restoreBackup(
   watch: Watch & { quiet(): Promise<void> },
 ): Promise<RestoreResult> {
   const { tenant_id } = options
-  const tables = await stage(client, job, options, deps, watch)
-  if (options.dry_run) return rehearse(client, job, options, tables)
+  const staged = await stage(client, job, options, deps, watch)
+  if (options.dry_run) return rehearse(client, job, options, staged)
   await watch.quiet()
   await closing.close(client, tenant_id)
   try {
-    return await run(client, job, options, deps, tables, watch)
+    return await run(client, job, options, deps, staged, watch)
   } catch (error) {
     await client.query('rollback').catch(() => undefined)
     throw error
@@ -59,37 +72,74 @@ export async function restoreBackup(
   }
 }
 
+/** What has been read of a backup. */
+interface OnStage {
+  tables: Ruled[]
+  /** The tenants that were purged, by the notes in the store. */
+  noted: number[]
+}
+
 /** Reads the file onto the stage. Once it returns all of it is proven. */
 async function stage(
   client: Connection,
   job: Job,
-  { tenant_id, access }: RestoreOptions,
-  { keeper, store, rules }: RestoreDeps,
+  options: RestoreOptions,
+  deps: RestoreDeps,
   watch: Watch,
-): Promise<Ruled[]> {
-  let staged: Staged[] = []
-  const fill = filler(client, () => staged, tenant_id)
-  const size = await store.size(fileName(job.backup_id))
-  let bytes = 0
-  async function* source() {
-    for await (const chunk of store.read(fileName(job.backup_id))) {
+): Promise<OnStage> {
+  const { keeper, store, rules, log } = deps
+  const notes = await notesIn([store], keeper, log)
+  const name = fileName(job.backup_id, job.rewritten_at)
+  const size = await store.size(name)
+  const read = () =>
+    measure(store.read(name), (bytes) => {
       watch.signal.throwIfAborted()
-      bytes += chunk.length
       watch.progress((0.5 * bytes) / size)
-      yield chunk
-    }
+    }).source
+  const fill = async (rows: RowSource): Promise<Ruled[]> => {
+    const staged = await fillStages(client, rows, rules, options.tenant_id)
+    return staged.map((table) => ({ ...table, rule: ruleOf(rules, table.name, options.access) }))
   }
-  await readBackup(source(), keeper, {
-    async header(header) {
-      await requireFitting(client, header, job, tenant_id)
-      const wanted = header.tables.filter(({ name }) => isLoaded(rules, name))
-      staged = await makeStages(client, wanted)
-    },
-    rows: fill.rows,
-  })
+  const fillFitting = async () => {
+    await using file = await openBackup(read(), keeper)
+    const noted = purgedOf(notes, file.header.installation)
+    const fits = await requireFitting(client, file.header, job, options.tenant_id)
+    return { noted, tables: fits === 'as it is' ? await fill(rowsOfFile(file)) : undefined }
+  }
+  const { noted, tables } = await fillFitting()
+  if (tables) return { noted, tables }
+  const wanted = Object.keys(rules).filter((table) => isLoaded(rules, table))
+  return { noted, tables: await upToDate(withOlderRows(read(), size, { ...deps, wanted }, fill)) }
+}
+
+/** What can't be brought up to date is a sentence for whoever asked. */
+async function upToDate<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error
+    throw new RefusedError(
+      `the backup has an older schema, and was not brought up to date: ${error.message.replace(/[.]$/, '')}`,
+      { cause: error },
+    )
+  }
+}
+
+async function fillStages(
+  client: Connection,
+  source: RowSource,
+  rules: RestoreRules,
+  tenantId: number | null,
+): Promise<Staged[]> {
+  const staged = await makeStages(
+    client,
+    source.tables.filter(({ name }) => isLoaded(rules, name)),
+  )
+  const fill = filler(client, staged, tenantId)
+  await source.each(fill.rows)
   await fill.end()
   await indexStages(client, staged)
-  return staged.map((table) => ({ ...table, rule: ruleOf(rules, table.name, access) }))
+  return staged
 }
 
 /** With the access of the backup factors and secrets are restored like the rest; keys never are. */
@@ -101,13 +151,16 @@ function ruleOf(rules: RestoreRules, name: string, access: RestoreOptions['acces
 const isLoaded = (rules: RestoreRules, name: string) =>
   rules[name] === 'restored' || rules[name] === 'merged'
 
-/** @throws RefusedError for a backup that is not of this database as it is now */
+/**
+ * Says whether the rows are of today's schema, or of an older one.
+ * @throws RefusedError for a backup that is not of this database
+ */
 async function requireFitting(
   client: Connection,
   header: Header,
   job: Job,
   tenantId: number | null,
-): Promise<void> {
+): Promise<'as it is' | 'older'> {
   if (header.backup_id !== job.backup_id || header.type !== job.type)
     throw new UnreadableFile('the file is another backup than its name says')
   if (header.installation !== (await installationOf(client)))
@@ -119,12 +172,14 @@ async function requireFitting(
     throw new RefusedError(
       `the backup has schema ${header.schema_version}, and this release knows ${now.schema_version}: start the newer release first`,
     )
-  if (JSON.stringify(header.migrations) !== JSON.stringify(now.migrations))
+  const then = now.migrations.filter(({ version }) => version <= header.schema_version)
+  if (JSON.stringify(header.migrations) !== JSON.stringify(then))
     throw new RefusedError(
-      `the backup has schema ${header.schema_version}, and the database has ${now.schema_version}: restore it into an empty database with wardkeep backup restore, which brings it up to date`,
+      'the backup was made by a release with other migrations than this one: restore it into an empty database with that release',
     )
   if (header.type === 'tenant' && header.tenant_id !== tenantId)
     throw new RefusedError('the backup is of another tenant')
+  return header.schema_version === now.schema_version ? 'as it is' : 'older'
 }
 
 /** Says what a restore would do. */
@@ -132,15 +187,16 @@ async function rehearse(
   client: Connection,
   job: Job,
   options: RestoreOptions,
-  tables: Ruled[],
+  { tables, noted }: OnStage,
 ): Promise<RestoreResult> {
   await client.query('begin isolation level repeatable read')
+  const purged = await leaveOut(client, options, tables, noted)
   await closing.enterScope(client, options.tenant_id)
-  const cases = await narrow(client, job, options, tables)
+  const cases = await narrow(client, job, options)
   const differences: RestoreResult['tables'] = {}
   for (const table of tables) differences[table.name] = await compare(client, table)
   await client.query('rollback')
-  return resultOf(options, differences, cases, null)
+  return { ...resultOf(options, differences, cases, null), purged }
 }
 
 /** The one transaction, with all checks inside. */
@@ -149,11 +205,12 @@ async function run(
   job: Job,
   options: RestoreOptions,
   deps: RestoreDeps,
-  tables: Ruled[],
+  { tables, noted }: OnStage,
   watch: Watch,
 ): Promise<RestoreResult> {
   const { tenant_id } = options
   const snapshot = await closing.begin(client)
+  const purged = await leaveOut(client, options, tables, noted)
   const safety = await takeSafetyBackup(job, tenant_id, snapshot, deps, watch)
   const keys = tables.filter(({ name }) => name === 'key_encryption_keys')
   // A tenant's role reads these keys, but makes none.
@@ -163,7 +220,7 @@ async function run(
   await client.query('reset role')
   await closing.enterScope(client, tenant_id)
   const rest = tables.filter((table) => !keys.includes(table))
-  const cases = await narrow(client, job, options, tables)
+  const cases = await narrow(client, job, options)
   const differences = { ...keyed, ...(await apply(client, rest)) }
   if (tenant_id === null) await closing.deleteLaterTenants(client)
   await closing.endGrants(client)
@@ -174,7 +231,8 @@ async function run(
     tenant_id,
   )
   if (tenant_id === null) await closing.requireOperator(client)
-  const result = resultOf(options, differences, cases, safety)
+  await deps.prove(client)
+  const result = { ...resultOf(options, differences, cases, safety), purged }
   await closing.tellJournals(client, job.actor, {
     backup_id: job.backup_id,
     changes: { type: job.type, access: options.access, safety_backup_id: safety },
@@ -183,17 +241,28 @@ async function run(
   return result
 }
 
-/** Narrows what the stage would give back. @throws RefusedError for a purged tenant */
+/**
+ * Takes off the stage whom the database or the store knows as purged. Returns which of them it had.
+ * @throws RefusedError where one is asked for
+ */
+async function leaveOut(
+  client: Connection,
+  { tenant_id }: RestoreOptions,
+  tables: readonly Ruled[],
+  noted: readonly number[],
+): Promise<number[]> {
+  const purged = [...noted, ...(await purgedIn(client))]
+  if (tenant_id !== null && purged.includes(tenant_id))
+    throw new RefusedError('the tenant was purged; it comes back from no backup')
+  return dropTenants(client, tables, purged)
+}
+
+/** Narrows what the stage would give back. */
 async function narrow(
   client: Connection,
   job: Job,
-  { access, tenant_id }: RestoreOptions,
-  tables: readonly Ruled[],
+  { access }: RestoreOptions,
 ): Promise<AccessCase[]> {
-  const purged = await findPurged(client)
-  if (tenant_id !== null && purged.includes(tenant_id))
-    throw new RefusedError('the tenant was purged; it comes back from no backup')
-  await dropTenants(client, tables, purged)
   if (access === 'backup') {
     await keepSpent(client, job.actor.user_id)
     return []
@@ -231,7 +300,7 @@ function resultOf(
   tables: RestoreResult['tables'],
   cases: readonly AccessCase[],
   safety_backup_id: string | null,
-): RestoreResult {
+): Omit<RestoreResult, 'purged'> {
   const access = { total: cases.length, cases: cases.slice(0, MAX_CASES) }
   return { dry_run, tables, access, safety_backup_id }
 }

@@ -54,15 +54,21 @@ export function openStage(client: Connection, { name, columns }: Staged): Writab
   return client.query(copyFrom(`copy ${stageOf(name)} (${listed}) from stdin`))
 }
 
-/** Takes the rows of these tenants off every stage. */
+/** Takes the rows of these tenants off every stage. Returns which of them had any. */
 export async function dropTenants(
   client: Connection,
   staged: readonly Staged[],
   tenants: readonly number[],
-): Promise<void> {
+): Promise<number[]> {
+  const { rows: there } = await client.query<{ id: string }>(
+    'select id from stage_tenants where id = any($1) order by id',
+    [tenants],
+  )
+  const dropped = there.map(({ id: tenant }) => Number(tenant))
   for (const { name, tenant } of staged)
-    if (tenant && tenants.length > 0)
-      await client.query(`delete from ${stageOf(name)} where ${id(tenant)} = any($1)`, [tenants])
+    if (tenant && dropped.length > 0)
+      await client.query(`delete from ${stageOf(name)} where ${id(tenant)} = any($1)`, [dropped])
+  return dropped
 }
 
 /** Lets lookups by key be fast, and planned so. */

@@ -8,7 +8,8 @@ import { findPlatformTenant } from '../../tenants/index.ts'
 import { idOf, sidecarName } from '../create/create.ts'
 import { forget } from '../forget.ts'
 import type { Store } from '../stores/store.ts'
-import { findOutdated, knownOf } from './schedule.store.ts'
+import { destroyUnneededRoots, type RootKeysDeps } from './root-keys.ts'
+import { findOutdated, knownOf, type Outdated } from './schedule.store.ts'
 
 const OUTDATED = jobKind<Record<string, never>>('backups.outdated', { expireInSeconds: 3600 })
 
@@ -28,11 +29,12 @@ export interface RetentionDeps {
 }
 
 /** Returns what is to be called in the transaction that completes a backup: nothing is deleted without one. */
-export function deletesOutdated(deps: RetentionDeps & { jobs: Jobs }) {
+export function deletesOutdated(deps: RetentionDeps & RootKeysDeps & { jobs: Jobs }) {
   const { jobs } = deps
   jobs.work(OUTDATED, async (_data, { signal }) => {
     await deleteOutdated(deps, signal)
     await deleteOrphans(deps)
+    await destroyUnneededRoots(deps)
   })
   return (tx: TenantTx): Promise<void> => jobs.send(tx, OUTDATED, {}, { singletonKey: 'all' })
 }
@@ -48,14 +50,23 @@ export async function deleteOutdated(deps: RetentionDeps, signal: AbortSignal): 
     }),
     'read',
   )
+  const locked: string[] = []
   for (const backup of outdated) {
     if (signal.aborted) return
     // Comes again with the next backup.
     if (isBeingRead(backup.id)) continue
     const told = { ...backup, told: backup.tenant_id ?? platform }
-    await db.acrossTenants((tx) => forget(tx, SYSTEM, told, { files: store, log }))
+    const state = isLocked(backup, clock)
+      ? 'locked'
+      : await db.acrossTenants((tx) => forget(tx, SYSTEM, told, { files: store, log }))
+    if (state === 'locked') locked.push(backup.id)
   }
+  if (locked.length > 0)
+    log.info({ backups: locked }, 'outdated backups stay until their locks end')
 }
+
+const isLocked = ({ locked_until: until }: Outdated, clock: Clock): boolean =>
+  until !== null && Date.parse(until) > clock.now()
 
 /**
  * Deletes what no row and no list entry tells of: what died between its two files, or between its row

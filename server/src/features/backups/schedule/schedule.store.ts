@@ -22,6 +22,8 @@ export interface Outdated {
   type: BackupType
   tenant_id: number | null
   created_at: string
+  locked_until: string | null
+  rewritten_at: string | null
 }
 
 /**
@@ -35,7 +37,7 @@ export async function findOutdated(
 ): Promise<Outdated[]> {
   const { rows } = await sql<Outdated>`
     with kept as (
-      select id, type, tenant_id, created_at, reason,
+      select id, type, tenant_id, created_at, locked_until, rewritten_at, reason,
         count(*) filter (where reason <> 'safety') over newest as place,
         verified_at is not null and 1 = count(*) filter (where verified_at is not null) over newest
           as is_proof,
@@ -43,14 +45,26 @@ export async function findOutdated(
           as is_drilled
       from backups where status = 'completed'
       window newest as (partition by type, tenant_id order by created_at desc, id))
-    select id, type, tenant_id, created_at from kept
+    select id, type, tenant_id, created_at, locked_until, rewritten_at from kept
     where not is_proof and not is_drilled
       and case when reason = 'safety' then created_at < ${anyway} else place > ${keep} end
     union all
-    select id, type, tenant_id, created_at from backups
+    select id, type, tenant_id, created_at, locked_until, rewritten_at from backups
     where status = 'failed' and created_at < ${anyway}
     order by created_at`.execute(tx.db)
   return rows
+}
+
+/** When the oldest backup was asked for; null where there is none. */
+export async function oldestBackup(tx: TenantTx): Promise<string | null> {
+  const row = await tx.db
+    .selectFrom('backups')
+    .select('created_at')
+    .where('status', '<>', 'failed')
+    .orderBy('created_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.created_at ?? null
 }
 
 /** The ids among these that the database knows. */

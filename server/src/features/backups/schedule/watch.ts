@@ -4,14 +4,19 @@ import { type Clock, MINUTE } from '../../../lib/clock.ts'
 import type { Cron } from '../../../lib/cron.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { State } from '../../../platform/feature.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
 import type { Upkeep } from '../../../platform/upkeep.ts'
+import type { OpenStore } from '../stores/store.ts'
 import { newestProven } from './schedule.store.ts'
 
 export interface WatchDeps {
   db: Scopes
   clock: Clock
-  /** Where the backups lie; undefined where that is no folder. */
-  folder: string | undefined
+  log: Logger
+  store: Pick<OpenStore, 'check'>
+  /** Where the backups lie; none where that is no folder. */
+  folder?: string | undefined
   config: {
     NODE_ENV: string
     DATABASE_URL: string | undefined
@@ -26,12 +31,16 @@ export interface Watch {
 }
 
 /** What it says is the database's word, a minute old at the most: the same on every node. */
-export function watchBackups({ db, clock, folder, config }: WatchDeps): Watch {
+export function watchBackups({ db, clock, log, store, folder, config }: WatchDeps): Watch {
   const { BACKUP_SCHEDULE: cron } = config
+  const asked = () => store.check().then(() => true)
   let proven: string | null = null
   let isOnOneDisk = false
+  /** Once: that it fails later is told by the backups that are missing. */
+  let canBeUsed = false
   return {
     check() {
+      if (!canBeUsed) return 'degraded'
       // Where nothing is planned and nothing has to be, there is nothing to miss.
       if (!cron) return config.NODE_ENV === 'production' ? 'degraded' : 'ok'
       if (proven === null || isOnOneDisk) return 'degraded'
@@ -42,6 +51,8 @@ export function watchBackups({ db, clock, folder, config }: WatchDeps): Watch {
       everyMs: MINUTE,
       isNeededToServe: false,
       async run() {
+        if (!canBeUsed)
+          canBeUsed = (await canFail(asked(), 'asking the store of the backups', log)) ?? false
         proven = await db.acrossTenants(newestProven, 'read')
         // A database elsewhere is on another machine, as far as can be told from here.
         isOnOneDisk =
@@ -54,7 +65,7 @@ export function watchBackups({ db, clock, folder, config }: WatchDeps): Watch {
 }
 
 /** When a backup of this time is older than two intervals, which need not be equally long. */
-function lapse(cron: Cron, takenAt: number): number {
+export function lapse(cron: Cron, takenAt: number): number {
   const late = takenAt - cron.before(takenAt + 1)
   return cron.after(cron.after(takenAt)) + late
 }

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { NoRoomError, NotStoredError, type Store, type StoredObject } from './store.ts'
+import { NoRoomError, NotStoredError, type OpenStore, type StoredObject } from './store.ts'
 
 /** What stays free on the disk, which the embedded database may share: a twentieth, a GiB at most. */
 const SPARE_SHARE = 0.05
@@ -11,7 +11,7 @@ const LOOK_EVERY = 16 * 1024 ** 2
 const PART = '.part'
 
 /** @param folder made where it is missing, for the service's user alone */
-export function folderStore(folder: string): Store {
+export function folderStore(folder: string): OpenStore {
   const path = (name: string) => join(folder, name)
   const made = () => mkdir(folder, { recursive: true, mode: 0o700 })
 
@@ -96,7 +96,9 @@ export function folderStore(folder: string): Store {
     },
     async delete(name) {
       await rm(path(name), { force: true })
+      return true
     },
+    lockedUntil: async () => null,
     async list() {
       await made()
       return (await entries()).filter(({ name }) => !name.endsWith(PART))
@@ -108,6 +110,10 @@ export function folderStore(folder: string): Store {
       for (const { name, writtenAt } of await entries())
         if (name.endsWith(PART) && writtenAt < before) await rm(path(name), { force: true })
     },
+    async check() {
+      await made()
+    },
+    close: async () => undefined,
   }
 }
 

@@ -6,6 +6,9 @@ export class NotStoredError extends Error {}
 /** There is too little room; the message says how much, for the operator. */
 export class NoRoomError extends Error {}
 
+/** The store cannot be reached, or refuses. The message says why, for the operator: no credentials. */
+export class StoreError extends Error {}
+
 /** Bytes of an object, both inclusive, counted from 0. */
 export interface ByteRange {
   start: number
@@ -22,8 +25,8 @@ export interface Store {
   /** Where it is, for people: no credentials. */
   readonly place: string
   /**
-   * Keeps what the source yields under the name, which must be new: whole and durable once it resolves,
-   * and not at all where it fails or the process dies.
+   * Keeps what the source yields under the name: whole and durable once it resolves, and not at all where
+   * it fails or the process dies. What the name held before gives way to it, at once.
    * @throws NoRoomError before the disk is full
    */
   write(name: string, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
@@ -31,8 +34,10 @@ export interface Store {
   read(name: string, range?: ByteRange): AsyncIterable<Uint8Array>
   /** The bytes of an object. @throws NotStoredError */
   size(name: string): Promise<number>
-  /** Forgets an object; nothing where there is none. */
-  delete(name: string): Promise<void>
+  /** Forgets an object. Returns whether it is gone: not where the store keeps it until its lock ends. */
+  delete(name: string): Promise<boolean>
+  /** Until when an object can't be deleted, in ISO 8601; null where no lock is known. */
+  lockedUntil(name: string): Promise<string | null>
   /** All objects that are whole. */
   list(): Promise<StoredObject[]>
   /** Deletes what writers that died have left of an object. */
@@ -41,4 +46,11 @@ export interface Store {
   sweep(before: number): Promise<void>
   /** @throws NoRoomError where so many bytes do not fit */
   requireRoom(bytes: number): Promise<void>
+}
+
+/** A store with what it has opened. */
+export interface OpenStore extends Store {
+  /** Asks once, and not for long, whether it can be used. @throws StoreError that says why not */
+  check(): Promise<void>
+  close(): Promise<void>
 }

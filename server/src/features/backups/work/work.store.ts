@@ -4,6 +4,7 @@ import { type Connection, LOCKS, type TenantTx } from '../../../platform/db/inde
 import type { Actor } from '../../../platform/journal/index.ts'
 import type { JobKind, Reason } from '../backups.table.ts'
 import type { BackupType } from '../file/format.ts'
+import { NotStoredError } from '../stores/store.ts'
 import '../backups.table.ts'
 
 /** A job with the backup that it is about. */
@@ -16,6 +17,7 @@ export interface Job {
   type: BackupType
   reason: Reason
   sha256: string | null
+  rewritten_at: string | null
   options: object
   actor: Actor
 }
@@ -33,6 +35,7 @@ const jobs = (tx: TenantTx) =>
       'backups.type',
       'backups.reason',
       'backups.sha256',
+      'backups.rewritten_at',
       'backup_jobs.options',
       'backup_jobs.actor',
     ])
@@ -115,15 +118,21 @@ export interface Made {
   sha256: string
   records: number
   schema_version: number
+  /** Until when the store keeps it whatever happens; null where that is not known. */
+  locked_until: string | null
 }
 
-/** Says that a backup is whole, and that it has been read to its end. */
+/**
+ * Says that a backup is whole, and that it has been read to its end.
+ * @throws NotStoredError where it was purged meanwhile, with its tenant
+ */
 export async function completeBackup(tx: TenantTx, id: string, made: Made): Promise<void> {
-  await tx.db
+  const { numUpdatedRows } = await tx.db
     .updateTable('backups')
     .set({ ...made, status: 'completed', verified_at: sql`now()` })
     .where('id', '=', id)
-    .execute()
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw new NotStoredError('the backup is gone')
 }
 
 /** The jobs that run by their rows, though nobody holds their lock: their process has died. */

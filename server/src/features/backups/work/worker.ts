@@ -4,6 +4,7 @@
  */
 import { poller } from '../../../lib/poller.ts'
 import { Problem } from '../../../lib/problems.ts'
+import { UnreadableError } from '../../../platform/crypto/index.ts'
 import {
   type Connection,
   logFailures,
@@ -11,6 +12,7 @@ import {
   type Scopes,
   type TenantTx,
 } from '../../../platform/db/index.ts'
+import type { Migration } from '../../../platform/db/migrate.ts'
 import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -19,10 +21,12 @@ import { findPlatformTenant } from '../../tenants/index.ts'
 import { insertBackup } from '../backups.store.ts'
 import { type CreateDeps, createBackup, fileName, sidecarName } from '../create/create.ts'
 import { holdsUpOthers } from '../create/snapshot.store.ts'
+import { forgetPurged, settleLeft } from '../erase/forget-purged.ts'
+import { KeptError, type Rewritten } from '../erase/rewrite.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { RestoreOptions, RestoreResult } from '../restore/outcome.ts'
 import { RefusedError, type RestoreDeps, restoreBackup } from '../restore/restore.ts'
-import { NoRoomError, NotStoredError } from '../stores/store.ts'
+import { NoRoomError, NotStoredError, StoreError } from '../stores/store.ts'
 import * as store from './work.store.ts'
 
 const LOOK_EVERY_MS = 2_000
@@ -34,6 +38,11 @@ export interface WorkerDeps extends CreateDeps {
   rules: RestoreRules
   /** Opens a connection without time limits, as the owner of the tables. */
   openConnection(): Connection
+  /** Proves that what the connection sees in its scope opens. */
+  prove(client: Connection): Promise<void>
+  /** Where a server is made that brings older backups up to date. */
+  dataDir: string
+  migrations?: Migration[] | undefined
   /** The one job that it does; without it, all that wait. */
   only?: string | undefined
   /** Told within the transaction that completes a backup. */
@@ -47,6 +56,7 @@ const SOMEBODY_WAITS = 'somebody waits for a table, such as a migration'
 interface Outcome {
   made?: store.Made
   result?: RestoreResult
+  rewritten?: Rewritten
 }
 
 /** The work gives way, and begins anew later. */
@@ -118,6 +128,7 @@ async function perform(
   const watch = { ...telling.watch, signal, quiet: telling.stop }
   try {
     if (job.kind === 'create') return { made: await createBackup(client, job, deps, watch) }
+    if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job.backup_id, watch) }
     const options = job.options as RestoreOptions
     const safety = safetyOf(deps)
     return { result: await restoreBackup(client, job, options, { ...deps, safety }, watch) }
@@ -180,12 +191,17 @@ async function finish(
   const { db, log } = deps
   const { backup_id: backup, kind } = job
   try {
-    const { made, result } = await run()
+    const { made, result, rewritten } = await run()
     await db.acrossTenants(async (tx) => {
       if (made) {
         await store.completeBackup(tx, backup, made)
-        await tell(tx, job, 'backup.created', made)
+        const { locked_until: _, ...told } = made
+        await tell(tx, job, 'backup.created', told)
         await deps.onMade(tx)
+      }
+      if (rewritten) {
+        const { records, forgotten } = rewritten
+        await tell(tx, job, 'backup.rewritten', { records, forgotten })
       }
       // A restore has ended its job itself, with all the rest or not at all.
       await store.endJob(tx, job, null, result)
@@ -193,9 +209,9 @@ async function finish(
     log.info({ backup, kind }, 'backup job completed')
     return 'ended'
   } catch (error) {
-    if (kind === 'create') await discard(deps, job)
+    await cleanUp(deps, job)
     // A restore that was ended is not begun again by itself: nobody may be waiting for it any more.
-    if (error instanceof GiveWay && kind === 'create') {
+    if (error instanceof GiveWay && kind !== 'restore') {
       log.info({ backup, reason: error.message }, 'backup put off')
       await db.acrossTenants((tx) => store.requeueJob(tx, job))
       return 'left'
@@ -206,21 +222,29 @@ async function finish(
   }
 }
 
+/** What it takes to end a job. */
+export type BuryDeps = Pick<WorkerDeps, 'db' | 'store' | 'keeper' | 'log'>
+
 /** Ends a job whose process has died. */
-async function bury(deps: WorkerDeps, job: store.Job): Promise<void> {
-  if (job.kind === 'create') await discard(deps, job)
+export async function bury(deps: BuryDeps, job: store.Job): Promise<void> {
+  await cleanUp(deps, job)
   await fail(deps, job, 'The process that did it ended before it was done; ask for it again.')
 }
 
-async function fail({ db }: WorkerDeps, job: store.Job, error: string): Promise<void> {
+async function fail({ db }: BuryDeps, job: store.Job, error: string): Promise<void> {
   await db.acrossTenants(async (tx) => {
     if (await store.endJob(tx, job, error)) await tell(tx, job, 'backup.failed', { error })
   })
 }
 
-/** What was written of a backup that will not be completed. */
-async function discard({ store: files, log }: WorkerDeps, { backup_id }: store.Job) {
-  for (const name of [fileName(backup_id), sidecarName(backup_id)]) {
+/** Takes away what was written of a file that will not be completed. */
+async function cleanUp(deps: BuryDeps, { kind, backup_id }: store.Job): Promise<void> {
+  if (kind === 'create') await discard(deps, backup_id)
+  if (kind === 'forget') await settleLeft(deps, backup_id)
+}
+
+async function discard({ store: files, log }: BuryDeps, id: string): Promise<void> {
+  for (const name of [fileName(id, null), sidecarName(id)]) {
     await canFail(files.discard(name), 'deleting half a backup', log)
     await canFail(files.delete(name), 'deleting a backup that failed', log)
   }
@@ -230,7 +254,7 @@ async function discard({ store: files, log }: WorkerDeps, { backup_id }: store.J
 async function tell(
   tx: TenantTx,
   { actor, tenant_id, backup_id, type, reason }: store.Job,
-  action: 'backup.created' | 'backup.failed',
+  action: 'backup.created' | 'backup.failed' | 'backup.rewritten',
   changes: object,
 ): Promise<void> {
   await append(tx, actor, {
@@ -242,11 +266,15 @@ async function tell(
   })
 }
 
+const SENTENCES = [NoRoomError, NotStoredError, StoreError, KeptError]
+
 /** Why a job failed, for whoever asked for it: what may be told, and the log for the rest. */
 function sentenceOf(error: unknown): string {
   if (error instanceof RefusedError) return `Refused: ${error.message}.`
   if (error instanceof GiveWay) return `Nothing was restored: ${error.message}. Ask for it again.`
-  if (error instanceof NoRoomError || error instanceof NotStoredError) return `${error.message}.`
+  if (SENTENCES.some((kind) => error instanceof kind)) return `${(error as Error).message}.`
+  if (error instanceof UnreadableError)
+    return `Nothing was restored: what the backup holds does not open (${error.message}).`
   if (error instanceof UnreadableFile) return `The file cannot be used: ${error.message}.`
   const problem = error instanceof Problem ? error : problemOf(error)
   return problem ? `${problem.message}.` : 'A fault of the service; its log has the cause.'

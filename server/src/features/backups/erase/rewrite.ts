@@ -1,0 +1,118 @@
+/** Writes a backup anew, as a stream, without the rows of tenants that were purged. */
+import {
+  fileName,
+  idOf,
+  measure,
+  sidecarName,
+  verifyFile,
+  type Watch,
+  writeSidecar,
+} from '../create/create.ts'
+import { UnreadableFile } from '../file/age.ts'
+import type { Keeper } from '../file/identity.ts'
+import { type OpenedBackup, openBackup } from '../file/read.ts'
+import { findSigned } from '../file/signed.ts'
+import { rowsWithout } from '../file/tenant-rows.ts'
+import { type Source, writeBackup } from '../file/write.ts'
+import type { Store } from '../stores/store.ts'
+import type { Made } from '../work/work.store.ts'
+
+/** What writing comes to of the whole work; reading back is the rest. */
+const WRITING = 0.7
+
+export interface FileDeps {
+  store: Store
+  keeper: Keeper
+}
+
+/** A backup whose file is known. */
+export interface Filed extends Omit<Made, 'locked_until'> {
+  id: string
+  rewritten_at: string | null
+}
+
+export interface Rewritten extends Made {
+  rewritten_at: string
+  forgotten: number[]
+}
+
+/**
+ * Writes the file anew beside the former one, and reads it again to its end: nothing refers to it yet.
+ * @throws UnreadableFile where the former one is not whole, or was not made with this root key
+ */
+export async function rewrite(
+  { id, size_bytes, rewritten_at: before, schema_version }: Filed,
+  { rewritten_at, forgotten }: Pick<Rewritten, 'rewritten_at' | 'forgotten'>,
+  { store, keeper }: FileDeps,
+  watch: Pick<Watch, 'signal' | 'progress'>,
+): Promise<Rewritten> {
+  await store.requireRoom(size_bytes)
+  const read = measure(store.read(fileName(id, before)), (bytes) => {
+    watch.signal.throwIfAborted()
+    watch.progress((WRITING * bytes) / size_bytes)
+  })
+  await using file = await openBackup(read.source, keeper)
+  if (file.header.backup_id !== id)
+    throw new UnreadableFile('the file is another backup than its name says')
+  let records = 0
+  const source: Source = {
+    header: { ...file.header, rewritten_at, forgotten },
+    rows: rowsOf(file, new Set(forgotten)),
+  }
+  const written = measure(
+    writeBackup(source, keeper, (rows) => {
+      records += rows
+    }),
+  )
+  const name = fileName(id, rewritten_at)
+  await store.write(name, written.source, watch.signal)
+  const made = { ...written.result(), records, schema_version }
+  await verifyFile(store, keeper, { name, sha256: made.sha256 }, watch.signal, (bytes) =>
+    watch.progress(WRITING + ((1 - WRITING) * bytes) / made.size_bytes),
+  )
+  const locked_until = await store.lockedUntil(name)
+  return { ...made, locked_until, rewritten_at, forgotten }
+}
+
+/** The rows of each table but for those of the tenants. They end once the whole file is proven, or fail. */
+function rowsOf(
+  { header, parts, first }: OpenedBackup,
+  tenants: ReadonlySet<number>,
+): Source['rows'] {
+  let next = first
+  return async function* rows(name) {
+    const table = header.tables.find((one) => one.name === name)
+    while (table && !next.done && next.value.table === name) {
+      const kept = rowsWithout(table, next.value.rows, tenants)
+      if (kept.rows.length > 0) yield kept.rows
+      next = await parts.next()
+    }
+    // What is signed next has to be of a file that was read, and proven, to its end.
+    if (table === header.tables.at(-1) && !next.done)
+      throw new UnreadableFile(`the rows of ${next.value.table} are not where they belong`)
+  }
+}
+
+/**
+ * Makes the store what the database says of a backup: the list entry is that of its file, and no other file
+ * of it is there. Where it was ended in between it is done once more.
+ */
+export async function settle(
+  backup: Filed,
+  { store, keeper }: FileDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const name = fileName(backup.id, backup.rewritten_at)
+  const entry = await findSigned(store, keeper, sidecarName(backup.id))
+  if (entry?.sha256 !== backup.sha256) {
+    await using file = await openBackup(store.read(name), keeper)
+    await writeSidecar(store, keeper, file.header, backup, signal)
+  }
+  const isFormer = (other: string) => idOf(other) === backup.id && other !== name
+  for (const { name: other } of await store.list()) if (isFormer(other)) await store.delete(other)
+  if ((await store.list()).some(({ name: other }) => isFormer(other)))
+    throw new KeptError('the store keeps the former file, with all that was in it')
+}
+
+/** The store does not delete a file. */
+export class KeptError extends Error {}

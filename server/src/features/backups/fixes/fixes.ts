@@ -1,0 +1,23 @@
+/** The faults that backups can find in themselves. */
+import type { Clock } from '../../../lib/clock.ts'
+import type { Cron } from '../../../lib/cron.ts'
+import type { Fix } from '../../../platform/fix.ts'
+import type { AdoptDeps } from '../commands/adopt.ts'
+import type { BuryDeps } from '../work/worker.ts'
+import { orphans } from './orphans.ts'
+import { stuck } from './stuck.ts'
+import { unproven } from './unproven.ts'
+import { DAMAGED, missing } from './unusable.ts'
+
+export interface FixDeps extends AdoptDeps, BuryDeps {
+  clock: Clock
+  cron: Cron | undefined
+}
+
+export const backupFixes = (deps: FixDeps): readonly Fix[] => [
+  missing(deps.store),
+  DAMAGED,
+  orphans(deps),
+  unproven(deps.clock, deps.cron),
+  stuck(deps),
+]

@@ -1,0 +1,62 @@
+/** Asks for a restore: what of which backup, and whether that can be. */
+import { randomUUID } from 'node:crypto'
+import { Problem } from '../../../lib/problems.ts'
+import { inScope, type Scope, type Scopes } from '../../../platform/db/index.ts'
+import type { Actor } from '../../../platform/journal/index.ts'
+import type { Backup, RestoreOrder } from '../backups.schema.ts'
+import { insertJob, isThere } from '../backups.store.ts'
+import type { BackupType } from '../file/format.ts'
+import type { RestoreOptions } from './outcome.ts'
+
+const GONE = 'The tenant is gone for good: one that was purged comes back from no backup'
+
+export type Wanted = Pick<RestoreOrder, 'type' | 'tenant_id' | 'access' | 'dry_run'>
+
+/**
+ * Queues a restore, of which the worker that takes it makes sure again.
+ * @throws Problem 404 for a backup that is not whole, 409 where it does not hold what is asked for, or
+ * another one is being restored
+ */
+export async function queueRestore(
+  db: Scopes,
+  scope: Scope,
+  backup: Backup,
+  { access, dry_run, ...wanted }: Wanted,
+  actor: Actor,
+) {
+  if (backup.status !== 'completed') throw new Problem('not_found')
+  const tenant_id = restoredTenant(backup, wanted)
+  const job_id = randomUUID()
+  const type: BackupType = tenant_id === null ? 'full' : 'tenant'
+  await inScope(db, scope, async (tx) => {
+    if (tenant_id !== null && !(await isThere(tx, tenant_id)))
+      throw new Problem('restore_refused', { detail: GONE })
+    await insertJob(tx, {
+      id: job_id,
+      backup_id: backup.backup_id,
+      tenant_id,
+      kind: 'restore',
+      actor: JSON.stringify(actor),
+      options: JSON.stringify({ tenant_id, access, dry_run } satisfies RestoreOptions),
+    })
+  })
+  return { job_id, backup_id: backup.backup_id, type, status: 'queued' as const }
+}
+
+/** Whose rows are restored; null for all. @throws Problem 409 where the backup does not hold that */
+function restoredTenant(
+  { type, tenant_id }: Backup,
+  wanted: Pick<Wanted, 'type' | 'tenant_id'>,
+): number | null {
+  const refuse = (detail: string) => new Problem('restore_refused', { detail })
+  if (type === 'tenant') {
+    if (wanted.type === 'full') throw refuse('The backup is of one tenant, and not of everything')
+    if (wanted.tenant_id !== undefined && wanted.tenant_id !== tenant_id)
+      throw refuse('The backup is of another tenant')
+    return tenant_id
+  }
+  if (wanted.type === 'full' || (wanted.type === undefined && wanted.tenant_id === undefined))
+    return null
+  if (wanted.tenant_id === undefined) throw refuse('Say whose rows: send tenant_id')
+  return wanted.tenant_id
+}

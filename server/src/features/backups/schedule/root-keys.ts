@@ -1,0 +1,30 @@
+/** Former root keys are kept for as long as there is a backup from their time (ADR 0028). */
+import { destroyFormerRoots, type RootSealed, type Sealer } from '../../../platform/crypto/index.ts'
+import type { Scopes } from '../../../platform/db/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import { idOf } from '../create/create.ts'
+import type { Store } from '../stores/store.ts'
+import { knownOf, oldestBackup } from './schedule.store.ts'
+
+export interface RootKeysDeps {
+  db: Scopes
+  store: Store
+  log: Logger
+  sealer: Sealer
+  /** All that the root key seals. */
+  rootSealed: readonly RootSealed[]
+}
+
+/** Destroys those from whose time there is none. Nothing while the store holds one that was not adopted. */
+export async function destroyUnneededRoots(deps: RootKeysDeps): Promise<void> {
+  const { db, store, log, sealer, rootSealed } = deps
+  const stored = (await store.list()).flatMap(({ name }) => idOf(name) ?? [])
+  const destroyed = await db.acrossTenants(async (tx) => {
+    const known = await knownOf(tx, stored)
+    if (stored.some((id) => !known.has(id))) return []
+    const before = await oldestBackup(tx)
+    return destroyFormerRoots(tx, { sealer, sealed: rootSealed, before })
+  })
+  for (const root_key of destroyed)
+    log.info({ root_key }, 'a former root key is destroyed: no backup is left from its time')
+}

@@ -1,0 +1,21 @@
+/** The store that the configuration names. */
+import { join, resolve } from 'node:path'
+import type { Needs } from '../../../core.ts'
+import { systemClock } from '../../../lib/clock.ts'
+import { folderStore } from './folder.ts'
+import { s3Store } from './s3/s3.ts'
+import type { OpenStore } from './store.ts'
+
+type Core = Needs<'clock', 'DATA_DIR' | 'BACKUP_DIR' | 'BACKUP_S3_URL' | 'BACKUP_S3_LOCK_DAYS'>
+
+/** Returns it with its folder, where it is one of this machine's. */
+export function openStore({ clock, config }: Core): { store: OpenStore; folder?: string } {
+  const { BACKUP_S3_URL: bucket, BACKUP_S3_LOCK_DAYS: lockDays } = config
+  if (bucket) return { store: s3Store({ ...bucket, clock, lockDays }) }
+  const folder = resolve(config.BACKUP_DIR ?? join(config.DATA_DIR, 'backups'))
+  return { store: folderStore(folder), folder }
+}
+
+/** For who has no service; whoever opens it closes it. */
+export const storeBy = (config: Core['config']): OpenStore =>
+  openStore({ clock: systemClock, config }).store

@@ -1,0 +1,38 @@
+/** `wardkeep backup` in tests: a service with a clinic, and a folder that its backups lie in. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { runCommand } from '../docs/command.ts'
+import { makeClinic, superadmin } from '../support/clinics.ts'
+import { openService, ROOT_KEY } from '../support/service.ts'
+
+export type ByCommand = Awaited<ReturnType<typeof openByCommand>>
+
+/** Opens a service that does no background work: what is done is the command's doing. */
+export async function openByCommand() {
+  const service = await openService({ role: 'api' })
+  const clinic = await makeClinic(service, await superadmin(service), 'north')
+  const folder = await mkdtemp('/tmp/wardkeep-backups-')
+  const run = (args: string[], env: Record<string, string> = {}) =>
+    runCommand(['backup', ...args], {
+      DATABASE_URL: service.database.url,
+      ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+      DATA_DIR: folder,
+      BACKUP_DIR: folder,
+      ...env,
+    })
+  return {
+    service,
+    clinic,
+    folder,
+    run,
+    /** Makes a backup to its end. */
+    async made(...args: string[]) {
+      const ended = await run(['create', '--json', ...args])
+      expect(ended.code, ended.stderr).toBe(0)
+      return { ...ended, backup: JSON.parse(ended.stdout) }
+    },
+    fileOf: (id: string) => join(folder, `${id}.tar.zst.age`),
+    close: () => rm(folder, { recursive: true }),
+  }
+}

@@ -1,0 +1,222 @@
+/** A purged clinic comes back from no backup: not in place, not after the loss of everything. */
+import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { restoreFile } from '../../src/app.ts'
+import { erasePurged } from '../../src/features/backups/erase/erase.ts'
+import { readNotes } from '../../src/features/backups/erase/notes.ts'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import type { Logger } from '../../src/platform/observe/log.ts'
+import { enrol } from '../second-factor/enrol.ts'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { emptyDatabase } from '../support/database.ts'
+import { scratch, until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
+import { ended, fileOf, keeper, make, purgeClinic, tablesWith } from './support.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+
+let service: Service
+let root: Person
+let north: Clinic
+let south: Clinic
+/** Backups from before the purge: of everything, and of the clinic that is purged. */
+let full: string
+let own: string
+let note: string
+
+const sql = <T = any>(text: string, values: unknown[] = []) =>
+  service.database.sql<T & object>(text, values)
+const storeIn = (dataDir: string) => folderStore(join(dataDir, 'backups'))
+const call = (path: string, body: object) => service.call('POST', path, { token: root.token, body })
+
+async function erase(store = storeIn(service.dataDir)): Promise<void> {
+  const deps = { db: service.app.db, store, keeper: await keeper(), log: silentLog }
+  await erasePurged(deps, new AbortController().signal)
+}
+const unerased = () => sql('select id::int from purged_tenants where erased_at is null')
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+  await enrol(service, north.people.doctor.token)
+  const patient = { full_name: 'Paula Patient', department_id: north.departmentId }
+  const { token } = north.people.admin
+  expect((await service.call('POST', '/api/patients', { token, body: patient })).status).toBe(201)
+  full = await make(service, root)
+  own = await make(service, north.people.admin)
+  await purgeClinic(service, north.id)
+  note = join(service.dataDir, 'backups', `purged-${north.id}.json`)
+}, 60_000)
+
+describe('the store', () => {
+  test('that is away hears of a purge once it is back, and loses the clinic’s own backups', async () => {
+    const file = join(await scratch(), 'file')
+    await writeFile(file, '')
+    await expect(erase(folderStore(join(file, 'below')))).rejects.toThrow()
+    expect(await unerased()).toEqual([{ id: north.id }])
+    expect(await sql('select from backups where id = $1', [own])).toEqual([])
+    await readFile(fileOf(service, own))
+    await erase()
+    expect(await unerased()).toEqual([])
+    const names = await readdir(join(service.dataDir, 'backups'))
+    expect(names.filter((name) => name.startsWith(own))).toEqual([])
+    expect(names).toContain(`${full}.tar.zst.age`)
+    const { notes, disbelieved } = await readNotes(storeIn(service.dataDir), await keeper())
+    expect(disbelieved).toEqual([])
+    const [installation] = await sql('select id from installation')
+    expect(notes).toEqual([
+      { tenant_id: north.id, installation: installation.id, purged_at: expect.any(String) },
+    ])
+  })
+
+  test('gets a true note in the place of one that was altered', async () => {
+    const true_ = await readFile(note, 'utf8')
+    await writeFile(note, true_.replace('"purged_at":"20', '"purged_at":"19'))
+    await sql('update purged_tenants set erased_at = null')
+    await erase()
+    expect(await readFile(note, 'utf8')).toBe(true_)
+  })
+})
+
+describe('in place', () => {
+  async function restore(body: object): Promise<any> {
+    const answer = await call('/api/admin/backup/restore', { backup_id: full, ...body })
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+    return answer.body.job_id
+  }
+
+  test('the clinic is refused by its name', async () => {
+    const body = { backup_id: full, tenant_id: north.id, confirm: true }
+    const answer = await call('/api/admin/backup/restore', body)
+    expect(answer).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining('was purged') },
+    })
+  })
+
+  test.each([
+    ['by the record of the database', undefined],
+    ['by the note in the store, where the database does not know', 'delete from purged_tenants'],
+  ])('everything else comes back: %s', async (_, forget) => {
+    if (forget) await sql(forget)
+    const rehearsed = await ended(service, root, await restore({ dry_run: true }))
+    expect(rehearsed.result).toMatchObject({ purged: [north.id], tables: { users: { added: 0 } } })
+    await sql('update users set full_name = $2 where id = $1', [south.people.nurse.id, 'Since'])
+    const job = await restore({ confirm: true })
+    const row = await until('the restore to end', async () => {
+      const [found] = await sql('select status, error, result from backup_jobs where id = $1', [
+        job,
+      ])
+      return found.status === 'running' || found.status === 'queued' ? undefined : found
+    })
+    expect(row).toMatchObject({ status: 'completed', result: { purged: [north.id] } })
+    expect(await tablesWith(service.database, north.id)).toEqual([])
+    const [nurse] = await sql('select full_name from users where id = $1', [south.people.nurse.id])
+    expect(nurse.full_name).toBe('nurse of south')
+    const tokens = await until('the service to be open', () =>
+      signIn(service, { ...SUPERADMIN, subdomain: 'platform' }).catch(() => undefined),
+    )
+    root = { ...root, token: tokens.access_token }
+  })
+})
+
+test('adopt enters whom the notes tell of, and no backup of a clinic that is gone', async () => {
+  await sql('delete from purged_tenants')
+  await sql('delete from backups where id = $1', [full])
+  const { adopted, refused } = await service.app.features.backups.commands.adopt()
+  expect(adopted).toContain(full)
+  expect(refused).toEqual([])
+  expect(await sql('select id::int from purged_tenants')).toEqual([{ id: north.id }])
+})
+
+test('no row of the clinic, and no other of its id, is put in by hand', async () => {
+  await expect(
+    sql(`insert into tenants (id, name, subdomain) values ($1, 'North', 'again')`, [north.id]),
+  ).rejects.toThrow('comes back from nowhere')
+})
+
+describe('after the loss of everything', () => {
+  /** Restores into an empty database out of a folder with nothing but these files. */
+  async function recover(...names: string[]) {
+    const folder = await scratch()
+    for (const name of names)
+      await copyFile(join(service.dataDir, 'backups', name), join(folder, name))
+    const database = await emptyDatabase()
+    const told: unknown[][] = []
+    const log: Logger = { ...silentLog, warn: (...line: unknown[]) => void told.push(line) }
+    const restored = await restoreFile(join(folder, `${full}.tar.zst.age`), {
+      address: database.address,
+      rootKeys: [ROOT_KEY],
+      log,
+      store: folderStore(await scratch()),
+    })
+    return { database, told, folder, ...restored }
+  }
+  const file = () => `${full}.tar.zst.age`
+  const noteName = () => `purged-${north.id}.json`
+
+  test('it is left out by the note beside the file, and stays on record', async () => {
+    const { database, purged } = await recover(file(), noteName())
+    expect(purged).toEqual([north.id])
+    expect(await tablesWith(database, north.id)).toEqual([])
+    expect(await tablesWith(database, south.id)).toContain('users')
+    const moved = await openService({ database, role: 'api' })
+    const { token } = await superadmin(moved)
+    const { body } = await moved.call('GET', '/api/admin/tenants', { token })
+    expect(body.map(({ id }: { id: number }) => id)).toEqual([root.tenant_id, south.id])
+    // The store that it has now gets the note anew.
+    expect(await database.sql('select id::int, erased_at from purged_tenants')).toEqual([
+      { id: north.id, erased_at: null },
+    ])
+  })
+
+  test('by the note in the store that is configured', async () => {
+    const database = await emptyDatabase()
+    const alone = join(await scratch(), file())
+    await copyFile(fileOf(service, full), alone)
+    const { purged } = await restoreFile(alone, {
+      address: database.address,
+      rootKeys: [ROOT_KEY],
+      log: silentLog,
+      store: storeIn(service.dataDir),
+    })
+    expect(purged).toEqual([north.id])
+  })
+
+  test('a forged note is told, and not believed', async () => {
+    const text = await readFile(note, 'utf8')
+    try {
+      await writeFile(
+        note,
+        text.replace(`"purged_tenant":${north.id}`, `"purged_tenant":${south.id}`),
+      )
+      const { database, purged, told } = await recover(file(), noteName())
+      expect(purged).toEqual([])
+      expect(JSON.stringify(told)).toContain('is not believed')
+      expect(await tablesWith(database, north.id)).toContain('users')
+      expect(await tablesWith(database, south.id)).toContain('users')
+    } finally {
+      await writeFile(note, text)
+    }
+  })
+
+  test('a true note under the name of another clinic says nothing of that one', async () => {
+    const store = folderStore(await scratch())
+    const other = `purged-${south.id}.json`
+    await copyFile(note, join(store.place, other))
+    expect(await readNotes(store, await keeper())).toEqual({
+      notes: [],
+      disbelieved: [{ name: other, reason: 'it is of another tenant' }],
+    })
+    await rm(join(store.place, other))
+  })
+
+  test('a drill leaves it out as well, and what is left fits together and opens', async () => {
+    const drilled = await service.app.features.backups.commands.drill(full, () => undefined)
+    expect(drilled.drill_seconds).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,222 @@
+/** `wardkeep backup forget-tenant`: older backups without a clinic that was purged, whatever dies when. */
+import { createHash } from 'node:crypto'
+import { cp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { restoreFile } from '../../src/app.ts'
+import { findFiled, saveRewritten } from '../../src/features/backups/erase/erase.store.ts'
+import { rewrite } from '../../src/features/backups/erase/rewrite.ts'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { runCommand } from '../docs/command.ts'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { emptyDatabase } from '../support/database.ts'
+import { scratch, until } from '../support/embedded.ts'
+import { command } from '../support/process.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { contents, keeper, purgeClinic, tablesWith } from './support.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+
+let service: Service
+let north: Clinic
+let folder: string
+/** A backup from before the purge, and its files, for each test anew. */
+let id: string
+let kept: string
+
+const sql = <T = any>(text: string, values: unknown[] = []) =>
+  service.database.sql<T & object>(text, values)
+const commands = () => service.app.features.backups.commands
+const forget = () => commands().forgetTenant(north.id, () => undefined)
+const ENV = () => ({
+  DATABASE_URL: service.database.url,
+  ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+  DATA_DIR: service.dataDir,
+})
+const files = async () => (await readdir(folder)).filter((name) => name.endsWith('.age'))
+const rowOf = async (backup = id) => (await sql('select * from backups where id = $1', [backup]))[0]
+const entryOf = async (backup = id) =>
+  JSON.parse(await readFile(join(folder, `${backup}.json`), 'utf8'))
+
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  folder = join(service.dataDir, 'backups')
+  const root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  await makeClinic(service, root, 'south')
+  id = (await commands().create(null, () => undefined)).backup_id
+  kept = join(service.dataDir, 'kept')
+  await cp(folder, kept, { recursive: true })
+  await purgeClinic(service, north.id)
+}, 60_000)
+
+beforeEach(async () => {
+  await sql('delete from backups')
+  await rm(folder, { recursive: true })
+  await cp(kept, folder, { recursive: true })
+  expect((await commands().adopt()).adopted).toEqual([id])
+})
+
+/** That what the list and the database name is there, whole, and as they say. */
+async function expectWhole(): Promise<void> {
+  const fileOf = (rewritten: string | null | undefined) =>
+    join(
+      folder,
+      rewritten ? `${id}.${rewritten.replace(/\D/g, '')}.tar.zst.age` : `${id}.tar.zst.age`,
+    )
+  const row = await rowOf()
+  for (const { rewritten_at, sha256 } of [row, await entryOf()]) {
+    const bytes = await readFile(fileOf(rewritten_at))
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256)
+    await contents(fileOf(rewritten_at))
+  }
+}
+
+test('a backup is the same one in another file, with nothing of the clinic', async () => {
+  const before = await rowOf()
+  expect(await forget()).toEqual({ tenant_id: north.id, rewritten: [id], earlier: [], left: [] })
+  const after = await rowOf()
+  expect(after).toMatchObject({
+    created_at: before.created_at,
+    rewritten_at: expect.any(String),
+    forgotten: [String(north.id)],
+    verified_at: expect.any(String),
+  })
+  expect(after.records).toBeLessThan(before.records)
+  const [name = '', ...others] = await files()
+  expect(others).toEqual([])
+  await expectWhole()
+  const { header, rowsOf } = await contents(join(folder, name))
+  expect(header).toMatchObject({ backup_id: id, forgotten: [north.id] })
+  for (const { name: table } of header.tables.filter(({ name: one }) => !one.startsWith('journal')))
+    expect(
+      rowsOf(table).filter(({ tenant_id }) => tenant_id === String(north.id)),
+      table,
+    ).toEqual([])
+  expect(rowsOf('tenants').map((tenant) => tenant.subdomain)).toEqual(['platform', 'south'])
+  const entries = await sql("select changes from journal where action = 'backup.rewritten'")
+  expect(entries).toMatchObject([{ changes: { forgotten: [north.id], records: after.records } }])
+  expect(await entryOf()).toMatchObject({ sha256: after.sha256, rewritten_at: after.rewritten_at })
+})
+
+test('it is listed, read again, adopted, restored and deleted as any other', async () => {
+  await forget()
+  const [name = ''] = await files()
+  expect(await commands().verify(id, () => undefined)).toMatchObject({ backup_id: id })
+  const database = await emptyDatabase()
+  const file = join(folder, name)
+  // Without any note: there is nothing in it.
+  const { purged } = await restoreFile(file, {
+    address: database.address,
+    rootKeys: [ROOT_KEY],
+    log: silentLog,
+    store: folderStore(await scratch()),
+  })
+  expect(purged).toEqual([])
+  expect(await tablesWith(database, north.id)).toEqual([])
+  const before = await rowOf()
+  await sql('delete from backups')
+  expect((await commands().adopt()).adopted).toEqual([id])
+  const { verified_at: _, checked_at: __, ...same } = before
+  expect(await rowOf()).toMatchObject({ ...same, created_at: expect.any(String) })
+  const { token } = await superadmin(service)
+  const path = `/api/admin/backup/${id}`
+  const download = await service.call('GET', `/api/admin/backup/download/${id}`, { token })
+  expect(download).toMatchObject({
+    status: 200,
+    headers: { 'content-length': String(before.size_bytes) },
+  })
+  expect((await service.call('DELETE', path, { token })).status).toBe(200)
+  await until('the file to be gone', async () => (await files()).length === 0 || undefined)
+})
+
+test('the command tells of each, goes on where it ended, and refuses a clinic that is there', async () => {
+  const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
+  expect(ended).toMatchObject({ code: 0, stdout: `${id} is written anew without it.\n` })
+  expect(ended.stderr).toMatch(/^(rewritten: \d+ %\n)+$/)
+  expect(await forget()).toMatchObject({ rewritten: [], earlier: [id], left: [] })
+  await expect(commands().forgetTenant(1, () => undefined)).rejects.toThrow('was not purged')
+})
+
+describe('which it could not, it says', () => {
+  test('of a damaged one, which stays as it is; and ends with 1', async () => {
+    const file = await open(join(folder, `${id}.tar.zst.age`), 'r+')
+    await file.write(Buffer.from('x'), 0, 1, (await file.stat()).size - 10)
+    await file.close()
+    const before = await rowOf()
+    const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
+    expect(ended).toMatchObject({ code: 1, stdout: 'No backup was written anew.\n' })
+    expect(ended.stderr).toContain(`${id} may still hold it: The file cannot be used: `)
+    expect(await rowOf()).toEqual(before)
+    expect(await files()).toEqual([`${id}.tar.zst.age`])
+  })
+
+  test('of one of another root key, one that the database does not know, and one that is gone', async () => {
+    const [other, unknown] = [crypto.randomUUID(), crypto.randomUUID()]
+    await writeFile(join(folder, `${other}.json`), JSON.stringify({ backup_id: other, mac: 'ab' }))
+    const entry = await readFile(join(folder, `${id}.json`))
+    await writeFile(join(folder, `${unknown}.json`), entry)
+    await rm(join(folder, `${id}.tar.zst.age`))
+    const { left } = await forget()
+    expect(left.map(({ backup_id }) => backup_id).sort()).toEqual([id, other, unknown].sort())
+    const why = new Map(left.map(({ backup_id, reason }) => [backup_id, reason]))
+    expect(why.get(other)).toMatch(/root key/)
+    expect(why.get(unknown)).toMatch(/adopt/)
+    expect(why.get(id)).toMatch(/gone/)
+  })
+})
+
+describe('whatever dies when, the old one or the new one is whole', () => {
+  const store = () => folderStore(folder)
+  const { signal } = new AbortController()
+
+  /** As far as the job has come: a new file, and perhaps a row that names it. */
+  async function halfway(isNamed: boolean): Promise<void> {
+    const deps = { store: store(), keeper: await keeper() }
+    const backup = await service.app.db.acrossTenants((tx) => findFiled(tx, id), 'read')
+    if (!backup) throw new Error('the backup is gone')
+    const wanted = { rewritten_at: backup.now, forgotten: [north.id] }
+    const made = await rewrite(backup, wanted, deps, { signal, progress: () => undefined })
+    if (isNamed) await service.app.db.acrossTenants((tx) => saveRewritten(tx, id, made))
+    expect(await files()).toHaveLength(2)
+    await expectWhole()
+  }
+
+  test('before the database names the new file: the next one clears it away, and does it again', async () => {
+    await halfway(false)
+    await sql(
+      `insert into backup_jobs (id, backup_id, kind, status, actor)
+       values (gen_random_uuid(), $1, 'forget', 'running', '{"user_id":null,"user_email":null,"origin":null}')`,
+      [id],
+    )
+    expect(await forget()).toMatchObject({ rewritten: [id], left: [] })
+    expect(await files()).toHaveLength(1)
+    await expectWhole()
+  })
+
+  test('behind it: the next one brings the store up to it', async () => {
+    await halfway(true)
+    expect(await entryOf()).not.toHaveProperty('rewritten_at')
+    expect(await forget()).toMatchObject({ rewritten: [], earlier: [id], left: [] })
+    expect(await entryOf()).toMatchObject({ sha256: (await rowOf()).sha256 })
+    expect(await files()).toHaveLength(1)
+    await expectWhole()
+  })
+
+  test('killed at work', async () => {
+    const run = command(['backup', 'forget-tenant', String(north.id)], ENV())
+    await until('the new file to be begun', async () => {
+      const names = await readdir(folder)
+      return names.some((name) => /[.]\d+[.]tar/.test(name)) || undefined
+    })
+    run.signal('SIGKILL')
+    await run.ended
+    await expectWhole()
+    const { rewritten, earlier, left } = await forget()
+    expect([...rewritten, ...earlier]).toEqual([id])
+    expect(left).toEqual([])
+    expect(await files()).toHaveLength(1)
+    await expectWhole()
+  })
+})

@@ -1,0 +1,123 @@
+/** A backup of an older schema, restored in place: brought up to date in a server that is thrown away. */
+import { readdir } from 'node:fs/promises'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { startWorker } from '../../src/features/backups/work/worker.ts'
+import { ownerClient } from '../../src/platform/db/index.ts'
+import { type Migration, migrate, readMigrations } from '../../src/platform/db/migrate.ts'
+import { isBackedUp } from '../../src/platform/restore-rule.ts'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, type Service, SUPERADMIN } from '../support/service.ts'
+import { keeper } from './support.ts'
+
+// A cluster is made for each restore.
+vi.setConfig({ testTimeout: 90_000 })
+
+let service: Service
+let root: Person
+let north: Clinic
+let south: Clinic
+let full: string
+let own: string
+let migrations: Migration[]
+
+const sql = <T = any>(text: string, values: unknown[] = []) =>
+  service.database.sql<T & object>(text, values)
+
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+  const { create } = service.app.features.backups.commands
+  full = (await create(null, () => undefined)).backup_id
+  own = (await create(north.id, () => undefined)).backup_id
+  const released = await readMigrations()
+  const version = (released.at(-1)?.version ?? 0) + 1
+  const text = `alter table users add column former text; set local role wardkeep_platform;
+    update users set former = upper(full_name); reset role;
+    alter table users alter column former set not null`
+  migrations = [...released, { version, name: `${version}_later.sql`, sql: text, checksum: 'x' }]
+  await migrate(service.database.address, silentLog, migrations)
+}, 60_000)
+
+/** Asks for a restore, and does it with the migrations of the newer release. */
+async function restore(body: object): Promise<any> {
+  const tokens = await signIn(service, { ...SUPERADMIN, subdomain: 'platform' })
+  const answer = await service.call('POST', '/api/admin/backup/restore', {
+    token: tokens.access_token,
+    body,
+  })
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  const rules = service.app.tables
+  const worker = startWorker({
+    db: service.app.db,
+    log: silentLog,
+    keeper: await keeper(),
+    store: folderStore(`${service.dataDir}/backups`),
+    openConnection: () => ownerClient(service.database.address),
+    tables: Object.keys(rules).filter((name) => isBackedUp(rules[name])),
+    onMade: async () => undefined,
+    rules,
+    prove: async () => undefined,
+    dataDir: service.dataDir,
+    migrations,
+  })
+  onTestFinished(() => worker.stop())
+  const job = await until(
+    'the restore to end',
+    async () => {
+      const [row] = await sql(
+        'select status, progress, error, result from backup_jobs where id = $1',
+        [answer.body.job_id],
+      )
+      return ['completed', 'failed'].includes(row.status) ? row : undefined
+    },
+    60_000,
+  )
+  await worker.stop()
+  expect(job).toMatchObject({ status: 'completed', error: null, progress: 1 })
+  expect((await readdir(service.dataDir)).filter((name) => name.startsWith('drill-'))).toEqual([])
+  return job.result
+}
+
+const nurseOf = async ({ people }: Clinic) =>
+  (await sql('select full_name, former from users where id = $1', [people.nurse.id]))[0]
+const rename = () =>
+  sql(`update users set full_name = 'Since', former = 'SINCE' where id = any($1)`, [
+    [north.people.nurse.id, south.people.nurse.id],
+  ])
+const THEN = { full_name: 'nurse of north', former: 'NURSE OF NORTH' }
+const SINCE = { full_name: 'Since', former: 'SINCE' }
+
+test('says what would be done, and touches nothing', async () => {
+  await rename()
+  const { tables } = await restore({ backup_id: full, dry_run: true })
+  expect(tables).toMatchObject({ users: { added: 0, changed: 2, removed: 0 } })
+  expect(tables.tenants).toEqual({ added: 0, changed: 0, removed: 0 })
+  expect(await nurseOf(north)).toEqual(SINCE)
+})
+
+test.each([
+  ['out of a backup of everything', () => ({ backup_id: full, tenant_id: north.id })],
+  ['out of its own', () => ({ backup_id: own })],
+])('puts one clinic back, %s', async (_, what) => {
+  await rename()
+  const { tables } = await restore({ ...what(), confirm: true })
+  expect(tables).toMatchObject({ users: { added: 0, changed: 1, removed: 0 } })
+  expect(await nurseOf(north)).toEqual(THEN)
+  expect(await nurseOf(south)).toEqual(SINCE)
+})
+
+test('puts everything back, with what the newer release has made of it', async () => {
+  await rename()
+  await sql('delete from users where id = $1', [north.people.doctor.id])
+  const { tables } = await restore({ backup_id: full, confirm: true })
+  expect(tables).toMatchObject({ users: { added: 1, changed: 2, removed: 0 } })
+  expect(await nurseOf(north)).toEqual(THEN)
+  expect(await sql('select former from users where id = $1', [north.people.doctor.id])).toEqual([
+    { former: 'DOCTOR OF NORTH' },
+  ])
+})

@@ -1,0 +1,125 @@
+/** What happens beside a restore: nothing acknowledged is lost, and closed is closed, until it opens by itself. */
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { ownerClient } from '../../src/platform/db/index.ts'
+import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
+import type { Person } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openRestoring, type Restoring } from './restoring.ts'
+import { ended, make } from './support.ts'
+
+let service: Restoring['service']
+let root: Restoring['root']
+let north: Restoring['north']
+let south: Restoring['south']
+let call: Restoring['call']
+let sql: Restoring['sql']
+let restore: Restoring['restore']
+let over: Restoring['over']
+let nameOf: Restoring['nameOf']
+let rename: Restoring['rename']
+
+beforeEach(async () => {
+  ;({ service, root, north, south, call, sql, restore, over, nameOf, rename } =
+    await openRestoring())
+})
+
+test('what was acknowledged is in the database or in the safety backup, never nowhere', async () => {
+  const { admin, nurse } = north.people
+  const id = await make(service, root, { type: 'tenant', tenant_id: north.id })
+  let last = ''
+  let isOver = false
+  const writing = (async () => {
+    for (let count = 1; !isOver; count += 1) {
+      const name = `Name ${count}`
+      const answer = await rename(admin, nurse.id, name)
+      if (answer.status === 200) last = name
+      // Signed out by the restore: nothing more is acknowledged.
+      else if (answer.status === 401) return
+      else expect(answer.status).toBe(503)
+      await new Promise((resolve) => void setTimeout(resolve, 5))
+    }
+  })()
+  const { safety_backup_id, as } = await restore(root, { backup_id: id }).finally(() => {
+    isOver = true
+  })
+  await writing
+  const now = await nameOf(nurse.id)
+  if (now === last) return
+  await restore(as, { backup_id: safety_backup_id })
+  expect(await nameOf(nurse.id)).toBe(last)
+})
+
+test('the service is closed, and opens by itself when the restore dies: as it was before', async () => {
+  const { admin, nurse } = north.people
+  const id = await make(service, root)
+  await rename(root, nurse.id, 'Since')
+  const { body } = await call(root, 'POST', '/api/admin/backup/restore', {
+    backup_id: id,
+    confirm: true,
+  })
+  const closed = await until('everybody to be refused', async () => {
+    const answer = await call(admin, 'GET', '/api/admin/users')
+    return answer.status === 503 ? answer : undefined
+  })
+  expect(closed.body.code).toBe('restoring')
+  expect(Number(closed.headers['retry-after'])).toBeGreaterThan(0)
+  expect((await service.call('GET', '/healthz')).status).toBe(200)
+  expect((await call(root, 'GET', `/api/admin/backup/status/${body.job_id}`)).status).toBe(200)
+  await sql(
+    "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1",
+    [LOCKS.closed],
+  )
+  expect(await over(body.job_id)).toMatchObject({ status: 'failed' })
+  expect(await nameOf(nurse.id)).toBe('Since')
+  // The same session goes on: nothing has ended.
+  await until('it to be open', async () => {
+    const { status } = await call(admin, 'GET', '/api/admin/users')
+    return status === 200 || undefined
+  })
+})
+
+test('nobody signs in to a clinic that is closed, or goes on; its neighbours do', async () => {
+  const { admin } = north.people
+  const signing = ({ email, password }: Person, subdomain: string) =>
+    service.call('POST', '/api/auth/login', { body: { email, password, subdomain } })
+  const { body: tokens } = await signing(admin, 'north')
+  const client = ownerClient(service.database.address)
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, north.id])
+  await until('the clinic to be closed', async () => {
+    const { status } = await call(admin, 'GET', '/api/users/me')
+    return status === 503 || undefined
+  })
+  expect(await signing(admin, 'north')).toMatchObject({
+    status: 503,
+    body: { code: 'restoring' },
+  })
+  expect((await signing({ ...admin, password: 'wrong one' }, 'north')).status).toBe(401)
+  const refresh = () =>
+    service.call('POST', '/api/auth/refresh', { body: { refresh_token: tokens.refresh_token } })
+  expect(await refresh()).toMatchObject({ status: 503, body: { code: 'restoring' } })
+  expect((await signing(south.people.admin, 'south')).status).toBe(200)
+  await client.query('select pg_advisory_unlock($1, $2)', [LOCKS.closed, north.id])
+  await until('the clinic to be open', async () => (await refresh()).status === 200 || undefined)
+})
+
+test('a dry run says what would be done, and touches nothing', async () => {
+  const { nurse } = north.people
+  const id = await make(service, root)
+  await rename(root, nurse.id, 'Since')
+  await call(root, 'POST', `/api/admin/users/${nurse.id}/block`)
+  const { body } = await call(root, 'POST', '/api/admin/backup/restore', {
+    backup_id: id,
+    dry_run: true,
+  })
+  const job = await ended(service, root, body.job_id)
+  expect(job.result).toMatchObject({
+    dry_run: true,
+    tables: { users: { added: 0, changed: 1, removed: 0 } },
+    access: { cases: [{ table: 'users', id: nurse.id, fields: ['is_active'] }] },
+    safety_backup_id: null,
+  })
+  expect(await nameOf(nurse.id)).toBe('Since')
+  expect((await call(root, 'GET', '/api/users/me')).status).toBe(200)
+})

@@ -1,0 +1,77 @@
+/** Two clinics that a backup is restored of, and how that is asked for. */
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+
+type Answer = Awaited<ReturnType<Service['call']>> & { body: any }
+
+export interface Restoring {
+  /** Signs the person in anew, as a restore ends every session. */
+  again(person: Person, subdomain?: string): Promise<Person>
+  service: Service
+  root: Person
+  north: Clinic
+  south: Clinic
+  call(person: Person, method: string, path: string, body?: object): Promise<Answer>
+  sql(text: string, values?: unknown[]): Promise<any[]>
+  /** Restores to the end. Answers the result, and whoever asked for it, signed in anew. */
+  restore(person: Person, body: object, subdomain?: string): Promise<any>
+  /** Waits for the end of a job: by SQL, as the sessions of those who ask end meanwhile. */
+  over(job: string): Promise<any>
+  nameOf(id: number): Promise<string | undefined>
+  rename(person: Person, id: number, fullName: string): Promise<Answer>
+}
+
+export async function openRestoring(): Promise<Restoring> {
+  const service = await openService()
+  const root = await superadmin(service)
+  const north = await makeClinic(service, root, 'north')
+  const south = await makeClinic(service, root, 'south')
+  const call: Restoring['call'] = (person, method, path, body) =>
+    service.call(method, path, { token: person.token, ...(body ? { body } : {}) })
+  const sql: Restoring['sql'] = (text, values = []) => service.database.sql<any>(text, values)
+
+  async function again(person: Person, subdomain = 'platform'): Promise<Person> {
+    const { email, password } = person
+    const tokens = await until('the service to be open again', () =>
+      signIn(service, { email, password, subdomain }).catch((error: Error) => {
+        if (!error.message.includes('503')) throw error
+        return undefined
+      }),
+    )
+    return { ...person, token: tokens.access_token }
+  }
+
+  async function over(job: string): Promise<any> {
+    for (;;) {
+      const [row] = await sql('select status, error, result from backup_jobs where id = $1', [job])
+      if (row.status === 'completed' || row.status === 'failed') return row
+      await new Promise((resolve) => void setTimeout(resolve, 50))
+    }
+  }
+
+  return {
+    service,
+    root,
+    north,
+    south,
+    call,
+    sql,
+    again,
+    over,
+    async restore(person, body, subdomain) {
+      const order = { confirm: true, ...body }
+      const answer = await call(person, 'POST', '/api/admin/backup/restore', order)
+      if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`)
+      const done = await over(answer.body.job_id)
+      if (done.status !== 'completed')
+        throw new Error(done.error, {
+          cause: service.logged.filter(([level]) => level === 'error').map(([, fields]) => fields),
+        })
+      return { ...done.result, as: await again(person, subdomain) }
+    },
+    nameOf: async (id) =>
+      (await sql('select full_name from users where id = $1', [id]))[0]?.full_name,
+    rename: (person, id, full_name) => call(person, 'PUT', `/api/admin/users/${id}`, { full_name }),
+  }
+}

@@ -1,0 +1,140 @@
+/** Backups from before the root key was replaced: they restore, for as long as there is one. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { ROOT_SEALED } from '../../src/app.ts'
+import { fingerprintOf, rotateRoot } from '../../src/platform/crypto/index.ts'
+import { alone, openScopes } from '../../src/platform/db/index.ts'
+import { furnishPatient } from '../isolation/furnish.ts'
+import { atTheEndOfFile } from '../support/at-the-end.ts'
+import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
+import { make } from './support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const [OLD, NEW] = [ROOT_KEY, Buffer.alloc(32, 8)]
+
+let database: TestDatabase
+let service: Service
+let root: Person
+let north: Clinic
+let patientId: number
+let folder: string
+/** The backup from before. */
+let old: string
+
+const open = async (key: Buffer) => {
+  service = await openService({
+    database,
+    rootKeys: rootKeys(key),
+    config: { BACKUP_DIR: folder },
+  })
+  root = await superadmin(service)
+}
+const sql = <T = any>(text: string, values: unknown[] = []) =>
+  database.sql<T & object>(text, values)
+const sealedBy = async (key: Buffer) =>
+  sql(
+    `select id from key_encryption_keys
+     where encode(substring(wrapped_key from 2 for 8), 'hex') = $1`,
+    [fingerprintOf(key)],
+  )
+const kept = () => sql('select fingerprint from root_keys where sealed_key is not null')
+
+async function nameOfPatient(): Promise<string> {
+  const { email, password } = north.people.doctor
+  const { access_token: token } = await signIn(service, { email, password, subdomain: 'north' })
+  const { body } = await service.call('GET', `/api/patients/${patientId}`, { token })
+  return body.full_name
+}
+
+beforeAll(async () => {
+  database = await migratedDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'wardkeep-backups-'))
+  atTheEndOfFile(() => rm(folder, { recursive: true }))
+  await open(OLD)
+  north = await makeClinic(service, root, 'north')
+  patientId = (await furnishPatient(service, north)).patientId
+  old = await make(service, root)
+  // Its keys are destroyed; then the root key is another one.
+  const asked = await service.call('POST', '/api/admin/encryption/rotate', {
+    token: root.token,
+    body: {},
+  })
+  expect(asked.status).toBe(200)
+  await until('the keys to be rotated', async () => {
+    const [row] = await sql(`select from encryption_rotations where status = 'completed'`)
+    return row && true
+  })
+  await service.close()
+  const db = openScopes(database.address, { size: 1, changes: alone, log: silentLog })
+  await rotateRoot(db, {
+    source: rootKeys(OLD, NEW),
+    next: async () => ({ key: NEW, from: 'the test' }),
+    sealed: ROOT_SEALED,
+    onProgress: () => undefined,
+  })
+  await db.close()
+  await open(NEW)
+})
+
+test('a backup names the root key that opens it', async () => {
+  const later = await make(service, root)
+  const entries = await Promise.all(
+    [old, later].map(async (id) => JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))),
+  )
+  expect(entries.map(({ keys }) => keys.root_key)).toEqual([fingerprintOf(OLD), fingerprintOf(NEW)])
+  // Its own is kept meanwhile, as the service may be asked for it.
+  expect(await kept()).toEqual([{ fingerprint: fingerprintOf(OLD) }])
+})
+
+test('one from before is read to its end, and entered again where the database has lost it', async () => {
+  const { commands } = service.app.features.backups
+  expect(await commands.verify(old, () => undefined)).toMatchObject({ backup_id: old })
+  await sql('delete from backups where id = $1', [old])
+  expect(await commands.adopt()).toEqual({ adopted: [old], refused: [] })
+})
+
+test('it restores, with the keys of its time, and what comes back opens', async () => {
+  await sql(`update users set full_name = 'Since' where id = $1`, [north.people.nurse.id])
+  await sql('delete from patients where id = $1', [patientId])
+  const { commands } = service.app.features.backups
+  const wanted = { access: 'merged', dry_run: false } as const
+  await commands.restore(old, wanted, () => undefined)
+  await until('the service to be open again', () =>
+    nameOfPatient().then(
+      (name) => expect(name).toBe('Paula of north') ?? true,
+      (error: Error) => {
+        if (!error.message.includes('503')) throw error
+        return undefined
+      },
+    ),
+  )
+  root = await superadmin(service)
+  expect(await sealedBy(OLD)).toHaveLength(1)
+})
+
+test('with the last backup from its time its root key goes, and all stays readable', async () => {
+  expect(await kept()).toHaveLength(1)
+  const path = (id: string) => `/api/admin/backup/${id}`
+  for (const { id } of await sql(
+    `select id from backups
+     where created_at < (select retired_at from root_keys where retired_at is not null)`,
+  ))
+    expect((await service.call('DELETE', path(id), { token: root.token })).status).toBe(200)
+  await make(service, root)
+  await until('the former root key to go', async () => (await kept()).length === 0 || undefined)
+  expect(await sealedBy(OLD)).toEqual([])
+  expect(await sql('select fingerprint from root_keys order by created_at')).toEqual([
+    { fingerprint: fingerprintOf(OLD) },
+    { fingerprint: fingerprintOf(NEW) },
+  ])
+  await service.close()
+  await open(NEW)
+  expect(await nameOfPatient()).toBe('Paula of north')
+})

@@ -1,0 +1,139 @@
+/** What every store of backups keeps, on a folder and on a bucket alike. */
+import { describe, expect, test } from 'vitest'
+import { NotStoredError } from '../../src/features/backups/stores/store.ts'
+import { until } from '../support/embedded.ts'
+import { bytesOf, folderSubject, later, PART, s3Subject, whole } from './stores.ts'
+
+const never = new AbortController().signal
+
+describe.each([
+  ['a folder', folderSubject],
+  ['a bucket', s3Subject],
+] as const)('%s', (_what, open) => {
+  test('gives back what was written, of any size', async () => {
+    const { store } = await open()
+    for (const size of [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 7]) {
+      await store.write(`${size}`, later(bytesOf(size)), never)
+      expect(await store.size(`${size}`)).toBe(size)
+      expect(
+        Buffer.compare(await whole(store.read(`${size}`)), await whole(later(bytesOf(size)))),
+      ).toBe(0)
+    }
+    expect((await store.list()).map(({ name }) => name).sort()).toEqual(
+      [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 7].map(String).sort(),
+    )
+  })
+
+  test.each([
+    [0, 1],
+    [5, 10],
+    [PART - 1, PART],
+    [100, 2 * PART + 100],
+    [2 * PART, 3 * PART - 1],
+    [3 * PART + 6, 3 * PART + 6],
+  ])('reads from byte %i to byte %i', async (start, end) => {
+    const { store } = await open()
+    await store.write('x', later(bytesOf(3 * PART + 7)), never)
+    const all = await whole(later(bytesOf(3 * PART + 7)))
+    expect(await whole(store.read('x', { start, end }))).toEqual(all.subarray(start, end + 1))
+  })
+
+  test('is left by a reader who has enough', async () => {
+    const { store } = await open()
+    await store.write('x', later(bytesOf(5 * PART)), never)
+    for await (const bytes of store.read('x')) {
+      expect(bytes.length).toBeGreaterThan(0)
+      break
+    }
+  })
+
+  test('says that something is not there, and deletes it all the same', async () => {
+    const { store } = await open()
+    await expect(store.size('x')).rejects.toThrow(NotStoredError)
+    await expect(whole(store.read('x'))).rejects.toThrow(NotStoredError)
+    expect(await store.delete('x')).toBe(true)
+    expect(await store.list()).toEqual([])
+  })
+
+  test('deletes one, and leaves the others', async () => {
+    const { store } = await open()
+    for (const name of ['a', 'ab', 'b']) await store.write(name, later(bytesOf(3)), never)
+    expect(await store.lockedUntil('ab')).toBeNull()
+    expect(await store.delete('ab')).toBe(true)
+    expect((await store.list()).map(({ name }) => name).sort()).toEqual(['a', 'b'])
+  })
+
+  test('tells when each was written', async () => {
+    const { store } = await open()
+    const before = Date.now() - 2000
+    await store.write('x', later(bytesOf(3)), never)
+    const [{ writtenAt = 0 } = {}] = await store.list()
+    expect(writtenAt).toBeGreaterThan(before)
+    expect(writtenAt).toBeLessThan(Date.now() + 2000)
+  })
+
+  test('keeps nothing of a source that fails, whenever it does', async () => {
+    const { store, unfinished } = await open()
+    for (const size of [0, 10, 3 * PART]) {
+      async function* failing() {
+        yield* bytesOf(size)
+        throw new Error('the database went away')
+      }
+      await expect(store.write('x', failing(), never)).rejects.toThrow('the database went away')
+      expect(await store.list()).toEqual([])
+      expect(await unfinished()).toEqual([])
+    }
+  })
+
+  test('keeps nothing of what is called off, and lets go of the source', async () => {
+    const { store, unfinished } = await open()
+    const calling = new AbortController()
+    let isLeft = false
+    async function* endless() {
+      try {
+        for (let n = 0; ; n += 1) {
+          if (n === 10 * PART) calling.abort(new Error('the service stops'))
+          yield* bytesOf(1000)
+        }
+      } finally {
+        isLeft = true
+      }
+    }
+    setImmediate(() => calling.abort(new Error('the service stops')))
+    await expect(store.write('x', endless(), calling.signal)).rejects.toThrow('the service stops')
+    expect(isLeft).toBe(true)
+    expect(await store.list()).toEqual([])
+    expect(await unfinished()).toEqual([])
+  })
+
+  test('shows nothing of what a dead writer has left, until it is deleted', async () => {
+    const { store, unfinished, dieWriting } = await open()
+    await dieWriting('x')
+    await dieWriting('xy')
+    await dieWriting('y')
+    expect(await store.list()).toEqual([])
+    await expect(store.size('x')).rejects.toThrow(NotStoredError)
+    await store.discard('x')
+    expect(await unfinished()).toHaveLength(2)
+    await store.sweep(Date.now() - 60_000)
+    expect(await unfinished()).toHaveLength(2)
+    await store.sweep(Date.now() + 60_000)
+    expect(await unfinished()).toEqual([])
+  })
+
+  test('takes several at once', async () => {
+    const { store } = await open()
+    const names = ['a', 'b', 'c']
+    await Promise.all(names.map((name) => store.write(name, later(bytesOf(2 * PART)), never)))
+    const read = await Promise.all(names.map((name) => whole(store.read(name))))
+    expect(new Set(read.map((bytes) => bytes.toString('hex'))).size).toBe(1)
+    await until('all to be listed', async () => (await store.list()).length === 3 || undefined)
+  })
+
+  test('can be used', async () => {
+    const { store } = await open()
+    await store.check()
+    await store.requireRoom(1024)
+    expect(store.place).not.toContain('@')
+  })
+})
