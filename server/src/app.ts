@@ -1,25 +1,28 @@
 /** The composition root: the list of features, and the order in which the service starts and stops. */
-import { type AppDeps, type Core, openCore } from './core.ts'
+import { type AppDeps, CORE_ROOT_SEALED, type Core, openCore } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
-import { openAuth } from './features/auth/index.ts'
+import { openAuth, SEALED_SIGNING_KEYS } from './features/auth/index.ts'
 import {
   BACKUP_TABLES,
   backupIdentity,
   openBackups,
   restoreFile,
+  storeBy,
   verifyBackupFile,
 } from './features/backups/index.ts'
 import { openDepartments } from './features/departments/index.ts'
 import { openEncryption } from './features/encryption/index.ts'
 import { openHealth } from './features/health/index.ts'
-import { openMessenger } from './features/messenger/index.ts'
+import { openMessenger, SEALED_CODES, SEALED_REPLIES } from './features/messenger/index.ts'
 import { openPatients } from './features/patients/index.ts'
 import { openPayments, showAmount } from './features/payments/index.ts'
 import { openPreferences } from './features/preferences/index.ts'
+import { openSelfHealing, SELF_HEALING_TABLES } from './features/self-healing/index.ts'
 import { openSetup } from './features/setup/index.ts'
 import { openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
-import { isActiveDoctor, openUsers } from './features/users/index.ts'
+import { findUnfitHeads, isActiveDoctor, openUsers } from './features/users/index.ts'
 import { openWebhooks } from './features/webhooks/index.ts'
+import type { RootSealed } from './platform/crypto/index.ts'
 import type { Feature } from './platform/feature.ts'
 import {
   type AnyOperation,
@@ -55,7 +58,7 @@ async function openFeatures(core: Core, onClose: OnClose) {
   const features = {
     auth,
     tenants: opened(openTenants(core, auth)),
-    departments: opened(openDepartments(core, { mayHead: isActiveDoctor })),
+    departments: opened(openDepartments(core, { mayHead: isActiveDoctor, findUnfitHeads })),
     users: opened(openUsers(core, auth)),
     preferences: opened(openPreferences(core)),
     audit: opened(openAudit(core)),
@@ -67,21 +70,33 @@ async function openFeatures(core: Core, onClose: OnClose) {
   }
   const list: readonly Feature[] = Object.values(features)
   const sealed = list.flatMap((feature) => feature.sealed ?? [])
-  const encryption = opened(openEncryption(core, sealed))
+  const encryption = opened(openEncryption(core, sealed, ROOT_SEALED))
   const tables: RestoreRules = Object.assign(
     {},
     core.tables,
     BACKUP_TABLES,
+    SELF_HEALING_TABLES,
     encryption.tables,
     ...list.map((feature) => feature.tables ?? {}),
   )
-  const backups = opened(await openBackups(core, tables, sealed))
-  const health = opened(openHealth(core, [...list, encryption, backups, NOT_BUILT]))
-  return { features: { ...features, encryption, backups, health }, tables }
+  const backups = opened(await openBackups(core, tables, sealed, ROOT_SEALED))
+  const mended: readonly Feature[] = [...list, encryption, backups]
+  const fixes = [...core.fixes, ...mended.flatMap((feature) => feature.fixes ?? [])]
+  const selfHealing = opened(await openSelfHealing(core, fixes))
+  const health = opened(openHealth(core, [...mended, selfHealing, NOT_BUILT]))
+  return { features: { ...features, encryption, backups, selfHealing, health }, tables, fixes }
 }
 
+/** All that the root key seals. */
+export const ROOT_SEALED: readonly RootSealed[] = [
+  ...CORE_ROOT_SEALED,
+  SEALED_SIGNING_KEYS,
+  SEALED_CODES,
+  SEALED_REPLIES,
+]
+
 /** For the command line: what needs no service on a database. */
-export { backupIdentity, restoreFile, verifyBackupFile }
+export { backupIdentity, restoreFile, storeBy, verifyBackupFile }
 
 export type App = Awaited<ReturnType<typeof openApp>>
 
@@ -92,7 +107,7 @@ export async function openApp(deps: AppDeps) {
   await using undo = new AsyncDisposableStack()
   const onClose = closerOf(undo, log)
   const core = await openCore(deps, onClose)
-  const { features, tables } = await openFeatures(core, onClose)
+  const { features, tables, fixes } = await openFeatures(core, onClose)
   const list: readonly Feature[] = Object.values(features)
   // All that is at work ends side by side: a slow request must not keep a claimed job from others.
   const working: (() => unknown)[] = [
@@ -132,6 +147,8 @@ export async function openApp(deps: AppDeps) {
     operations,
     /** What a restore does with each table. */
     tables,
+    /** The faults that it can find in itself. */
+    fixes,
     metrics: core.metrics,
     /** Whether mails, webhooks and messages wait, and how they are let go. */
     hold: core.hold,

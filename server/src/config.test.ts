@@ -64,10 +64,16 @@ describe('an empty environment', () => {
       PAYGATE_ALLOWED_NETWORKS: undefined,
       PAYGATE_RECONCILE_MINUTES: 60,
       BACKUP_DIR: undefined,
+      BACKUP_S3_URL: undefined,
+      BACKUP_S3_LOCK_DAYS: undefined,
+      AWS_ACCESS_KEY_ID: undefined,
+      AWS_SECRET_ACCESS_KEY: undefined,
       BACKUP_SCHEDULE: undefined,
       BACKUP_DRILL_SCHEDULE: undefined,
       BACKUP_KEEP: 7,
       BACKUP_AGE_RECIPIENT: [],
+      SELF_HEALING: 'auto',
+      SELF_HEALING_SCAN: expect.objectContaining({ text: '*/5 * * * *' }),
       SIGNING_KEY_DAYS: 90,
       SMTP_URL: undefined,
       MAIL_FROM: 'Wardkeep <no-reply@localhost>',
@@ -148,6 +154,7 @@ describe('a variable', () => {
     ['AUTH_RATE_LIMIT_PER_MINUTE', 'none'],
     ['PASSWORD_MEMORY_KIB', '19455'],
     ['PASSWORD_PASSES', '1'],
+    ['BACKUP_S3_URL', 's3://bucket'],
     ['BACKUP_AGE_RECIPIENT', 'age1qqqq'],
     ['SIGNING_KEY_DAYS', '0'],
     ['PAYGATE_RECONCILE_MINUTES', '1441'],
@@ -236,6 +243,33 @@ test('the faults of all variables are said at once, none with its value where th
   const lines = faultsOf(env)
   expect(lines.map((line) => line.split(':')[0]).sort()).toEqual(Object.keys(env).sort())
   expect(lines.join()).not.toMatch(/my-secret-key|hunter/)
+})
+
+describe('a bucket of backups', () => {
+  const BACKUP_S3_URL = 'https://s3.example/bucket'
+  const KEYS = { AWS_ACCESS_KEY_ID: 'AKIA', AWS_SECRET_ACCESS_KEY: 'hunter2' }
+  const found = (accessKeyId: string, secretAccessKey: string) => ({
+    BACKUP_S3_URL: { credentials: { accessKeyId, secretAccessKey } },
+  })
+
+  test('takes its key from the URL, or from variables of its own', () => {
+    expect(readConfig({ BACKUP_S3_URL, ...KEYS })).toMatchObject(found('AKIA', 'hunter2'))
+    const own = { BACKUP_S3_URL: 'https://a:b@s3.example/bucket', ...KEYS }
+    expect(readConfig(own)).toMatchObject(found('a', 'b'))
+    expect(readConfig({ ...own, BACKUP_S3_LOCK_DAYS: '30' }).BACKUP_S3_LOCK_DAYS).toBe(30)
+  })
+
+  test.each([
+    [{ BACKUP_S3_URL }, /^BACKUP_S3_URL: needs an access key/],
+    [{ BACKUP_S3_URL, AWS_ACCESS_KEY_ID: 'AKIA' }, /^BACKUP_S3_URL: needs an access key/],
+    [{ BACKUP_S3_URL, ...KEYS, BACKUP_DIR: '/x' }, /^BACKUP_S3_URL: .*BACKUP_DIR; keep one/],
+    [{ BACKUP_S3_URL, ...KEYS, BACKUP_S3_LOCK_DAYS: '0' }, /^BACKUP_S3_LOCK_DAYS: must be a whole/],
+    [{ BACKUP_S3_LOCK_DAYS: '9' }, /^BACKUP_S3_LOCK_DAYS: .*with BACKUP_S3_URL/],
+    [{ BACKUP_S3_URL: 'https://AKIA:hunter2@s3.example' }, /^BACKUP_S3_URL: must name a bucket/],
+  ])('%o is one fault', (env, line) => {
+    expect(faultsOf(env)).toEqual([expect.stringMatching(line)])
+    expect(faultsOf(env).join()).not.toContain('hunter2')
+  })
 })
 
 describe('paygate', () => {

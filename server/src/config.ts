@@ -4,12 +4,13 @@
  */
 import { isIP } from 'node:net'
 import { BACKUP_VARIABLES } from './backup-variables.ts'
+import { KEY_VARIABLES } from './key-variables.ts'
 import { StartupError } from './lib/startup-error.ts'
 import { PAYGATE_VARIABLES } from './paygate-variables.ts'
-import { parseKey } from './platform/crypto/index.ts'
 import { parseSender } from './platform/mail/addresses.ts'
 import { parseSmtpUrl } from './platform/mail/smtp.ts'
 import { parseNetworks, parseUpstreamUrl } from './platform/net/index.ts'
+import { SELF_HEALING_VARIABLES } from './self-healing-variables.ts'
 import { flag, integer, list, variable } from './variable.ts'
 
 const MIN_SECRET = 16
@@ -49,20 +50,7 @@ export const VARIABLES = {
     default: '`./data`; started by root `/var/lib/wardkeep`',
     read: (text) => text ?? (isRoot() ? '/var/lib/wardkeep' : './data'),
   }),
-  ENCRYPTION_KEY: variable({
-    meaning: 'root key: 32 bytes in base64 or hex',
-    default: 'a file `root.key` (0600) in DATA_DIR; in production none, and the start is refused',
-    read: (text, env) => rootKey(text, env),
-  }),
-  ENCRYPTION_KEY_FILE: variable({
-    meaning: 'file that holds the root key, in place of ENCRYPTION_KEY',
-    default: 'none',
-    read: (text, env) => {
-      if (text && env.ENCRYPTION_KEY)
-        throw new Error('is set together with ENCRYPTION_KEY; keep one')
-      return text
-    },
-  }),
+  ...KEY_VARIABLES,
   BOOTSTRAP_ADMIN_EMAIL: variable({
     meaning: 'e-mail address of the first superadmin',
     default: 'admin@platform.local',
@@ -226,6 +214,7 @@ export const VARIABLES = {
   }),
   ...PAYGATE_VARIABLES,
   ...BACKUP_VARIABLES,
+  ...SELF_HEALING_VARIABLES,
   SIGNING_KEY_DAYS: variable({
     meaning: 'days after which a new key signs the access tokens',
     default: '90',
@@ -345,20 +334,6 @@ function postgresUrl(text: string): string {
   if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
     throw new Error('must be a URL such as postgres://user:password@host:5432/database')
   return text
-}
-
-function rootKey(text: string | undefined, env: NodeJS.ProcessEnv): Buffer | undefined {
-  if (text !== undefined) {
-    const key = parseKey(text)
-    if (!key)
-      throw new Error('must be 32 bytes in base64 or hex, such as `openssl rand -base64 32` makes')
-    return key
-  }
-  if (isProduction(env) && !env.ENCRYPTION_KEY_FILE)
-    throw new Error(
-      'is needed in production (or ENCRYPTION_KEY_FILE); make one with `openssl rand -base64 32`',
-    )
-  return undefined
 }
 
 /** Never told in a fault: what is wrong with a secret says what it is. */

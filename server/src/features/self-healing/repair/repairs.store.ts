@@ -1,0 +1,41 @@
+/** The SQL of what was mended by itself of late. */
+import { sql } from 'kysely'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { Finding } from '../../../platform/fix.ts'
+import { nameOf } from '../look/named.ts'
+import '../self-healing.table.ts'
+
+/** How often each was mended by itself since then. */
+export async function countRepairs(
+  tx: TenantTx,
+  fixId: number,
+  since: string,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx.db
+    .selectFrom('self_healing_repairs')
+    .where('fix_id', '=', fixId)
+    .where('at', '>', since)
+    .groupBy(['tenant_id', 'subject'])
+    .select(['tenant_id', 'subject', (eb) => eb.fn.countAll<number>().as('count')])
+    .execute()
+  return new Map(rows.map((row) => [nameOf(row), row.count]))
+}
+
+/** Notes that these are mended by itself now, and forgets what was before `since`. */
+export async function noteRepairs(
+  tx: TenantTx,
+  fixId: number,
+  findings: readonly Finding[],
+  { at, since }: { at: string; since: string },
+): Promise<void> {
+  await tx.db
+    .deleteFrom('self_healing_repairs')
+    .where('fix_id', '=', fixId)
+    .where('at', '<=', since)
+    .execute()
+  await sql`
+    insert into self_healing_repairs (fix_id, tenant_id, subject, at)
+    select ${fixId}::bigint, f.tenant_id, f.subject, ${at}::timestamptz
+    from jsonb_to_recordset(${JSON.stringify(findings)}::jsonb) as f (tenant_id bigint, subject text)
+    where f.tenant_id is null or f.tenant_id in (select id from tenants)`.execute(tx.db)
+}

@@ -1,0 +1,49 @@
+/**
+ * A process that confirms the one fix there is, for the test that kills it: repairs the first sore, says
+ * `half`, and never ends.
+ */
+import { openSelfHealing } from '../../src/features/self-healing/index.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { parseCron } from '../../src/lib/cron.ts'
+import { openScopes, ownerClient } from '../../src/platform/db/index.ts'
+import { openJobs } from '../../src/platform/jobs/index.ts'
+import { openMetrics } from '../../src/platform/observe/metrics.ts'
+import { silentLog } from '../support/server-address.ts'
+import { ROOT } from './root.ts'
+import { soreFix, treat } from './sores.ts'
+
+const address = JSON.parse(process.argv[2] ?? '')
+const changes = {
+  subscribe: () => () => undefined,
+  invalidate: () => undefined,
+  notify: () => undefined,
+  trusted: () => true,
+  isClosed: () => false,
+  stop: async () => undefined,
+}
+const db = openScopes(address, { size: 4, changes, log: silentLog })
+let treated = 0
+const fix = soreFix({
+  async repair(finding, repairing) {
+    if (treated === 1) {
+      process.stdout.write('half\n')
+      return repairing(() => new Promise(() => undefined))
+    }
+    treated += 1
+    return treat(finding, repairing)
+  },
+})
+const healing = await openSelfHealing(
+  {
+    db,
+    clock: systemClock,
+    log: silentLog,
+    jobs: openJobs({ address, log: silentLog, works: false }),
+    metrics: openMetrics(() => false),
+    openConnection: () => ownerClient(address),
+    config: { SELF_HEALING: 'propose', SELF_HEALING_SCAN: parseCron('*/5 * * * *') },
+  },
+  [fix],
+)
+const [proposed] = (await healing.service.list(ROOT)).items
+await healing.service.confirm(ROOT, proposed?.id ?? 0)

@@ -1,0 +1,74 @@
+/** Faults of the database itself, over HTTP: a back door is proposed and closed on confirmation, a partition comes by itself. */
+import { beforeAll, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let root: Person
+let north: Clinic
+
+beforeAll(async () => {
+  service = await openService({ config: { SELF_HEALING: 'auto' } })
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+})
+
+const scan = () => service.app.features.selfHealing.scan()
+
+async function fixFor({ token }: Person, key: string) {
+  const { body } = await service.call('GET', '/api/admin/self-healing/fixes', { token })
+  return body.items.find((fix: { key: string }) => fix.key === key)
+}
+
+test('a service that has worked has none of them', async () => {
+  await scan()
+  const { body } = await service.call('GET', '/api/admin/self-healing/fixes', { token: root.token })
+  const ours = body.items.filter(({ key }: { key: string }) => key.startsWith('database.'))
+  expect(ours).toHaveLength(12)
+  for (const { key, status, occurrences, unknown } of ours)
+    expect({ key, status, occurrences, unknown }).toEqual({
+      ...{ key, status: 'idle', occurrences: 0, unknown: null },
+    })
+})
+
+test('a policy that shows everything is proposed to superadmins alone, and gone once confirmed', async () => {
+  await service.database.sql('create policy open on users to wardkeep_app using (true)')
+  await scan()
+  const found = await fixFor(root, 'database.row_security')
+  expect(found).toMatchObject({ status: 'proposed', severity: 'critical', occurrences: 1 })
+  expect(found.evidence).toMatchObject([
+    {
+      subject: 'policy open on users',
+      measured: { state: 'surplus' },
+      expected: { state: 'absent' },
+    },
+  ])
+  expect((await fixFor(north.people.admin, 'database.row_security')).evidence).toEqual([])
+  const path = `/api/admin/self-healing/confirm/${found.id}`
+  const confirmed = await service.call('POST', path, { token: root.token })
+  expect(confirmed.body).toMatchObject({ status: 'applied', result: { repaired: 1, remaining: 0 } })
+  expect(await service.database.sql(`select from pg_policy where polname = 'open'`)).toEqual([])
+  // What is no tenant's is the platform's, whose webhooks hear of it.
+  const told = await service.database.sql(
+    `select action from journal join tenants on tenants.id = journal.tenant_id and is_platform
+     where resource_type = 'fix' and resource_id = $1 order by journal.id`,
+    [String(found.id)],
+  )
+  expect(told).toEqual([{ action: 'self_healing.proposed' }, { action: 'self_healing.applied' }])
+  await scan()
+  expect(await fixFor(root, 'database.row_security')).toMatchObject({ occurrences: 0 })
+})
+
+test('a partition that is missing is made by a scan', async () => {
+  const [next] = await service.database.sql<{ part: string }>(
+    `select max(inhrelid::regclass::text) as part from pg_inherits
+     where inhparent = 'journal'::regclass and inhrelid::regclass::text <=
+       to_char((now() at time zone 'UTC') + interval '1 month', '"journal_"YYYY_MM')`,
+  )
+  await service.database.sql(`drop table ${next?.part}`)
+  await scan()
+  expect(await fixFor(root, 'database.partitions')).toMatchObject({ status: 'applied' })
+  expect(
+    await service.database.sql(`select to_regclass('${next?.part}') is not null as there`),
+  ).toEqual([{ there: true }])
+})

@@ -1,0 +1,129 @@
+/** Departments headed by somebody who may not be it: found, proposed, confirmed, gone, over HTTP. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let root: Person
+let north: Clinic
+let south: Clinic
+
+beforeAll(async () => {
+  service = await openService({ config: { SELF_HEALING: 'auto' } })
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+})
+
+const scan = () => service.app.features.selfHealing.scan()
+
+/** The fix of departments as the person sees it. */
+async function fixFor({ token }: Person) {
+  const { status, body } = await service.call('GET', '/api/admin/self-healing/fixes', { token })
+  expect(status).toBe(200)
+  return body.items.find(({ key }: { key: string }) => key === 'departments.head')
+}
+
+const confirm = async () => {
+  const { id } = await fixFor(root)
+  return service.call('POST', `/api/admin/self-healing/confirm/${id}`, { token: root.token })
+}
+
+/** A doctor of the clinic who heads a department of theirs. */
+async function headed({ people }: Clinic) {
+  const { token } = people.admin
+  const create = async (path: string, body: object): Promise<number> =>
+    (await service.call('POST', path, { token, body })).body.id
+  const tag = crypto.randomUUID()
+  const doctor = await create('/api/admin/users', {
+    email: `${tag}@head.test`,
+    password: 'a-Fine-Secret-3',
+    full_name: 'A head',
+    role: 'doctor',
+  })
+  const department = await create('/api/admin/departments', { name: tag, head_doctor_id: doctor })
+  return { doctor, department, token }
+}
+
+const headOf = async (department: number) =>
+  (
+    await service.database.sql('select head_doctor_id from departments where id = $1', [department])
+  )[0]?.head_doctor_id
+
+describe('a department', () => {
+  test.each([
+    ['blocked', 'POST', 'block', undefined],
+    ['given another role', 'PUT', 'role', { role: 'nurse' }],
+  ])('whose head was %s is found, proposed and, once confirmed, has none', async (...given) => {
+    const [, method, verb, body] = given
+    const { doctor, department, token } = await headed(north)
+    await service.call(method, `/api/admin/users/${doctor}/${verb}`, { token, body })
+    await scan()
+    const found = await fixFor(root)
+    expect(found).toMatchObject({ status: 'proposed', occurrences: 1, reason: null })
+    expect(found.evidence).toEqual([
+      {
+        tenant_id: north.id,
+        subject: `department ${department}`,
+        measured: {
+          head_doctor_id: doctor,
+          role: verb === 'role' ? 'nurse' : 'doctor',
+          is_active: verb === 'role',
+          is_own: true,
+        },
+        expected: { role: 'doctor', is_active: true, is_own: true },
+        since: expect.stringMatching(/^\d{4}-/),
+      },
+    ])
+    const confirmed = await confirm()
+    expect(confirmed.status).toBe(200)
+    expect(confirmed.body).toMatchObject({
+      status: 'applied',
+      occurrences: 0,
+      evidence: [],
+      applied_by: root.id,
+      result: { repaired: 1, already_gone: 0, failed: 0, remaining: 0 },
+    })
+    expect(await headOf(department)).toBeNull()
+    await scan()
+    expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
+  })
+
+  test('whose head is of another tenant or gone is found as well', async () => {
+    const [foreign, gone] = [await headed(north), await headed(north)]
+    await service.database.sql(`begin; set local session_replication_role = replica;
+      update departments set head_doctor_id = ${south.people.doctor.id} where id = ${foreign.department};
+      delete from users where id = ${gone.doctor};
+      commit`)
+    await scan()
+    const { evidence } = await fixFor(root)
+    const measured = evidence.map((one: { measured: object }) => one.measured)
+    expect(measured).toEqual([
+      expect.objectContaining({ role: 'doctor', is_active: true, is_own: false }),
+      expect.objectContaining({ role: null, is_active: null, is_own: null }),
+    ])
+    expect((await confirm()).body.result).toMatchObject({ repaired: 2, remaining: 0 })
+    expect(await headOf(foreign.department)).toBeNull()
+    expect(await headOf(gone.department)).toBeNull()
+  })
+
+  test('that has a new head by then is left alone, and counted as gone', async () => {
+    const { doctor, department, token } = await headed(north)
+    await service.call('POST', `/api/admin/users/${doctor}/block`, { token })
+    await scan()
+    const body = { head_doctor_id: north.people.doctor.id }
+    await service.call('PUT', `/api/admin/departments/${department}`, { token, body })
+    const { status, result } = (await confirm()).body
+    expect({ status, result }).toEqual({
+      status: 'applied',
+      result: expect.objectContaining({ repaired: 0, already_gone: 1, remaining: 0 }),
+    })
+    expect(await headOf(department)).toBe(north.people.doctor.id)
+  })
+
+  test('without one, or with an active doctor, is never found', async () => {
+    await headed(south)
+    await scan()
+    expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
+  })
+})

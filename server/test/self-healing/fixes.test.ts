@@ -1,0 +1,283 @@
+/** The operations of self-healing: who sees what, bad input, taking out, seeding, counting, health. */
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { ROOT } from './root.ts'
+import { heal, hurt, soreDatabase } from './scene.ts'
+import { soreFix } from './sores.ts'
+
+const PATH = '/api/admin/self-healing'
+
+let service: Service
+let root: Person
+let north: Clinic
+let south: Clinic
+
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  root = await superadmin(service)
+  north = await makeClinic(service, root, 'north')
+  south = await makeClinic(service, root, 'south')
+})
+
+const call = (method: string, path: string, { token }: Person = root, query = {}) =>
+  service.call(method, PATH + path, { token, query })
+const scan = () => service.app.features.selfHealing.scan()
+const headOf = (items: any[]) => items.find(({ key }) => key === 'departments.head')
+const fixFor = async (person = root) => headOf((await call('GET', '/fixes', person)).body.items)
+const stateOf = () => service.database.sql('select * from self_healing_fixes order by id')
+/** What of the journal there is about the catalogue. */
+const entries = () =>
+  service.database.sql(
+    `select action, user_id, tenant_id, resource_id, changes from journal
+     where action in ('self_healing.deleted', 'self_healing.seeded') order by id`,
+  )
+
+/** Has the clinic's department headed by a nurse. */
+const behead = ({ departmentId, people }: Clinic) =>
+  service.database.sql('update departments set head_doctor_id = $1 where id = $2', [
+    people.nurse.id,
+    departmentId,
+  ])
+
+describe('who sees what', () => {
+  beforeAll(async () => {
+    await behead(north)
+    await scan()
+  })
+
+  test('a superadmin sees every tenant, and all of a fix', async () => {
+    const { body } = await call('GET', '/fixes')
+    const total = service.app.fixes.length
+    expect(body).toMatchObject({ total, page: 1, limit: 100, pages: 1, next: null })
+    expect(body.items).toHaveLength(total)
+    expect(headOf(body.items)).toMatchObject({
+      status: 'proposed',
+      occurrences: 1,
+      evidence: [{ tenant_id: north.id }],
+    })
+  })
+
+  test('an admin sees what is theirs, and nothing of who and how', async () => {
+    await service.database.sql(
+      `update self_healing_fixes set reason = 'department of somebody', unknown = 'the platform',
+         applied_at = now(), applied_by = 1, result = $1`,
+      [{ repaired: 1, already_gone: 0, failed: 0, remaining: 0, duration_ms: 1 }],
+    )
+    expect(await fixFor(north.people.admin)).toMatchObject({
+      status: 'proposed',
+      occurrences: 1,
+      evidence: [{ tenant_id: north.id, subject: `department ${north.departmentId}` }],
+      last_detected_at: expect.any(String),
+      reason: null,
+      unknown: null,
+      applied_at: null,
+      applied_by: null,
+      result: null,
+    })
+  })
+
+  test('an admin of another tenant cannot tell that anything is wrong', async () => {
+    const { body } = await call('GET', '/fixes', south.people.admin)
+    expect(body.total).toBe(service.app.fixes.length)
+    const never = { reason: null, unknown: null, applied_at: null, applied_by: null, result: null }
+    for (const item of body.items)
+      expect(item).toMatchObject({
+        status: 'idle',
+        occurrences: 0,
+        evidence: [],
+        last_detected_at: null,
+        ...never,
+      })
+    expect((await call('GET', '/stats', south.people.admin)).body).toMatchObject({
+      by_status: { idle: body.total, proposed: 0, applied: 0, failed: 0 },
+      occurrences: 0,
+      success_rate: null,
+      last_scan: null,
+    })
+  })
+
+  test('an admin counts what is theirs', async () => {
+    expect((await call('GET', '/stats', north.people.admin)).body).toMatchObject({
+      by_status: { proposed: 1 },
+      occurrences: 1,
+    })
+  })
+})
+
+describe('confirming', () => {
+  test.each(['0', '9007199254740992', 'text', '1.5', '-1'])('fix %s is 422', async (id) => {
+    for (const [method, path] of [
+      ['POST', `/confirm/${id}`],
+      ['DELETE', `/fixes/${id}`],
+    ] as const) {
+      const { status, body } = await call(method, path)
+      expect([status, body.detail[0].loc]).toEqual([422, ['path', 'fix_id']])
+    }
+  })
+
+  test('one that there is not is 404, also the largest', async () => {
+    for (const id of [999_999, Number.MAX_SAFE_INTEGER]) {
+      expect((await call('POST', `/confirm/${id}`)).status).toBe(404)
+      expect((await call('DELETE', `/fixes/${id}`)).status).toBe(404)
+    }
+  })
+
+  test('one that this release does not know is 404, and in no list', async () => {
+    const [later] = await service.database.sql<{ id: number }>(
+      `insert into self_healing_fixes (key, title, description, plan, severity, automatic, status)
+       values ('later.fault', '', '', '', 'low', false, 'proposed') returning id`,
+    )
+    expect((await call('POST', `/confirm/${later?.id}`)).status).toBe(404)
+    const { items } = (await call('GET', '/fixes')).body
+    expect(items.map(({ key }: { key: string }) => key)).not.toContain('later.fault')
+  })
+
+  test('one that is idle or applied is 409', async () => {
+    await behead(north)
+    await scan()
+    const { id } = await fixFor()
+    expect((await call('POST', `/confirm/${id}`)).status).toBe(200)
+    expect(await call('POST', `/confirm/${id}`)).toMatchObject({
+      status: 409,
+      body: { code: 'fix_not_proposed' },
+    })
+    await call('POST', '/seed-fixes', root, { overwrite: true })
+    expect((await fixFor()).status).toBe('idle')
+    expect((await call('POST', `/confirm/${id}`)).status).toBe(409)
+  })
+})
+
+describe('the catalogue', () => {
+  beforeEach(() => call('POST', '/seed-fixes', root, { overwrite: true }))
+
+  test('is there from the start, and no start changes it', async () => {
+    const before = await stateOf()
+    const again = await openService({ role: 'api', database: service.database })
+    await again.close()
+    expect(await stateOf()).toEqual(before)
+  })
+
+  test('without a fix does not look for its fault, until it is seeded again', async () => {
+    const { id } = await fixFor()
+    const told = (await entries()).length
+    expect((await call('DELETE', `/fixes/${id}`)).status).toBe(204)
+    expect((await call('DELETE', `/fixes/${id}`)).status).toBe(404)
+    expect((await call('POST', `/confirm/${id}`)).status).toBe(404)
+    await behead(north)
+    const again = await openService({ role: 'api', database: service.database })
+    await again.close()
+    await scan()
+    expect(await fixFor()).toBeUndefined()
+    const skipped = service.app.fixes.length - 1
+    const seeded = { created: 1, updated: 0, skipped }
+    expect((await call('POST', '/seed-fixes')).body).toEqual(seeded)
+    expect(await fixFor()).toMatchObject({ id, status: 'idle', occurrences: 0 })
+    await scan()
+    expect(await fixFor()).toMatchObject({ status: 'proposed', occurrences: 1 })
+    const about = { user_id: root.id, tenant_id: root.tenant_id }
+    expect((await entries()).slice(told)).toEqual([
+      {
+        action: 'self_healing.deleted',
+        ...about,
+        resource_id: String(id),
+        changes: { key: 'departments.head' },
+      },
+      {
+        action: 'self_healing.seeded',
+        ...about,
+        resource_id: null,
+        changes: { created: 1, updated: 0, overwrite: false },
+      },
+    ])
+  })
+
+  test('keeps what was changed, unless it is overwritten; what was found stays', async () => {
+    await behead(north)
+    await scan()
+    await service.database.sql(
+      "update self_healing_fixes set title = 'Mine' where key = 'departments.head'",
+    )
+    const all = service.app.fixes.length
+    const told = (await entries()).length
+    const kept = { created: 0, updated: 0, skipped: all }
+    expect((await call('POST', '/seed-fixes')).body).toEqual(kept)
+    expect((await call('POST', '/seed-fixes', root, { overwrite: false })).body).toEqual(kept)
+    expect(await entries()).toHaveLength(told)
+    expect((await fixFor()).title).toBe('Mine')
+    const { body } = await call('POST', '/seed-fixes', root, { overwrite: true })
+    expect(body).toEqual({ created: 0, updated: 1, skipped: all - 1 })
+    expect(await fixFor()).toMatchObject({
+      title: expect.stringContaining('headed by somebody'),
+      status: 'idle',
+      occurrences: 1,
+    })
+    const again = await call('POST', '/seed-fixes', root, { overwrite: true })
+    expect(again.body).toEqual({ created: 0, updated: 0, skipped: all })
+  })
+
+  test.each(['maybe', '2', ''])('seeded with overwrite=%j is 422', async (overwrite) => {
+    const { status, body } = await call('POST', '/seed-fixes', root, { overwrite })
+    expect([status, body.detail[0].loc]).toEqual([422, ['query', 'overwrite']])
+  })
+})
+
+test('the counts say how often it helped, and when it was last looked', async () => {
+  const { database } = await soreDatabase()
+  const health = { holds: true }
+  const fix = soreFix({ automatic: true })
+  const failing = soreFix({
+    key: 'tests.failing',
+    severity: 'critical',
+    automatic: true,
+    repair: () => Promise.reject(new Error('no')),
+    detect: async () => ({
+      findings: health.holds
+        ? []
+        : [{ tenant_id: null, subject: 'it', measured: {}, expected: {} }],
+      looked_at: 10,
+    }),
+  })
+  const node = await heal(database, [fix, failing])
+  const { stats } = node.healing.service
+  expect(await stats(ROOT)).toMatchObject({ success_rate: null, last_scan: null })
+  await hurt(database, ['a'])
+  await node.scan()
+  expect(await stats(ROOT)).toMatchObject({ success_rate: 1 })
+  expect(node.healing.checks?.self_healing?.()).toBe('ok')
+  health.holds = false
+  await node.scan()
+  expect(await stats(ROOT)).toEqual({
+    total: 2,
+    by_status: { idle: 0, proposed: 0, applied: 1, failed: 1 },
+    by_severity: { low: 0, medium: 0, high: 1, critical: 1 },
+    occurrences: 1,
+    success_rate: 0.5,
+    last_scan: {
+      at: expect.any(String),
+      duration_ms: expect.any(Number),
+      looked_at: 2,
+      unknown: 0,
+    },
+  })
+  expect(node.healing.checks?.self_healing?.()).toBe('degraded')
+  const metrics = await node.metrics()
+  expect(metrics).toContain(
+    'wardkeep_self_healing_findings{fix="tests.failing",severity="critical"} 1',
+  )
+  expect(metrics).toMatch(/wardkeep_self_healing_scan_timestamp_seconds \d/)
+  expect(metrics).toMatch(/wardkeep_self_healing_scan_seconds \d/)
+  // Another node hears of it by its upkeep.
+  const other = await heal(database, [fix, failing])
+  await other.healing.upkeep?.[0]?.run()
+  expect(other.healing.checks?.self_healing?.()).toBe('degraded')
+  health.holds = true
+  await node.scan()
+  expect(node.healing.checks?.self_healing?.()).toBe('ok')
+})
+
+test('two fixes with one key stop the start', async () => {
+  await expect(heal(service.database, [soreFix(), soreFix()])).rejects.toThrow(
+    'the fix tests.sores is there twice',
+  )
+})

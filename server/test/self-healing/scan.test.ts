@@ -1,0 +1,348 @@
+/** What a scan finds, says and leaves alone: with fixes made for it. */
+import { sql } from 'kysely'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { HOUR } from '../../src/lib/clock.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { forget, heal, hurt, soreDatabase } from './scene.ts'
+import { findingOf, openSores, soreFix, treat } from './sores.ts'
+
+let database: TestDatabase
+let tenant: number
+
+beforeAll(async () => {
+  ;({ database, tenant } = await soreDatabase())
+})
+beforeEach(() => forget(database))
+
+const findings = () =>
+  database.sql<{ subject: string }>('select subject from self_healing_findings order by subject')
+const subjects = async () => (await findings()).map(({ subject }) => subject)
+
+describe('a fault', () => {
+  test('that appears is proposed, and the journal told once, each tenant of its own', async () => {
+    const node = await heal(database, [soreFix()])
+    await hurt(database, ['a', 'b'], tenant)
+    await hurt(database, ['c'])
+    for (let scans = 0; scans < 3; scans += 1) await node.scan()
+    expect(await node.fix()).toMatchObject({ status: 'proposed', occurrences: 3, reason: null })
+    const proposed = { action: 'self_healing.proposed' }
+    expect(await node.journal()).toEqual(
+      expect.arrayContaining([
+        {
+          ...proposed,
+          tenant_id: tenant,
+          changes: { key: 'tests.sores', severity: 'high', occurrences: 2, subjects: ['a', 'b'] },
+        },
+        {
+          ...proposed,
+          tenant_id: null,
+          changes: { key: 'tests.sores', severity: 'high', occurrences: 1, subjects: ['c'] },
+        },
+      ]),
+    )
+    await hurt(database, ['d'], tenant)
+    await node.scan()
+    expect((await node.journal()).slice(2)).toMatchObject([{ changes: { subjects: ['d'] } }])
+  })
+
+  test('that is gone by itself is idle again, and told anew when it comes back', async () => {
+    const node = await heal(database, [soreFix()])
+    await hurt(database, ['a'])
+    await node.scan()
+    await database.sql('update sores set is_open = false')
+    await node.scan()
+    expect(await node.fix()).toMatchObject({ status: 'idle', occurrences: 0, evidence: [] })
+    await hurt(database, ['a'])
+    await node.scan()
+    expect((await node.journal()).map(({ action }) => action)).toEqual([
+      'self_healing.proposed',
+      'self_healing.proposed',
+    ])
+  })
+
+  test('is shown with what was measured, what was expected, and since when', async () => {
+    const since = '2026-01-02T03:04:05.678Z'
+    const fix = soreFix({
+      detect: async () => ({
+        findings: [{ ...findingOf({ name: 'old', tenant_id: null }), since }],
+        looked_at: 10,
+      }),
+    })
+    const node = await heal(database, [fix])
+    await node.scan()
+    const measures = { measured: { is_open: true }, expected: { is_open: false } }
+    expect((await node.fix()).evidence).toEqual([
+      { tenant_id: null, subject: 'old', ...measures, since },
+    ])
+  })
+
+  test('of which there is much is shown in twenty findings, and counted whole', async () => {
+    const node = await heal(database, [soreFix()])
+    await hurt(
+      database,
+      Array.from({ length: 75 }, (_, n) => `sore ${n}`),
+    )
+    await node.scan()
+    const { evidence, occurrences } = await node.fix()
+    expect([evidence.length, occurrences]).toEqual([20, 75])
+    expect((await node.journal())[0]?.changes.subjects).toHaveLength(20)
+  })
+
+  test('that nobody can repair is told of, and never proposed', async () => {
+    const { repair: _, ...told } = soreFix()
+    const node = await heal(database, [told])
+    await hurt(database, ['a'])
+    await node.scan()
+    expect(await node.fix()).toMatchObject({ status: 'idle', occurrences: 1, repairable: false })
+    expect(await node.journal()).toEqual([])
+  })
+})
+
+describe('a detector', () => {
+  test('that throws or takes too long is unknown, stops no other and keeps its findings', async () => {
+    const broken: { how?: 'throws' | 'sleeps' | 'waits' } = {}
+    const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
+      if (broken.how === 'throws') throw new Error('the scale is broken')
+      if (broken.how === 'sleeps') await sql`select pg_sleep(600)`.execute(tx.db)
+      if (broken.how === 'waits') await new Promise(() => undefined)
+      return { findings: (await openSores(tx)).map(findingOf), looked_at: 100 }
+    }
+    const other = soreFix({ key: 'tests.other' })
+    const node = await heal(database, [soreFix({ detect }), other], { lookMs: 400 })
+    await hurt(database, ['a'])
+    await node.scan()
+    await database.sql('update sores set is_open = false')
+    for (const [how, unknown] of [
+      ['throws', 'the scale is broken'],
+      ['sleeps', 'not done within 0.4 s'],
+      ['waits', 'not done within 0.4 s'],
+    ] as const) {
+      broken.how = how
+      const { fixes } = await node.scan()
+      expect(fixes).toMatchObject([{ unknown }, { key: 'tests.other', unknown: null }])
+      expect(await node.fix()).toMatchObject({ unknown, status: 'proposed', occurrences: 1 })
+      expect(await node.fix('tests.other')).toMatchObject({ status: 'idle', occurrences: 0 })
+    }
+    delete broken.how
+    await node.scan()
+    expect(await node.fix()).toMatchObject({ unknown: null, status: 'idle', occurrences: 0 })
+  })
+
+  test('whose statement fails is unknown by the code, and what it quotes stays in the log', async () => {
+    const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
+      await sql`select 'Paula Patient'::integer`.execute(tx.db)
+      return { findings: [], looked_at: 0 }
+    }
+    const node = await heal(database, [soreFix({ detect })])
+    await node.scan()
+    expect((await node.fix()).unknown).toBe('PostgreSQL refuses it (22P02)')
+  })
+
+  test('can write nothing', async () => {
+    const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
+      await sql`update sores set is_open = false`.execute(tx.db)
+      return { findings: [], looked_at: 0 }
+    }
+    const node = await heal(database, [soreFix({ detect })])
+    await hurt(database, ['a'])
+    await node.scan()
+    expect((await node.fix()).unknown).toBe('PostgreSQL refuses it (25006)')
+    expect(await database.sql('select is_open from sores')).toEqual([{ is_open: true }])
+  })
+
+  test('that looks in slices goes round, and what a whole round has not seen is gone', async () => {
+    const looked: (string | undefined)[] = []
+    const fix = soreFix({
+      async detect(tx, from) {
+        looked.push(from)
+        const sores = await openSores(tx, from)
+        const slice = sores.slice(0, 2)
+        const next = sores.length > 2 ? slice.at(-1)?.name : undefined
+        return {
+          findings: slice.map(findingOf),
+          looked_at: 2,
+          ...(next === undefined ? {} : { next }),
+        }
+      },
+      recheck: async (tx, some) => {
+        const open = new Set((await openSores(tx)).map(({ name }) => name))
+        return some.filter(({ subject }) => open.has(subject))
+      },
+    })
+    const node = await heal(database, [fix])
+    await hurt(database, ['a', 'b', 'c', 'd', 'e'])
+    for (let scans = 0; scans < 3; scans += 1) await node.scan()
+    expect(looked).toEqual([undefined, 'b', 'd'])
+    expect(await subjects()).toEqual(['a', 'b', 'c', 'd', 'e'])
+    await database.sql("update sores set is_open = false where name in ('a', 'e')")
+    await node.scan()
+    // Of what the round has not come to yet nothing is known.
+    expect(await subjects()).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect((await node.fix()).status).toBe('proposed')
+    await node.scan()
+    expect(await subjects()).toEqual(['b', 'c', 'd'])
+    expect(await node.confirm()).toMatchObject({
+      status: 'applied',
+      result: { repaired: 3, remaining: 0 },
+    })
+  })
+
+  test('that looks in slices without a way to look again is unknown', async () => {
+    const detect = async () => ({ findings: [], looked_at: 1, next: 'x' })
+    const node = await heal(database, [soreFix({ detect })])
+    await node.scan()
+    expect((await node.fix()).unknown).toContain('no way to look at a finding again')
+  })
+})
+
+describe('what is automatic', () => {
+  const automatic = soreFix({ automatic: true })
+
+  test('is repaired by the scan, and the journal told by whom: nobody', async () => {
+    const node = await heal(database, [automatic])
+    await hurt(database, ['a'], tenant)
+    const { fixes } = await node.scan()
+    expect(fixes).toMatchObject([{ status: 'applied', result: { repaired: 1, remaining: 0 } }])
+    expect(await node.fix()).toMatchObject({ status: 'applied', applied_by: null, occurrences: 0 })
+    expect(await node.journal()).toEqual([
+      {
+        action: 'self_healing.applied',
+        tenant_id: tenant,
+        changes: {
+          key: 'tests.sores',
+          severity: 'high',
+          before: { status: 'idle', occurrences: 1 },
+          after: { status: 'applied', occurrences: 0 },
+          repaired: 1,
+          subjects: ['a'],
+        },
+      },
+    ])
+  })
+
+  test.each(['propose', 'off'] as const)('is proposed with SELF_HEALING=%s', async (mode) => {
+    const node = await heal(database, [automatic], { mode })
+    await hurt(database, ['a'])
+    await node.scan()
+    expect(await node.fix()).toMatchObject({ status: 'proposed', occurrences: 1 })
+  })
+
+  test('is proposed where its row says so', async () => {
+    const node = await heal(database, [automatic])
+    await database.sql('update self_healing_fixes set automatic = false')
+    await hurt(database, ['a'])
+    await node.scan()
+    expect((await node.fix()).status).toBe('proposed')
+  })
+
+  test('is left to people where one subject needs it for the third time in a day', async () => {
+    const node = await heal(database, [automatic])
+    for (let times = 0; times < 2; times += 1) {
+      await hurt(database, ['again'])
+      await node.scan()
+      node.clock.advance(HOUR)
+    }
+    await hurt(database, ['again', 'first'])
+    await node.scan()
+    const held = await node.fix()
+    expect(held).toMatchObject({ status: 'proposed', occurrences: 1 })
+    expect(held.reason).toContain('again needs it for the 3rd time within 24 hours')
+    expect(held.evidence).toMatchObject([{ subject: 'again' }])
+    expect((await node.journal()).at(-1)).toMatchObject({
+      action: 'self_healing.proposed',
+      changes: { reason: held.reason },
+    })
+    // A day after the first time it is the second again.
+    node.clock.advance(23 * HOUR)
+    await node.scan()
+    expect(await node.fix()).toMatchObject({ status: 'applied', occurrences: 0, reason: null })
+  })
+
+  test.each([
+    ['more than a fifth of all', 5, 20, 'proposed'],
+    ['a fifth of all', 4, 20, 'applied'],
+    ['all of a few', 4, 4, 'applied'],
+    ['more than a hundred', 101, 100_000, 'proposed'],
+    ['a hundred of many', 100, 100_000, 'applied'],
+  ])('and is %s ends %s', async (_what, count, looked_at, status) => {
+    const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => ({
+      findings: (await openSores(tx)).map(findingOf),
+      looked_at,
+    })
+    const node = await heal(database, [soreFix({ automatic: true, detect })])
+    await hurt(
+      database,
+      Array.from({ length: count }, (_, n) => `sore ${n}`),
+    )
+    await node.scan()
+    const fix = await node.fix()
+    expect(fix.status).toBe(status)
+    if (status === 'proposed') expect(fix.reason).toContain('is the detector right?')
+    const [row] = await database.sql('select count(*)::int as treated from sores where not is_open')
+    expect(row?.treated).toBe(status === 'applied' ? count : 0)
+  })
+
+  test('and fails is failed with the reason, and tried by the next scan', async () => {
+    const patient = { holdsStill: false }
+    const repair: typeof treat = (finding, repairing) =>
+      patient.holdsStill
+        ? treat(finding, repairing)
+        : Promise.reject(new Error('it does not hold still'))
+    const node = await heal(database, [soreFix({ automatic: true, repair })])
+    await hurt(database, ['a'], tenant)
+    await node.scan()
+    expect(await node.fix()).toMatchObject({
+      status: 'failed',
+      reason: 'it does not hold still',
+      result: { repaired: 0, failed: 1, remaining: 1 },
+    })
+    expect((await node.journal()).map(({ action }) => action)).toEqual(['self_healing.failed'])
+    patient.holdsStill = true
+    await node.scan()
+    expect(await node.fix()).toMatchObject({ status: 'applied', reason: null })
+  })
+
+  test('and finds its fault again behind the repair is failed', async () => {
+    const repair: typeof treat = async () => 'repaired'
+    const node = await heal(database, [soreFix({ automatic: true, repair })])
+    await hurt(database, ['a'])
+    await node.scan()
+    expect(await node.fix()).toMatchObject({
+      status: 'failed',
+      reason: 'it is found again after the repair',
+    })
+  })
+})
+
+test('of two nodes that scan at once one looks, and the other leaves at once', async () => {
+  const inside = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const detect: ReturnType<typeof soreFix>['detect'] = async () => {
+    inside.resolve()
+    await goOn.promise
+    return { findings: [], looked_at: 1 }
+  }
+  const [one, other] = [
+    await heal(database, [soreFix({ detect })]),
+    await heal(database, [soreFix({ detect })]),
+  ]
+  const first = one.scan()
+  await inside.promise
+  expect(await other.scan()).toBeUndefined()
+  goOn.resolve()
+  expect(await first).toMatchObject({ fixes: [{ unknown: null }] })
+  expect(await other.scan()).toMatchObject({ fixes: [{ unknown: null }] })
+})
+
+test('a scan that finds nothing writes when it was, and nothing else', async () => {
+  const node = await heal(database, [soreFix()])
+  await node.scan()
+  const rows = () => database.sql('select xmin, * from self_healing_fixes')
+  const before = await rows()
+  node.clock.advance(HOUR)
+  await node.scan()
+  expect(await rows()).toEqual(before)
+  expect(await database.sql('select at, looked_at, unknown from self_healing_scans')).toEqual([
+    { at: expect.any(String), looked_at: 1, unknown: 0 },
+  ])
+})
