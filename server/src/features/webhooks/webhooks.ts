@@ -4,7 +4,10 @@ import type { Feature } from '../../platform/feature.ts'
 import { deliveriesService } from './deliveries/deliveries.service.ts'
 import { testDeliveriesService } from './deliveries/test-deliveries.service.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
+import { CONSUMER } from './engine/fan-out.ts'
+import { webhookFixes } from './fixes/fixes.ts'
 import { attemptMetrics } from './metrics.ts'
+import { probesReceivers } from './probes/probes.jobs.ts'
 import { registrationsService } from './registrations/registrations.service.ts'
 import { openSecrets, WEBHOOK_SECRETS } from './registrations/secrets.ts'
 import { replaysService } from './replays/replays.service.ts'
@@ -27,6 +30,8 @@ type Core = Needs<
   | 'log'
   | 'version'
   | 'changes'
+  | 'readers'
+  | 'hold'
   | 'mailer'
   | 'metrics'
   | 'targets'
@@ -50,7 +55,9 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     retryNow,
   })
   keepWebhooksTidy(deps, replays.tidy)
+  probesReceivers({ ...deps, probe: testDeliveries.probe })
   const services = { registrations, testDeliveries, deliveries: deliveriesService(deps), replays }
+  core.readers.add(CONSUMER)
   const onAttempt = attemptMetrics(core.metrics.registry)
   return {
     name: 'webhooks',
@@ -67,6 +74,11 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     conflicts: { webhook_replays__one_running: 'replay_running' },
     purgeRows: purgeWebhooks,
     sealed: [WEBHOOK_SECRETS],
+    fixes: webhookFixes({
+      clock: core.clock,
+      enable: registrations.enable,
+      waits: () => core.hold.since() !== null,
+    }),
     stopping: testDeliveries.stop,
   }
 }

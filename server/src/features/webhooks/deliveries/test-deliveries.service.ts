@@ -4,7 +4,7 @@ import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { actorOf, appendReturning } from '../../../platform/journal/index.ts'
+import { type Actor, actorOf, appendReturning, SYSTEM } from '../../../platform/journal/index.ts'
 import { resetCircuit } from '../engine/queues.store.ts'
 import { openTarget } from '../engine/targets.ts'
 import { notifyDue } from '../engine/topics.ts'
@@ -25,14 +25,30 @@ export interface TestDeliveriesDeps {
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
+/**
+ * Sends `webhook.test` of the service's own accord. Returns whether it was taken.
+ * @throws Problem where the signal aborts, or the webhook is gone
+ */
+export type Probe = (
+  webhook: { id: number; tenant_id: number },
+  signal: AbortSignal,
+) => Promise<boolean>
+
 export interface TestDeliveries {
   /**
    * Sends `webhook.test` now; that it was not taken is an answer as well.
    * @throws Problem 429 while the tenant has three under way on this node
    */
   test(caller: Admin, webhookId: number): Promise<TestResult>
+  readonly probe: Probe
   /** Cuts off what is under way, and begins nothing more. */
   stop(): void
+}
+
+/** Whose webhook it is, and who sends. */
+interface Sender {
+  tenant_id: number
+  actor: Actor
 }
 
 /** Each holds a connection of a request for up to the deadline. */
@@ -49,8 +65,11 @@ export function testDeliveriesService({
   const stopping = new AbortController()
 
   /** The entry that the message is made of, committed before anything goes out. */
-  function begin(caller: Admin, webhookId: number): Promise<{ target: Target; entry: EventEntry }> {
-    return db.inTenant(caller.tenant_id, async (tx) => {
+  function begin(
+    { tenant_id: tenant, actor }: Sender,
+    webhookId: number,
+  ): Promise<{ target: Target; entry: EventEntry }> {
+    return db.inTenant(tenant, async (tx) => {
       const { url, tenant_id } = orNotFound(await findWebhook(tx, webhookId), 'webhook')
       const secrets = await livingSecrets(tx, webhookId, isoAt(clock))
       const target = await openTarget(keyRing, tx, { url, tenant_id, secrets })
@@ -61,8 +80,8 @@ export function testDeliveriesService({
         resource_type: 'webhook',
         resource_id: String(webhookId),
       } as const
-      const entered = await appendReturning(tx, actorOf(caller), about)
-      return { target, entry: { ...about, ...entered, user_id: caller.user_id, changes: null } }
+      const entered = await appendReturning(tx, actor, about)
+      return { target, entry: { ...about, ...entered, user_id: actor.user_id, changes: null } }
     })
   }
 
@@ -92,11 +111,15 @@ export function testDeliveriesService({
     notifyDue(tx, [webhookId])
   }
 
-  async function once(caller: Admin, webhookId: number): Promise<TestResult> {
-    const { target, entry } = await begin(caller, webhookId)
-    const { error, retry_after: _, ...sent } = await send(target, entry, stopping.signal)
+  async function once(
+    sender: Sender,
+    webhookId: number,
+    signal = stopping.signal,
+  ): Promise<TestResult> {
+    const { target, entry } = await begin(sender, webhookId)
+    const { error, retry_after: _, ...sent } = await send(target, entry, signal)
     if (error === 'aborted') throw new Problem('stopping', { retryAfter: 1 })
-    await db.inTenant(caller.tenant_id, (tx) => keep(tx, webhookId, entry, { ...sent, error }))
+    await db.inTenant(sender.tenant_id, (tx) => keep(tx, webhookId, entry, { ...sent, error }))
     const { detail, status_code, duration_ms, response_body } = sent
     return {
       delivered: error === null,
@@ -120,12 +143,16 @@ export function testDeliveriesService({
         })
       running.set(tenant_id, count + 1)
       try {
-        return await once(caller, webhookId)
+        return await once({ tenant_id, actor: actorOf(caller) }, webhookId)
       } finally {
         const left = (running.get(tenant_id) ?? 1) - 1
         if (left === 0) running.delete(tenant_id)
         else running.set(tenant_id, left)
       }
+    },
+    async probe({ id, tenant_id }, signal) {
+      const any = AbortSignal.any([stopping.signal, signal])
+      return (await once({ tenant_id, actor: SYSTEM }, id, any)).delivered
     },
     stop: () => stopping.abort(),
   }

@@ -18,9 +18,12 @@ export interface FanOutDeps {
   pollMs?: number
 }
 
+/** Under which its position is kept. */
+export const CONSUMER = 'webhooks'
+
 export function followEvents({ db, changes, clock, log, pollMs = 1000 }: FanOutDeps): Follower {
   return follow(db, log, {
-    name: 'webhooks',
+    name: CONSUMER,
     columns: ['tenant_id', 'action', 'created_at'],
     changes,
     pollMs,

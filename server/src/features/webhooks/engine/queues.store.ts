@@ -66,6 +66,8 @@ export async function resetCircuit(
       failed_at: null,
       slots: 4,
       paused_until: null,
+      probed_at: null,
+      answered_at: null,
     }))
     .where('webhook_id', '=', webhookId)
     .execute()

@@ -3,7 +3,14 @@ import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { orNotFound, Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { actorOf, append, changesBetween, journalEntry } from '../../../platform/journal/index.ts'
+import {
+  type Actor,
+  actorOf,
+  append,
+  changesBetween,
+  journalEntry,
+  SYSTEM,
+} from '../../../platform/journal/index.ts'
 import type { TargetPolicy } from '../../../platform/net/index.ts'
 import { insertQueue, resetCircuit } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
@@ -28,6 +35,8 @@ export interface RegistrationsDeps {
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
+export type Enable = (tx: TenantTx, webhook: Webhook) => Promise<void>
+
 export interface Registrations {
   /** Refuses what no schema can; returns the URL as it is kept. */
   refine(input: Partial<NewWebhook>, refuse: Refuse): { url?: string }
@@ -36,6 +45,8 @@ export interface Registrations {
   register(caller: Admin, webhook: NewWebhook): Promise<RegisteredWebhook>
   update(caller: Admin, id: number, change: WebhookChange): Promise<Webhook>
   delete(caller: Admin, id: number): Promise<void>
+  /** Activates a webhook that the caller has locked, of the service's own accord. */
+  readonly enable: Enable
   /** Has the secrets before the current one sign no more. @throws Problem 404 where there is none */
   withdrawSecrets(caller: Admin, id: number): Promise<void>
 }
@@ -44,6 +55,37 @@ const FIELDS = ['url', 'events', 'is_active', 'disabled_reason'] as const
 
 export function registrationsService(deps: RegistrationsDeps): Registrations {
   const { db, clock, secrets, policy } = deps
+
+  /** Writes down what a webhook has become, and has what waits sent where its receiver may be well now. */
+  async function become(
+    tx: TenantTx,
+    actor: Actor,
+    {
+      before,
+      after,
+      hasNewSecret = false,
+    }: { before: Webhook; after: Webhook; hasNewSecret?: boolean },
+  ): Promise<void> {
+    const { id, tenant_id } = before
+    const { url, events, is_active, disabled_reason } = after
+    if (isOther(before, after))
+      await store.updateWebhook(tx, id, { url, events, is_active, disabled_reason })
+    // The state of the circuit is about another receiver, or about the time before the deactivation.
+    if (url !== before.url || (is_active && !before.is_active)) {
+      const at = isoAt(clock)
+      await resetCircuit(tx, id, at)
+      notifyDue(tx, [id])
+      await deps.retryNow(tx, { id, tenant_id, at })
+    }
+    tx.invalidate(`webhook:${id}`)
+    await append(tx, actor, {
+      ...journalEntry('webhook.updated', 'webhook', before),
+      changes: {
+        ...shownChanges(before, after),
+        ...(hasNewSecret ? { secret: 'changed' } : {}),
+      },
+    })
+  }
 
   return {
     refine: (input, refuse) => refineInput(input, policy, refuse),
@@ -76,27 +118,10 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
       db.inTenant(caller.tenant_id, async (tx) => {
         const before = orNotFound(await store.lockWebhook(tx, id), 'webhook')
         const after = changed(before, change)
-        const isOther = FIELDS.some((field) => String(after[field]) !== String(before[field]))
         const hasNewSecret =
           change.secret !== undefined && (await secrets.replace(tx, before, change.secret))
-        if (!isOther && !hasNewSecret) return before
-        const { url, events, is_active, disabled_reason } = after
-        if (isOther) await store.updateWebhook(tx, id, { url, events, is_active, disabled_reason })
-        // The state of the circuit is about another receiver, or about the time before the deactivation.
-        if (url !== before.url || (is_active && !before.is_active)) {
-          const at = isoAt(clock)
-          await resetCircuit(tx, id, at)
-          notifyDue(tx, [id])
-          await deps.retryNow(tx, { id, tenant_id: before.tenant_id, at })
-        }
-        tx.invalidate(`webhook:${id}`)
-        await append(tx, actorOf(caller), {
-          ...journalEntry('webhook.updated', 'webhook', before),
-          changes: {
-            ...shownChanges(before, after),
-            ...(hasNewSecret ? { secret: 'changed' } : {}),
-          },
-        })
+        if (!isOther(before, after) && !hasNewSecret) return before
+        await become(tx, actorOf(caller), { before, after, hasNewSecret })
         return orNotFound(await store.findWebhook(tx, id), 'webhook')
       }),
 
@@ -111,6 +136,9 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
           changes: shownChanges(webhook, null),
         })
       }),
+
+    enable: (tx, before) =>
+      become(tx, SYSTEM, { before, after: changed(before, { is_active: true }) }),
 
     withdrawSecrets: (caller, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
@@ -137,6 +165,9 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
     }
   }
 }
+
+const isOther = (before: Webhook, after: Webhook) =>
+  FIELDS.some((field) => String(after[field]) !== String(before[field]))
 
 const distinct = (events: readonly string[]) => [...new Set(events)]
 
