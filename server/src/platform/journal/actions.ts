@@ -33,6 +33,14 @@ const backup = about('backup', 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11', ADMIN)
 
 const rotation = about('encryption', '7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b', SUPERADMIN)
 
+const fix = (changes: object, by: number | null = null) =>
+  about('fix', '4', SUPERADMIN)(changes, by)
+const oneDepartment = { key: 'departments.head', severity: 'low', subjects: ['department 12'] }
+const tried = (after: object, repaired: number) => {
+  const before = { status: 'proposed', occurrences: 1 }
+  return fix({ ...oneDepartment, before, after, repaired }, SUPERADMIN)
+}
+
 const active = { is_active: true }
 const inactive = { is_active: false }
 const northClinic = { name: 'North Clinic', subdomain: 'north', settings: {}, ...active }
@@ -250,7 +258,7 @@ export const ACTIONS = {
     }),
   },
   'backup.failed': {
-    meaning: 'A backup was not made',
+    meaning: 'A backup was not made, not restored, failed in its drill, or is of no use any more',
     example: backup({
       type: 'tenant',
       reason: 'request',
@@ -260,6 +268,10 @@ export const ACTIONS = {
   'backup.verified': {
     meaning: 'The whole file of a backup was read again, and is as it was written',
     example: backup({ type: 'full' }),
+  },
+  'backup.rewritten': {
+    meaning: 'A backup was written anew without tenants that were purged',
+    example: backup({ type: 'full', reason: 'schedule', records: 182_044, forgotten: [7] }),
   },
   'backup.restored': {
     meaning: 'The clinic was put back to what a backup holds of it',
@@ -286,8 +298,40 @@ export const ACTIONS = {
     example: rotation({ key_id: 2, records_done: 182_044 }, null),
   },
   'encryption.rotation_failed': {
-    meaning: 'Some records do not open and keep their old keys, which are not destroyed',
+    meaning:
+      'Some records do not open or cannot be written, and keep their old keys, which are not destroyed',
     example: rotation({ key_id: 2, records_done: 182_043, records_failed: 1 }, null),
+  },
+  'self_healing.proposed': {
+    meaning: 'A fault was found that waits for somebody to confirm its repair',
+    example: fix({ ...oneDepartment, occurrences: 1 }),
+  },
+  'self_healing.applied': {
+    meaning: 'A fault was repaired, and is found no more',
+    example: tried({ status: 'applied', occurrences: 0 }, 1),
+  },
+  'self_healing.failed': {
+    meaning: 'The repair of a fault failed, or it is found again behind it',
+    example: tried({ status: 'failed', occurrences: 1 }, 0),
+  },
+  'self_healing.deleted': {
+    meaning: 'A fix was taken out of the catalogue: its fault is no longer looked for',
+    example: fix({ key: 'departments.head' }, SUPERADMIN),
+  },
+  'self_healing.seeded': {
+    meaning: 'Built-in fixes were put into the catalogue, or reset',
+    example: {
+      ...fix({ created: 1, updated: 0, overwrite: false }, SUPERADMIN),
+      resource_id: null,
+    },
+  },
+  'encryption.root_key_rotated': {
+    meaning: 'All that the root key seals is sealed by another one, and the service needs that',
+    example: about(
+      'encryption',
+      '9f86d081884c7d65',
+      SUPERADMIN,
+    )({ before: { root_key: '2c26b46b68ffc68f' }, after: { root_key: '9f86d081884c7d65' } }, null),
   },
   'webhook.test': { meaning: 'A webhook was tried with an event made for it', example: webhook() },
 } as const satisfies Record<string, { meaning: string; example?: Example }>

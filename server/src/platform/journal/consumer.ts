@@ -127,7 +127,13 @@ export function readBatch<C extends Column>(
     await options.handle(tx, entries)
     const moved = tx.db
       .updateTable('journal_consumers')
-      .set({ xid: last.xid, id: last.id, updated_at: sql`now()` })
+      .set({
+        xid: last.xid,
+        id: last.id,
+        updated_at: sql`now()`,
+        failing_since: null,
+        error: null,
+      })
       .where('consumer', '=', options.name)
     tx.send(moved.compile())
     return entries.length

@@ -15,6 +15,7 @@ import {
   peek,
   readBatch,
 } from './consumer.ts'
+import { failureNotes } from './failures.ts'
 import { findHorizon } from './horizon.ts'
 
 export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry>
@@ -54,6 +55,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   let blockedSince: number | undefined
   let horizon: string | undefined
   let apartMs = APART_MS
+  const notes = failureNotes(db, options.name, log)
   const reading: ConsumerOptions<C> = {
     ...options,
     async handle(tx, entries) {
@@ -88,10 +90,19 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
       return Math.min(eagerMs / 2, pollMs)
     }
     eagerMs = APART_MS
+    notes.gotOn()
     return count === (options.batch ?? BATCH) ? 0 : Math.min(eagerMs, pollMs)
   }
 
-  const steps = poller(step, {
+  const noting = async () => {
+    try {
+      return await step()
+    } catch (error) {
+      await notes.failed(error)
+      throw error
+    }
+  }
+  const steps = poller(noting, {
     pollMs,
     minGapMs: () => Math.min(apartMs, pollMs),
     failureGapMs: Math.min(AFTER_FAILURE_MS, pollMs),

@@ -37,6 +37,9 @@ export interface JournalConsumersTable {
   xid: string
   id: number
   updated_at: Generated<string>
+  /** Since when its work fails, and with what; null once it got on. */
+  failing_since: string | null
+  error: string | null
 }
 
 /** Refused calls of one session, operation and reason that are not in the journal yet. */

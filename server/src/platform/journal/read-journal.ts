@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { batcher } from '../../lib/batcher.ts'
 import { Problem } from '../../lib/problems.ts'
 import type { Caller } from '../access/index.ts'
-import { problemOf, type Scopes, statement } from '../db/index.ts'
+import { isPassing, type Scopes, statement } from '../db/index.ts'
 import type { ACCESSES } from './actions.ts'
 import { actorOf, type EntryRow, rowOf } from './append.ts'
 
@@ -67,12 +67,6 @@ export function openReadJournal(db: Scopes): ReadJournal {
     },
     stop: () => batches.stop(STOP_MS),
   }
-}
-
-/** Whether it passes by itself, and so means all that was written together. */
-function isPassing(error: unknown): boolean {
-  const code = problemOf(error)?.code
-  return code === 'database_away' || code === 'busy'
 }
 
 /** One record is the resource of the entry; of several, or none, it tells the ids. */

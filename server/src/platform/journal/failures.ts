@@ -1,0 +1,47 @@
+/** Notes of a consumer that its work fails, where every node can see it. */
+import { sql } from 'kysely'
+import { problemOf, type Scopes } from '../db/index.ts'
+import { canFail } from '../observe/can-fail.ts'
+import type { Logger } from '../observe/log.ts'
+import './journal.table.ts'
+
+const APART_MS = 10_000
+
+export interface FailureNotes {
+  /** At most every 10 s: others count on the table as well. */
+  failed(error: unknown): Promise<void>
+  /** The position has moved, and with it the note has gone. */
+  gotOn(): void
+}
+
+export function failureNotes(db: Scopes, consumer: string, log: Logger): FailureNotes {
+  let notedAt = Number.NEGATIVE_INFINITY
+  return {
+    async failed(error) {
+      const isAway = problemOf(error)?.code === 'database_away'
+      if (isAway || performance.now() - notedAt < APART_MS) return
+      notedAt = performance.now()
+      await canFail(note(db, consumer, classOf(error)), `noting that ${consumer} fails`, log)
+    },
+    gotOn() {
+      notedAt = Number.NEGATIVE_INFINITY
+    },
+  }
+}
+
+const note = (db: Scopes, consumer: string, error: string) =>
+  db.acrossTenants((tx) =>
+    sql`
+      insert into journal_consumers as c (consumer, xid, id, failing_since, error)
+      values (${consumer}, '0', 0, now(), ${error})
+      on conflict (consumer) do update
+        set failing_since = coalesce(c.failing_since, excluded.failing_since),
+          error = excluded.error`.execute(tx.db),
+  )
+
+/** Its class alone: messages quote what they were about. */
+function classOf(error: unknown): string {
+  const { name, code } = error as { name?: unknown; code?: unknown }
+  const words = [name, code].filter((word) => typeof word === 'string' && /^\w{1,60}$/.test(word))
+  return words.join(' ') || 'unknown'
+}

@@ -1,0 +1,199 @@
+/** A reader of the journal falls behind: who or what does it, and what can be done about it. */
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { MINUTE } from '../../src/lib/clock.ts'
+import { LOCKS, ownerClient } from '../../src/platform/db/index.ts'
+import type { Finding } from '../../src/platform/fix.ts'
+import { openReaders } from '../../src/platform/journal/index.ts'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { findings, fixOf, look, repair } from '../support/fixes.ts'
+import { openReceiver } from '../support/receiver.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let clinic: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+/** The fixes as of some minutes later; those of the webhooks' reader. */
+function later(of: Service, minutes: number, waits = false) {
+  const clock = { now: () => Date.now() + minutes * MINUTE }
+  const readers = openReaders({ clock, waits: () => waits })
+  readers.add('webhooks')
+  const fix = (key: string) => fixOf(readers.fixes, key)
+  return {
+    fix,
+    find: (key: string) => findings(of.app.db, fix(key)),
+    all: async () =>
+      (await Promise.all(readers.fixes.map((one) => findings(of.app.db, one)))).flat(),
+    looked: async (key: string) => (await look(of.app.db, fix(key))).looked_at,
+    repair: (key: string, finding: Finding) => repair(of.app.db, fix(key), finding),
+  }
+}
+
+const isWell = (minutes = 10) =>
+  until(
+    'nothing is found',
+    async () => (await later(service, minutes).all()).length === 0 || undefined,
+  )
+
+let renamed = 0
+const write = async () => {
+  renamed += 1
+  const answer = await service.call('PUT', `/api/admin/tenants/${clinic.id}`, {
+    token: clinic.people.admin.token,
+    body: { name: `Clinic ${renamed}` },
+  })
+  expect(answer.status).toBe(200)
+}
+
+/** A program on the database that has written and does not commit. */
+async function holder(lock?: number) {
+  const client = ownerClient(service.database.address)
+  client.on('error', () => undefined)
+  await client.connect()
+  onTestFinished(() => client.end().catch(() => undefined))
+  await client.query(`set application_name = 'import by anna@clinic.test'`)
+  if (lock !== undefined) await client.query('select pg_advisory_lock($1, 7)', [lock])
+  const begin = async () => {
+    await client.query('begin')
+    await client.query('select pg_current_xact_id()')
+  }
+  await begin()
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return { client, begin, pid: rows[0]?.pid }
+}
+
+test('a connection that does not commit is named, and ended on request', async () => {
+  await isWell()
+  const { client, pid } = await holder()
+  await write()
+  expect(await later(service, 4).all()).toEqual([])
+  const readers = later(service, 10)
+  const [finding, ...others] = await readers.all()
+  expect(others).toEqual([])
+  expect(finding).toEqual({
+    tenant_id: null,
+    subject: expect.stringMatching(new RegExp(`^connection ${pid} since 20`)),
+    measured: {
+      pid,
+      connected: expect.any(String),
+      begun: expect.any(String),
+      age_seconds: expect.any(Number),
+      application: 'import by anna?clinic.test',
+    },
+    expected: { age_seconds_at_most: 300 },
+    since: expect.stringMatching(/^20.*Z$/),
+  })
+  expect(finding?.measured.age_seconds).toBeGreaterThanOrEqual(600)
+  expect(await readers.looked('journal.held_back')).toBeGreaterThanOrEqual(1)
+  const both = await Promise.all(
+    [1, 2].map(() => readers.repair('journal.held_back', finding as Finding)),
+  )
+  expect(both).toContain('repaired')
+  await expect(client.query('commit')).rejects.toThrow()
+  await isWell()
+})
+
+test('one that has gone on to another transaction meanwhile is left alone', async () => {
+  await isWell()
+  const { client, begin } = await holder()
+  await write()
+  const readers = later(service, 10)
+  const [finding] = await readers.find('journal.held_back')
+  await client.query('commit')
+  await begin()
+  expect(await readers.repair('journal.held_back', finding as Finding)).toBe('already gone')
+  await client.query('commit')
+  await isWell()
+})
+
+test('a long job of the service takes as long as it takes', async () => {
+  await isWell()
+  const { client, pid } = await holder(LOCKS.longJobs)
+  await write()
+  const readers = later(service, 10)
+  expect(await readers.all()).toEqual([])
+  const [row] = await service.database.sql<{ connected: string; begun: string }>(
+    `select backend_start::text as connected, xact_start::text as begun from pg_stat_activity
+     where pid = $1`,
+    [pid],
+  )
+  const finding = {
+    tenant_id: null,
+    subject: 'x',
+    measured: { pid: Number(pid), ...row },
+    expected: {},
+  }
+  expect(await readers.repair('journal.held_back', finding)).toBe('already gone')
+  await client.query('commit')
+  await isWell()
+})
+
+test('a reader that fails is told of with the class of its error, and skips nothing', async () => {
+  const receiver = await openReceiver()
+  const answer = await service.call('POST', '/api/webhooks/register', {
+    token: clinic.people.admin.token,
+    body: { url: receiver.url, events: ['tenant.updated'] },
+  })
+  expect(answer.status).toBe(201)
+  await isWell()
+  await service.database.sql('revoke insert on webhook_deliveries from wardkeep_platform')
+  const sent = receiver.received.length
+  await write()
+  await until('it is noted', async () => {
+    const [row] = await service.database.sql<{ error: string | null }>(
+      `select error from journal_consumers where consumer = 'webhooks'`,
+    )
+    return row?.error ?? undefined
+  })
+  expect(await later(service, 0).all()).toEqual([])
+  const readers = later(service, 10)
+  expect(await readers.all()).toEqual([
+    {
+      tenant_id: null,
+      subject: 'reader webhooks',
+      measured: {
+        consumer: 'webhooks',
+        last_entry_read: expect.any(Number),
+        entry_waits_since: expect.stringMatching(/^20.*Z$/),
+        error: 'error 42501',
+      },
+      expected: { error: null },
+      since: expect.stringMatching(/^20.*Z$/),
+    },
+  ])
+  expect(readers.fix('journal.failing').repair).toBeUndefined()
+  await service.database.sql('grant insert on webhook_deliveries to wardkeep_platform')
+  await until('it has arrived', () => receiver.received.length > sent || undefined)
+  await isWell()
+})
+
+test('where all processes are of the role api nobody reads, until one is at work', async () => {
+  const idle = await openService({ role: 'api' })
+  await makeClinic(idle, await superadmin(idle), 'south')
+  expect(await later(idle, 4).all()).toEqual([])
+  // Of a restored copy, and of a service without webhooks, nobody is expected to.
+  expect(await later(idle, 10, true).all()).toEqual([])
+  const readers = later(idle, 10)
+  expect(await readers.all()).toEqual([
+    {
+      tenant_id: null,
+      subject: 'reader webhooks',
+      measured: {
+        consumer: 'webhooks',
+        last_entry_read: 0,
+        entry_waits_since: expect.stringMatching(/^20.*Z$/),
+        moved_at: expect.stringMatching(/^20.*Z$/),
+      },
+      expected: { waits_at_most_s: 300 },
+      since: expect.stringMatching(/^20.*Z$/),
+    },
+  ])
+  expect(readers.fix('journal.unread').repair).toBeUndefined()
+  await openService({ database: idle.database, role: 'worker' })
+  await until('it has read all', async () => (await readers.all()).length === 0 || undefined)
+})
