@@ -1,10 +1,11 @@
 /** The commands beside start: each opens what it needs, does its work and stops. */
 import { type App, openApp } from './app.ts'
 import { readConfig } from './config.ts'
+import { keySource } from './key-source.ts'
 import { Problem } from './lib/problems.ts'
 import { StartupError } from './lib/startup-error.ts'
 import { openLog } from './platform/observe/log.ts'
-import { migrateOrExplain, openDatabase, rootKeyOf } from './start.ts'
+import { migrateOrExplain, openDatabase } from './start.ts'
 
 /**
  * Opens the service without listening, for one piece of work whose outcome is printed.
@@ -16,10 +17,12 @@ export async function withApp(work: (app: App) => Promise<string>, joins = false
   const { address, stop } = await openDatabase(config, log, joins)
   try {
     await migrateOrExplain(address, config, log)
-    const rootKey = await rootKeyOf(config, log)
+    const rootKeys = keySource(config, log)
     const publicUrl = config.PUBLIC_URL ?? 'http://localhost'
-    // A command does its one piece of work; what waits in the background is the service's.
-    const app = await openApp({ config, address, publicUrl, rootKey, log, role: 'api' })
+    // A command does its one piece of work; what waits in the background is the service's, and so is what
+    // comes right again by itself.
+    const quiet = openLog('error', 2)
+    const app = await openApp({ config, address, publicUrl, rootKeys, log: quiet, role: 'api' })
     try {
       process.stdout.write(`${await work(app)}\n`)
     } finally {

@@ -8,14 +8,17 @@ import {
   type DeriveKey,
   hashesAtOnce,
   KEY_TABLES,
+  KEYS_ROOT_SEALED,
   type KeyRing,
-  keysFrom,
   openKeyRing,
   openPasswords,
-  openSealer,
+  openRootKeys,
   type Passwords,
+  type RootKeySource,
+  type RootSealed,
   type Sealer,
 } from './platform/crypto/index.ts'
+import { databaseFixes } from './platform/db/fixes/index.ts'
 import {
   type Changes,
   type Connection,
@@ -27,14 +30,17 @@ import {
   watchChanges,
 } from './platform/db/index.ts'
 import type { State } from './platform/feature.ts'
+import type { Fix } from './platform/fix.ts'
 import { type OutboundHold, openOutboundHold } from './platform/hold/index.ts'
 import { type Jobs, openJobs } from './platform/jobs/index.ts'
 import {
   enterActions,
   JOURNAL_TABLES,
+  openReaders,
   openReadJournal,
   openRefusals,
   partitionsUpkeep,
+  type Readers,
   type ReadJournal,
   type Refusals,
 } from './platform/journal/index.ts'
@@ -43,6 +49,7 @@ import {
   type MailerOptions,
   openMailer,
   outboxTransport,
+  SEALED_MAILS,
   smtpTransport,
 } from './platform/mail/index.ts'
 import { type Outbound, openOutbound, type TargetPolicy } from './platform/net/index.ts'
@@ -66,12 +73,15 @@ const CORE_TABLES: RestoreRules = {
   migrations: 'made anew',
 }
 
+/** What the root key seals that no feature has. */
+export const CORE_ROOT_SEALED: readonly RootSealed[] = [...KEYS_ROOT_SEALED, SEALED_MAILS]
+
 export interface AppDeps {
   config: Config
   address: DatabaseAddress
   /** Where people reach the service; the issuer of its tokens. */
   publicUrl: string
-  rootKey: Uint8Array
+  rootKeys: RootKeySource
   log: Logger
   clock?: Clock
   /** Both by default. */
@@ -97,8 +107,10 @@ export interface Core {
   readonly changes: Changes
   /** Work is registered while the features open: the jobs start behind them. */
   readonly jobs: Jobs
-  /** Keys of the root key, each for one purpose. */
+  /** Keys of the service, each for one purpose. */
   readonly deriveKey: DeriveKey
+  /** Keys of the root key, and of those before it that are kept: the current one's first. */
+  readonly ofRootKeys: readonly [DeriveKey, ...DeriveKey[]]
   /** Seals by the root key. */
   readonly sealer: Sealer
   /** Seals by the key of a tenant. */
@@ -115,9 +127,13 @@ export interface Core {
   readonly refusals: Refusals
   /** Who saw which records: written before these leave. */
   readonly readJournal: ReadJournal
+  /** Who has to follow the journal. */
+  readonly readers: Readers
   readonly metrics: Metrics
   readonly checks: Readonly<Record<string, () => State>>
   readonly upkeep: readonly Upkeep[]
+  /** The faults that no feature has. */
+  readonly fixes: readonly Fix[]
   /** The tables that no feature has. */
   readonly tables: RestoreRules
   /** Opens a connection as the owner of the tables, without time limits; whoever does ends it. */
@@ -133,20 +149,14 @@ export type Needs<Part extends keyof Core, Setting extends keyof Config = never>
 /** Opens it on a migrated database. What it has opened it says to `onClose`, also when it fails. */
 export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   const { config, address, log, clock = systemClock, role = 'all' } = deps
-  const changes = watchChanges(address, log)
-  const openPool = (size: number) => openScopes(address, { size, changes, log })
-  const db = openPool(config.DATABASE_POOL_SIZE)
-  onClose('the database', db.close)
-  const signInDb = openPool(SIGN_IN_POOL_SIZE)
-  onClose('the database of sign-ins', signInDb.close)
-  // Before the database: what is heard may be read anew there.
-  onClose('the listener', changes.stop)
+  const { changes, openPool, db, signInDb } = openPools(deps, onClose)
   await enterActions(db)
   const passwords = await openPasswords(
     { memoryCost: config.PASSWORD_MEMORY_KIB, timeCost: config.PASSWORD_PASSES, parallelism: 1 },
     hashesAtOnce(availableParallelism(), config.UV_THREADPOOL_SIZE),
   )
-  const sealer = openSealer(deps.rootKey)
+  const { sealer, deriveKey, ofRoots } = await openRootKeys(db, deps.rootKeys)
+  log.info({ root_key: sealer.fingerprint }, 'the root key opens the database')
   const keyRing = await openKeyRing(db, sealer, changes)
   const jobs = openJobs({ address, log, works: role !== 'api' })
   onClose('the jobs', jobs.close)
@@ -159,6 +169,8 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   onClose('the refusals', refusals.writeAll)
   const readJournal = openReadJournal(db)
   onClose('the journal of reads', readJournal.stop)
+  const readers = openReaders({ clock, waits: () => hold.since() !== null })
+  const openConnection = () => ownerClient(address)
   return {
     config,
     clock,
@@ -171,7 +183,8 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     openPool,
     changes,
     jobs,
-    deriveKey: keysFrom(deps.rootKey),
+    deriveKey,
+    ofRootKeys: ofRoots,
     sealer,
     keyRing,
     passwords,
@@ -182,12 +195,26 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     outbound,
     refusals,
     readJournal,
+    readers,
     metrics: openMetrics(() => hold.since() !== null),
     checks: checksOf(changes, hold),
     upkeep: [partitionsUpkeep(db), listWritesUpkeep(db)],
+    fixes: [...jobs.fixes, ...readers.fixes, ...databaseFixes({ openConnection })],
     tables: CORE_TABLES,
-    openConnection: () => ownerClient(address),
+    openConnection,
   }
+}
+
+function openPools({ config, address, log }: AppDeps, onClose: OnClose) {
+  const changes = watchChanges(address, log)
+  const openPool = (size: number) => openScopes(address, { size, changes, log })
+  const db = openPool(config.DATABASE_POOL_SIZE)
+  onClose('the database', db.close)
+  const signInDb = openPool(SIGN_IN_POOL_SIZE)
+  onClose('the database of sign-ins', signInDb.close)
+  // Before the database: what is heard may be read anew there.
+  onClose('the listener', changes.stop)
+  return { changes, openPool, db, signInDb }
 }
 
 /** Without a mail server, mails are files. */

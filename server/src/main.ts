@@ -29,12 +29,16 @@ program
   .command('rotate-signing-key')
   .description('let a new key sign the access tokens; nobody is signed out')
   .action(async () => (await import('./commands.ts')).rotateSigningKey())
-const backup = program.command('backup').description('backups')
-;(await import('./backup-commands.ts')).addBackupCommands(backup)
-backup
-  .command('restore <file>')
-  .description('restore a backup of everything into an empty database')
-  .action(async (file: string) => (await import('./restore-command.ts')).restoreBackup(file))
+;(await import('./backup-commands.ts')).addBackupCommands(
+  program.command('backup').description('backups'),
+)
+const selfHealing = program
+  .command('self-healing')
+  .description('the faults that the service finds in itself')
+;(await import('./self-healing-commands.ts')).addSelfHealingCommands(selfHealing)
+;(await import('./keys-commands.ts')).addKeysCommands(
+  program.command('keys').description('the keys that seal the data'),
+)
 program
   .command('outbound')
   .description('what goes out by itself: mails, webhooks, messages')

@@ -1,9 +1,10 @@
 /** The start command: database, migrations, service, and a stop that loses nothing. */
 import { resolve } from 'node:path'
 import { type Config, readConfig } from './config.ts'
+import { keySource } from './key-source.ts'
 import { StartupError } from './lib/startup-error.ts'
 import { within } from './lib/within.ts'
-import { ownKey, readKeyFile, refuseLooseModes } from './platform/crypto/index.ts'
+import { refuseLooseModes } from './platform/crypto/index.ts'
 import type { DatabaseAddress } from './platform/db/index.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { canFail } from './platform/observe/can-fail.ts'
@@ -34,22 +35,16 @@ export async function openDatabase(
   return { address: embedded.connection, stop: embedded.stop }
 }
 
-/** The root key of sealed data (decisions §8). */
-export async function rootKeyOf(config: Config, log: Logger): Promise<Uint8Array> {
-  if (config.ENCRYPTION_KEY) return config.ENCRYPTION_KEY
-  if (config.ENCRYPTION_KEY_FILE) return readKeyFile(config.ENCRYPTION_KEY_FILE)
-  return ownKey(resolve(config.DATA_DIR), log)
-}
-
 /** Starts the service and keeps it up until a signal stops it. */
 export async function start(role: string): Promise<void> {
   if (role !== 'api' && role !== 'worker' && role !== 'all')
     throw new StartupError('--role: must be api, worker or all.')
   const config = readConfig()
   const log = openLog(config.LOG_LEVEL)
-  const { DATA_DIR, ENCRYPTION_KEY_FILE } = config
+  const { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE } = config
   const isProduction = config.NODE_ENV === 'production'
-  await refuseLooseModes({ DATA_DIR, ENCRYPTION_KEY_FILE }, isProduction, log)
+  const secrets = { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE }
+  await refuseLooseModes(secrets, isProduction, log)
   // The application's modules load while the database starts.
   const loading = import('./app.ts')
   try {
@@ -59,13 +54,13 @@ export async function start(role: string): Promise<void> {
       undo.defer(async () => void (await within(STOP_MS, canFail(stop(), `stopping ${what}`, log))))
     const database = await openDatabase(config, log)
     onStop('the database', database.stop)
-    const rootKey = await rootKeyOf(config, log)
     await migrateOrExplain(database.address, config, log)
     const { openApp } = await loading
     const local = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
     const publicUrl = config.PUBLIC_URL ?? local
     const { address } = database
-    const app = await openApp({ config, address, publicUrl, rootKey, log, role })
+    const rootKeys = keySource(config, log)
+    const app = await openApp({ config, address, publicUrl, rootKeys, log, role })
     onStop('the service', app.close)
     const announce = await app.setUp()
     if (config.METRICS_PORT !== undefined) {
@@ -76,8 +71,8 @@ export async function start(role: string): Promise<void> {
     const listening = role === 'worker' ? undefined : await app.server.listen({ host, port })
     stopOnSignal(undo.move(), log)
     if (listening === undefined) return void log.info({}, 'doing background work')
-    process.stdout.write(`${announce(listening)}\n`)
-    if (app.hold.since() !== null) process.stdout.write(HELD)
+    // At once: whoever waits for the address has read all of it.
+    process.stdout.write(`${announce(listening)}\n${app.hold.since() === null ? '' : HELD}`)
     log.info({ address: listening }, 'listening')
   } catch (error) {
     throw listenError(error, config)

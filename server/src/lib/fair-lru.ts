@@ -25,8 +25,19 @@ export interface Holding {
   bytes: number
 }
 
+/** A value with whose it is and what it goes by. */
+export interface Held<K, V> {
+  tenantId: number
+  key: K
+  value: V
+}
+
 export interface FairLru<K, V> {
   get(tenantId: number, key: K): V | undefined
+  /** As `get`; asking counts as no use. */
+  peek(tenantId: number, key: K): V | undefined
+  /** All that is held, the first that came first; what comes and goes meanwhile is no trouble. */
+  all(): Iterator<Held<K, V>, void>
   /** Whether it is held by the tenant, or by any where that is null; asking counts as no use. */
   has(tenantId: number | null, key: K): boolean
   set(tenantId: number, key: K, value: V): void
@@ -135,6 +146,15 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
       unlink(item)
       link(item)
       return item.value
+    },
+    peek(tenantId, key) {
+      const item = find(tenantId, key)
+      return item && !isExpired(item) ? item.value : undefined
+    },
+    *all() {
+      for (const item of items.values())
+        if (!isExpired(item))
+          yield { tenantId: item.shelf.tenantId, key: item.key, value: item.value }
     },
     has(tenantId, key) {
       const item = find(tenantId, key)

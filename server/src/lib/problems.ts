@@ -57,8 +57,15 @@ export const PROBLEMS = {
   restore_refused: [409, 'The backup cannot be restored here'],
   backup_running: [409, 'Another backup is being made; wait for its end'],
   backup_in_use: [409, 'The backup is being made, read or restored; wait for its end'],
+  fix_not_proposed: [409, 'Only a fix that is proposed can be confirmed; read its status'],
+  fix_busy: [409, 'The fix is being applied already; wait for the end'],
   rotation_running: [409, 'The keys are being rotated already; wait for the end'],
   key_in_use: [409, 'This key is in use already; give another, or none to have one made'],
+  backup_locked: [409, 'The store keeps the backup until its lock ends; see locked_until'],
+  backup_store_away: [
+    503,
+    'The store of the backups does not answer, or refuses; tell the operator',
+  ],
   backup_file_gone: [503, 'The file of the backup is not where it was kept; tell the operator'],
   notification_settled: [
     409,

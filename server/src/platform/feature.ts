@@ -1,6 +1,7 @@
 /** What a feature hands to the composition root. All but its name may be left out; types only. */
 import type { SealedTable } from './crypto/index.ts'
 import type { Conflicts, PurgeRows, TenantTx } from './db/index.ts'
+import type { Fix } from './fix.ts'
 import type { AnyOperation, Page } from './http/index.ts'
 import type { RestoreRules } from './restore-rule.ts'
 import type { Upkeep } from './upkeep.ts'
@@ -44,6 +45,8 @@ export interface Feature {
   readonly sealed?: readonly SealedTable[]
   /** What the breaking of a constraint of its tables means to the caller, by the constraint's name. */
   readonly conflicts?: Conflicts
+  /** The faults that it can find in itself, and mends. */
+  readonly fixes?: readonly Fix[]
   /** Static files for everyone. */
   readonly pages?: readonly Page[]
   /** Ends at once what would hold up a stop; called first of all. */

@@ -2,10 +2,11 @@
 import type { Needs } from '../../core.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
 import type { Feature } from '../../platform/feature.ts'
+import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
 import type { Upkeep } from '../../platform/upkeep.ts'
 import { actingOn, passwordCheck } from '../users/index.ts'
-import { purgeSignIn } from './auth.jobs.ts'
+import { expiredFix, purgeSignIn } from './auth.jobs.ts'
 import { noticesTo } from './notices/notices.service.ts'
 import { PAGES } from './pages.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
@@ -70,6 +71,7 @@ export async function openAuth(core: Core): Promise<Auth> {
   const askTenant = tenantAsker(new URL(core.publicUrl).hostname, config.TENANT_MODE === 'single')
   const sessions = sessionsService({
     db: signInDb,
+    changes,
     clock,
     states: sessionStates(signInDb, changes),
     logins: lastLogins(signInDb),
@@ -114,14 +116,17 @@ export async function openAuth(core: Core): Promise<Auth> {
     pages: PAGES,
     upkeep: [keyRotation(keys, config.SIGNING_KEY_DAYS * DAY)],
     sealed: [SECOND_FACTORS],
-    capabilities: {
-      // Without SMTP the links lie in the outbox folder: they reach nobody by themselves.
-      password_reset_available: mailer.isConfigured,
-      registration_available: true,
-      totp_available: true,
-    },
+    fixes: [expiredFix(clock)],
+    capabilities: capabilitiesOf(mailer),
   }
 }
+
+const capabilitiesOf = ({ isConfigured }: Mailer) => ({
+  // Without SMTP the links lie in the outbox folder: they reach nobody by themselves.
+  password_reset_available: isConfigured,
+  registration_available: true,
+  totp_available: true,
+})
 
 /** A new key signs once the one before is `maxAgeMs` old. */
 const keyRotation = (keys: SigningKeys, maxAgeMs: number): Upkeep => ({

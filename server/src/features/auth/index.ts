@@ -1,2 +1,3 @@
 /** What the composition root uses of sign-in. */
 export { openAuth } from './auth.ts'
+export { SEALED_SIGNING_KEYS } from './tokens/signing-keys.service.ts'

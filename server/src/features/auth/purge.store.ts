@@ -1,55 +1,33 @@
-/** The SQL that deletes what is over, at most `limit` rows at a time. Each answers how many. */
-import type { TenantTx } from '../../platform/db/index.ts'
+/** What sign-in no longer needs: sessions, tokens and counts that are over. */
+import { sql } from 'kysely'
+import { DAY } from '../../lib/clock.ts'
+import type { Outdated } from '../../platform/outdated.ts'
+import { OUTDATED_THROTTLES } from '../../platform/throttle/index.ts'
 import './sessions/sessions.table.ts'
 import './recovery/account-tokens.table.ts'
 
-export async function purgeRefreshTokens(
-  tx: TenantTx,
-  now: string,
-  limit: number,
-): Promise<number> {
-  const result = await tx.db
-    .deleteFrom('refresh_tokens')
-    .where('token_hash', 'in', (eb) =>
-      eb
-        .selectFrom('refresh_tokens')
-        .select('token_hash')
-        .where('expires_at', '<', now)
-        .limit(limit),
-    )
-    .executeTakeFirst()
-  return Number(result.numDeletedRows)
+/** Ended sessions stay a while: the list of known addresses and the tracing of a misuse need them. */
+const SESSIONS_KEPT = 30 * DAY
+
+const expired = (table: string): Outdated => ({
+  table,
+  key: ['token_hash'],
+  keptMs: 0,
+  isBefore: (at) => sql`expires_at < ${at}::timestamptz`,
+})
+
+/** Those that were ended, or came to their absolute end. */
+const SESSIONS: Outdated = {
+  table: 'sessions',
+  key: ['id'],
+  keptMs: SESSIONS_KEPT,
+  isBefore: (at) =>
+    sql`(ended_at < ${at}::timestamptz or absolute_expires_at < ${at}::timestamptz)`,
 }
 
-/** Sessions that were ended, or came to their absolute end, before `before`. */
-export async function purgeSessions(tx: TenantTx, before: string, limit: number): Promise<number> {
-  const result = await tx.db
-    .deleteFrom('sessions')
-    .where('id', 'in', (eb) =>
-      eb
-        .selectFrom('sessions')
-        .select('id')
-        .where((or) => or.or([or('ended_at', '<', before), or('absolute_expires_at', '<', before)]))
-        .limit(limit),
-    )
-    .executeTakeFirst()
-  return Number(result.numDeletedRows)
-}
-
-export async function purgeAccountTokens(
-  tx: TenantTx,
-  now: string,
-  limit: number,
-): Promise<number> {
-  const result = await tx.db
-    .deleteFrom('account_tokens')
-    .where('token_hash', 'in', (eb) =>
-      eb
-        .selectFrom('account_tokens')
-        .select('token_hash')
-        .where('expires_at', '<', now)
-        .limit(limit),
-    )
-    .executeTakeFirst()
-  return Number(result.numDeletedRows)
-}
+export const OUTDATED: readonly Outdated[] = [
+  expired('refresh_tokens'),
+  SESSIONS,
+  expired('account_tokens'),
+  OUTDATED_THROTTLES,
+]

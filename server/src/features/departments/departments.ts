@@ -5,10 +5,11 @@ import { departmentOperations } from './departments.routes.ts'
 import { departmentsService, type MayHead } from './departments.service.ts'
 import { purgeDepartments } from './departments.store.ts'
 import { DEPARTMENT_TABLES } from './departments.table.ts'
+import { departmentHeadFix, type FindUnfitHeads } from './head.fix.ts'
 
 export function openDepartments(
   { db, clock, changes }: Needs<'db' | 'clock' | 'changes'>,
-  { mayHead }: { mayHead: MayHead },
+  { mayHead, findUnfitHeads }: { mayHead: MayHead; findUnfitHeads: FindUnfitHeads },
 ): Feature {
   return {
     name: 'departments',
@@ -16,5 +17,6 @@ export function openDepartments(
     operations: departmentOperations(departmentsService({ db, clock, changes, mayHead })),
     conflicts: { departments__name: 'department_name_taken' },
     purgeRows: purgeDepartments,
+    fixes: [departmentHeadFix(mayHead, findUnfitHeads)],
   }
 }

@@ -1,2 +1,4 @@
 /** What the composition root uses of the messenger. */
+export { SEALED_CODES } from './linking/linking.service.ts'
+export { SEALED_REPLIES } from './linking/replies.ts'
 export { openMessenger } from './messenger.ts'

@@ -2,8 +2,9 @@
 import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
 import { inBatches } from '../../lib/in-batches.ts'
 import type { Scopes } from '../../platform/db/index.ts'
+import type { Fix } from '../../platform/fix.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
-import { DROPPED_AFTER } from './sending/pace.ts'
+import { outdatedFix, purgeOutdated } from '../../platform/outdated.ts'
 import * as store from './upkeep/upkeep.store.ts'
 
 const UPKEEP = jobKind<Record<string, never>>('messenger.maintain', {
@@ -12,17 +13,8 @@ const UPKEEP = jobKind<Record<string, never>>('messenger.maintain', {
   expireInSeconds: 3600,
 })
 const BATCH = 1000
-/** The provider repeats no update that is older than a day. */
-const UPDATES_KEPT = 2 * DAY
-
-/** What is deleted, and how old it has to be, in milliseconds. */
-const OUTDATED: readonly (readonly [store.DeleteBatch, number])[] = [
-  [store.deleteCodes, 0],
-  [store.deleteReplies, 0],
-  [store.deleteUpdates, UPDATES_KEPT],
-  [store.deleteNotices, DROPPED_AFTER],
-  [store.deleteChats, DAY],
-]
+/** How old what nothing keeps has to be. */
+const CHATS_KEPT = DAY
 
 export interface UpkeepDeps {
   db: Scopes
@@ -40,9 +32,18 @@ export async function deleteOutdated(
   { db, clock }: Pick<UpkeepDeps, 'db' | 'clock'>,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const [deleteBatch, age] of OUTDATED)
-    await inBatches(signal, async () => {
-      const deleted = await db.acrossTenants((tx) => deleteBatch(tx, isoAt(clock, -age), BATCH))
-      return deleted === BATCH
-    })
+  await purgeOutdated({ db, clock }, store.OUTDATED, signal)
+  await inBatches(signal, async () => {
+    const at = isoAt(clock, -CHATS_KEPT)
+    return (await db.acrossTenants((tx) => store.deleteChats(tx, at, BATCH))) === BATCH
+  })
 }
+
+export const expiredFix = (clock: Clock): Fix =>
+  outdatedFix(store.OUTDATED, {
+    clock,
+    key: 'messenger.expired',
+    title: 'Codes and messages of the messenger that are over were not deleted',
+    description:
+      'Codes for linking, replies and messages that were not sent in time are over; a job deletes them every hour. These are left for hours more: the job does not run, or fails. The tables grow.',
+  })

@@ -10,15 +10,16 @@ import { keepLease, type Tenure } from './bot/lease.ts'
 import { watchStanding } from './bot/standing.ts'
 import { updateTaker } from './bot/taking.ts'
 import { updateHandler } from './bot/updates.ts'
+import { messengerFixes } from './fixes/fixes.ts'
 import { MESSENGER_LINKS, openChats } from './linking/chats.ts'
 import { linkingService } from './linking/linking.service.ts'
 import { replier } from './linking/replies.ts'
 import { unlinker } from './linking/unlink.ts'
-import { keepMessengerTidy } from './messenger.jobs.ts'
+import { expiredFix, keepMessengerTidy } from './messenger.jobs.ts'
 import { messengerOperations } from './messenger.routes.ts'
 import { MESSENGER_TABLES } from './messenger.table.ts'
 import { messageMetrics } from './metrics.ts'
-import { followEvents } from './notices/queue.ts'
+import { CONSUMER, followEvents } from './notices/queue.ts'
 import { composer } from './sending/compose.ts'
 import { startSender } from './sending/sender.ts'
 import { turnTaker } from './sending/turn.ts'
@@ -37,10 +38,12 @@ type Core = Needs<
   | 'keyRing'
   | 'log'
   | 'changes'
+  | 'readers'
   | 'mailer'
   | 'throttle'
   | 'metrics'
   | 'publicUrl'
+  | 'hold'
   | 'openPool',
   'MESSENGER_BOT_TOKEN' | 'MESSENGER_API_URL' | 'MESSENGER_MODE'
 >
@@ -67,6 +70,7 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
   const webhook = secret === null ? null : { url: core.publicUrl + HOOK_PATH, secret }
   const onSent = messageMetrics(core.metrics.registry)
   keepMessengerTidy(core)
+  if (api) core.readers.add(CONSUMER)
 
   /** Has this process be the bot, or wait to be. */
   function background(known: BotApi): Background {
@@ -101,6 +105,7 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
     conflicts: { messenger_links__chat: 'chat_linked' },
     purgeRows,
     sealed: [MESSENGER_LINKS],
+    fixes: [expiredFix(core.clock), ...messengerFixes({ ...core, hasBot: token !== undefined })],
     async close() {
       await standing?.stop()
       await upstream?.close()

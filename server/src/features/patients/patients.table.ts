@@ -40,10 +40,24 @@ export interface PatientGrantsTable {
   ended_at: string | null
 }
 
+/** What nodes hold otherwise than the database has it. */
+export interface PatientCacheFaultsTable {
+  node: string
+  tenant_id: number
+  patient_id: number
+  differs: string[]
+  held_version: number
+  version: number | null
+  entries: number
+  since: Generated<string>
+  seen_at: Generated<string>
+}
+
 export const PATIENT_TABLES = {
   patients: 'restored',
   patient_tokens: 'restored',
   patient_grants: 'kept',
+  patient_cache_faults: 'made anew',
 } as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {
@@ -51,6 +65,7 @@ declare module '../../platform/db/database.ts' {
     patients: PatientsTable
     patient_tokens: PatientTokensTable
     patient_grants: PatientGrantsTable
+    patient_cache_faults: PatientCacheFaultsTable
   }
 }
 

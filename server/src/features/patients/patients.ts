@@ -5,8 +5,10 @@ import { accessOperations } from './accesses/accesses.routes.ts'
 import { accessesService } from './accesses/accesses.service.ts'
 import { notesReads } from './accesses/reads.ts'
 import { cacheOperations } from './cache/cache.routes.ts'
-import { cacheAdministration } from './cache/cache.service.ts'
+import { cacheAdministration, NODE } from './cache/cache.service.ts'
+import { comparesCache } from './cache/compare.ts'
 import { openPatientCache } from './cache/patient-cache.ts'
+import { PATIENT_FIXES } from './fixes.ts'
 import { patientOperations } from './patients.routes.ts'
 import { PATIENT_TABLES } from './patients.table.ts'
 import { loaderOf } from './records/load.ts'
@@ -52,6 +54,8 @@ export function openPatients(core: Core): Feature {
       ),
       ...cacheOperations(cacheAdministration({ db, changes, cache, loadMany: load.many, bounds })),
     ],
+    upkeep: [comparesCache({ db, changes, cache, node: NODE })],
+    fixes: PATIENT_FIXES,
     sealed: [PATIENTS, GRANTS],
     conflicts: { patient_tokens__identifier: 'identifier_taken' },
     tables: PATIENT_TABLES,

@@ -3,7 +3,7 @@ import type { SealedTable } from '../../platform/crypto/index.ts'
 import { SEALED_COLUMNS } from './records/fields.ts'
 import { fieldsOf } from './records/record.ts'
 import { insertTokens } from './records/records.store.ts'
-import { tokensOf } from './search/tokens.ts'
+import { type PatientToken, tokensOf } from './search/tokens.ts'
 
 export const PATIENTS: SealedTable = {
   table: 'patients',
@@ -11,8 +11,12 @@ export const PATIENTS: SealedTable = {
   columns: SEALED_COLUMNS,
   tokens: {
     table: 'patient_tokens',
-    async add(tx, keys, rows) {
-      const tokens = rows.flatMap((row) => tokensOf(keys, Number(row.id), fieldsOf(row)))
+    async add(tx, keys, rows, breathe) {
+      const tokens: PatientToken[] = []
+      for (const row of rows) {
+        tokens.push(...tokensOf(keys, Number(row.id), fieldsOf(row)))
+        await breathe()
+      }
       insertTokens(tx, keys.tenantId, tokens)
     },
   },

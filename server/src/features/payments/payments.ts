@@ -4,6 +4,8 @@ import { MINUTE } from '../../lib/clock.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { applier } from './applying/apply.ts'
 import { cardnet } from './cardnet/cardnet.ts'
+import { behind } from './fixes/behind.ts'
+import { stuck } from './fixes/stuck.ts'
 import { openArrivals } from './inbox/arrivals.ts'
 import { startDrain } from './inbox/drain.ts'
 import { openSeals, PAYMENT_NOTIFICATIONS } from './inbox/sealed.ts'
@@ -47,6 +49,8 @@ export function openPayments(core: Core): Feature {
   const everyMs = config.PAYGATE_RECONCILE_MINUTES * MINUTE
   const { registry } = core.metrics
   const watch = watchInbox({ db, clock, changes, log, registry, isReconciled: everyMs > 0 })
+  const isReconciled = paygate.api !== undefined && everyMs > 0
+  const fixDeps = { db, clock, seals, providers, isReconciled }
   const records = recordsService({ db, clock, seals, providers })
   keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS })
   return {
@@ -75,6 +79,7 @@ export function openPayments(core: Core): Feature {
         ])
       return { stop: () => stopped().finally(own.close) }
     },
+    fixes: [stuck(fixDeps), behind(fixDeps)],
     purgeRows: purgeSome,
     sealed: [PAYMENT_NOTIFICATIONS],
     stopping: watch.stop,

@@ -5,6 +5,7 @@ export { type CheckPassword, passwordCheck } from './own-password.ts'
 export { Profile, UserPath } from './users.schema.ts'
 export { departmentIssue, requireDepartment } from './users.service.ts'
 export {
+  findUnfitHeads,
   insertUser,
   isActiveDoctor,
   isEmailTaken,

@@ -203,6 +203,46 @@ export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number)
   return row !== undefined
 }
 
+/** A department whose head may not be it, with what the head is; null where there is no such user. */
+export interface UnfitHead {
+  department_id: number
+  tenant_id: number
+  head_doctor_id: number
+  role: Role | null
+  is_active: boolean | null
+  is_own: boolean | null
+}
+
+/** The departments whose head is no active doctor of their tenant, and how many have a head. */
+export async function findUnfitHeads(
+  tx: TenantTx,
+): Promise<{ unfit: UnfitHead[]; looked_at: number }> {
+  const headed = tx.db
+    .selectFrom('departments')
+    .where('head_doctor_id', 'is not', null)
+    .where(ofScope(tx, 'departments.tenant_id'))
+  const { looked_at } = await headed
+    .select((eb) => eb.fn.countAll<number>().as('looked_at'))
+    .executeTakeFirstOrThrow()
+  const unfit = await headed
+    .leftJoin('users', 'users.id', 'departments.head_doctor_id')
+    .select([
+      'departments.id as department_id',
+      'departments.tenant_id',
+      sql<number>`head_doctor_id`.as('head_doctor_id'),
+      'users.role',
+      'users.is_active',
+      sql<boolean | null>`users.tenant_id = departments.tenant_id`.as('is_own'),
+    ])
+    .where(
+      sql<boolean>`(users.tenant_id = departments.tenant_id and users.role = 'doctor'
+        and users.is_active) is not true`,
+    )
+    .orderBy('departments.id')
+    .execute()
+  return { unfit, looked_at }
+}
+
 /**
  * The active administrators of the transaction's tenant, for what they are to be told by mail. Those
  * of the platform's own tenant are the superadmins.

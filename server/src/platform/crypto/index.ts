@@ -1,9 +1,10 @@
 /** Cryptography for the features: passwords, sealing at rest, the root key. */
 
-export { type KeyRing, openKeyRing } from './key-ring.ts'
+export { type KeyRing, openKeyRing, openStoredKeys, type StoredKey } from './key-ring.ts'
 export { type KeyRotation, keyRotation } from './key-rotation.ts'
 export { KEY_TABLES } from './keys.table.ts'
 export { refuseLooseModes } from './loose-modes.ts'
+export { type OwnKeys, ownKeys } from './own-keys.ts'
 export { refuseWeakPassword, weaknessOf } from './password-rules.ts'
 export {
   hashesAtOnce,
@@ -13,9 +14,23 @@ export {
   type Passwords,
   partyOf,
 } from './passwords.ts'
-export { formerKey, otherRootKey, ownKey, parseKey, readKeyFile } from './root-key.ts'
+export {
+  type GivenKey,
+  givenOnly,
+  mustOpen,
+  parseKey,
+  type RootKeySource,
+  readKeyFile,
+} from './root-key.ts'
+export { openRootKeys, type RootKeys } from './root-keys.ts'
+export { type RotatedRoot, rotateRoot } from './root-rotation.ts'
+export { KEYS_ROOT_SEALED, type RootSealed, rootPlace } from './root-sealed.ts'
+export { destroyFormerRoots } from './root-sealing.ts'
+export { type Verified, verifyRootSealed } from './root-verify.ts'
 export {
   type DeriveKey,
+  fingerprintBy,
+  fingerprintOf,
   keysFrom,
   openSealer,
   type Place,

@@ -106,7 +106,7 @@ describe('the first start', () => {
 
   test('with another root key is refused', async () => {
     const other = openSealer(Buffer.alloc(32, 2))
-    await expect(openKeyRing(db, other, unheard)).rejects.toThrow(/another root key/)
+    await expect(openKeyRing(db, other, unheard)).rejects.toThrow(/another key sealed it/)
   })
 })
 

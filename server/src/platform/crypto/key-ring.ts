@@ -7,19 +7,12 @@ import { performance } from 'node:perf_hooks'
 import { LRUCache } from 'lru-cache'
 import { type Changes, Outpaced, parseTopic, type Scopes, type TenantTx } from '../db/index.ts'
 import * as store from './keys.store.ts'
-import { otherRootKey } from './root-key.ts'
-import {
-  nameOf,
-  openSealingKey,
-  type Place,
-  type Sealer,
-  type SealingKey,
-  UnreadableError,
-} from './seal.ts'
+import { mustOpen } from './root-key.ts'
+import { rootPlace, SEALED_KEK } from './root-sealed.ts'
+import { nameOf, openSealingKey, type Place, type Sealer, type SealingKey } from './seal.ts'
 import { openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'
 
 export const KEY_BYTES = 32
-const FIRST_KEK = 1
 
 export interface KeyRing {
   /** A tenant's keys for reading: where it has none yet, nothing opens and there are no tokens. */
@@ -45,18 +38,13 @@ export async function openKeyRing(
   /** Since when it is known that a tenant's key was asked for that was not there. */
   const missed = new LRUCache<string, number>({ max: 1_000 })
 
-  const openKek = ({ id, wrapped_key }: { id: number; wrapped_key: Buffer }): SealingKey =>
-    openSealingKey(root.open(wrapped_key, kekPlace(id)), nameOf(id))
+  const openKek = kekOpener(root)
 
   await db.acrossTenants(async (tx) => {
     const kek = await store.findCurrentKek(tx)
-    if (!kek)
-      return store.insertKek(tx, FIRST_KEK, root.seal(randomBytes(KEY_BYTES), kekPlace(FIRST_KEK)))
-    try {
-      openKek(kek)
-    } catch (error) {
-      throw error instanceof UnreadableError ? otherRootKey() : error
-    }
+    if (kek) return void mustOpen(() => openKek(kek))
+    const id = await store.newKekId(tx)
+    await store.insertKek(tx, id, root.seal(randomBytes(KEY_BYTES), kekPlace(id)))
   })
 
   function forget(tenantId?: number): void {
@@ -69,12 +57,7 @@ export async function openKeyRing(
   async function read(tx: TenantTx, tenantId: number): Promise<TenantKeys> {
     const { begunAt } = tx
     const rows = await store.listDataKeys(tx, tenantId)
-    const opened = rows.map(({ id, wrapped_key, kek_id, wrapped_kek }) => {
-      const kek = openKek({ id: kek_id, wrapped_key: wrapped_kek })
-      return openDataKey(id, kek.open(wrapped_key, dataKeyPlace(tenantId)))
-    })
-    const current = rows.find(({ retired_at }) => retired_at === null)
-    const keys = tenantKeys(tenantId, opened, current?.id ?? 0, (id) => {
+    const keys = openStoredKeys(root, tenantId, rows, (id) => {
       const name = `${tenantId}:${id}`
       // Asked for before, and not there when these were read.
       if ((missed.get(name) ?? Number.POSITIVE_INFINITY) < begunAt) return
@@ -83,7 +66,7 @@ export async function openKeyRing(
       throw new Outpaced(`data key ${id} of tenant ${tenantId} is not known yet`)
     })
     tx.afterCommit(() => {
-      if (current && begunAt > forgottenAt) shared.set(tenantId, keys)
+      if (keys.currentId !== 0 && begunAt > forgottenAt) shared.set(tenantId, keys)
     })
     return keys
   }
@@ -131,11 +114,41 @@ export async function openKeyRing(
   }
 }
 
-export const kekPlace = (id: number): Place => ({
-  table: 'key_encryption_keys',
-  column: 'wrapped_key',
-  row: id,
-})
+const kekOpener =
+  (root: Sealer) =>
+  ({ id, wrapped_key }: { id: number; wrapped_key: Buffer }): SealingKey =>
+    openSealingKey(root.open(wrapped_key, kekPlace(id)), nameOf(id))
+
+/** A data key with what wraps it, as it is stored. */
+export interface StoredKey {
+  id: number
+  wrapped_key: Buffer
+  retired_at: string | null
+  kek_id: number
+  wrapped_kek: Buffer
+}
+
+/**
+ * Opens the data keys of a tenant.
+ * @param onNewer as of `tenantKeys`
+ * @throws UnreadableError where one does not open
+ */
+export function openStoredKeys(
+  root: Sealer,
+  tenantId: number,
+  rows: readonly StoredKey[],
+  onNewer: (id: number) => void,
+): TenantKeys {
+  const openKek = kekOpener(root)
+  const opened = rows.map(({ id, wrapped_key, kek_id, wrapped_kek }) => {
+    const kek = openKek({ id: kek_id, wrapped_key: wrapped_kek })
+    return openDataKey(id, kek.open(wrapped_key, dataKeyPlace(tenantId)))
+  })
+  const current = rows.find(({ retired_at }) => retired_at === null)
+  return tenantKeys(tenantId, opened, current?.id ?? 0, onNewer)
+}
+
+export const kekPlace = (id: number): Place => rootPlace(SEALED_KEK, id)
 export const dataKeyPlace = (tenantId: number): Place => ({
   table: 'data_keys',
   column: 'wrapped_key',

@@ -18,15 +18,6 @@ export async function lockKeks(tx: TenantTx) {
   return rows
 }
 
-/** An id that no key-encryption key has or ever had. */
-export async function newKekId(tx: TenantTx): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
-    select 1 + greatest(
-      (select max(id) from key_encryption_keys),
-      (select max(id) from destroyed_keys where kind = 'key-encryption key')) as id`.execute(tx.db)
-  return rows[0]?.id as number
-}
-
 export async function retireKek(tx: TenantTx): Promise<void> {
   await sql`update key_encryption_keys set retired_at = now() where retired_at is null`.execute(
     tx.db,

@@ -3,7 +3,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { TenantTx } from '../db/index.ts'
 import { dataKeyPlace, KEY_BYTES, kekPlace } from './key-ring.ts'
 import * as store from './key-rotation.store.ts'
-import { insertKek } from './keys.store.ts'
+import { insertKek, newKekId } from './keys.store.ts'
 import { nameOf, openSealingKey, type Sealer, type SealingKey } from './seal.ts'
 
 export interface KeyRotation {
@@ -37,7 +37,7 @@ export function keyRotation(root: Sealer): KeyRotation {
     async begin(tx, key = randomBytes(KEY_BYTES)) {
       const known = (await store.lockKeks(tx)).map((kek) => ({ id: kek.id, key: open(kek) }))
       if (known.some((kek) => timingSafeEqual(kek.key, key))) return undefined
-      const id = await store.newKekId(tx)
+      const id = await newKekId(tx)
       await store.retireKek(tx)
       await insertKek(tx, id, root.seal(key, kekPlace(id)))
       const keks = new Map(

@@ -1,4 +1,5 @@
 /** The SQL of the wrapped keys. */
+import { sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 import './keys.table.ts'
 
@@ -8,6 +9,15 @@ export function findCurrentKek(tx: TenantTx) {
     .select(['id', 'wrapped_key'])
     .where('retired_at', 'is', null)
     .executeTakeFirst()
+}
+
+/** An id that no key-encryption key has or ever had. */
+export async function newKekId(tx: TenantTx): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    select 1 + greatest(0,
+      (select max(id) from key_encryption_keys),
+      (select max(id) from destroyed_keys where kind = 'key-encryption key')) as id`.execute(tx.db)
+  return rows[0]?.id as number
 }
 
 /** Adds the key-encryption key under the id that its wrapping names; nothing when there is one. */

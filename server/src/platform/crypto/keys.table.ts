@@ -17,7 +17,21 @@ export interface DataKeysTable {
   retired_at: Generated<string | null>
 }
 
+export interface RootKeysTable {
+  fingerprint: string
+  created_at: Generated<string>
+  retired_at: Generated<string | null>
+  sealed_key: Generated<Buffer | null>
+}
+
+export interface ServiceKeyTable {
+  id: number
+  sealed_key: Buffer
+}
+
 export const KEY_TABLES = {
+  root_keys: 'kept',
+  service_key: 'kept',
   key_encryption_keys: 'merged',
   data_keys: 'merged',
 } as const satisfies RestoreRules
@@ -26,5 +40,7 @@ declare module '../db/database.ts' {
   interface Database {
     key_encryption_keys: KeyEncryptionKeysTable
     data_keys: DataKeysTable
+    root_keys: RootKeysTable
+    service_key: ServiceKeyTable
   }
 }

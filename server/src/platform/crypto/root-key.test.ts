@@ -1,21 +1,15 @@
-/** The root key: how it may be written, and the file that keeps it. */
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+/** The root key: how it may be written, and which one fits. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { StartupError } from '../../lib/startup-error.ts'
-import type { Logger } from '../observe/log.ts'
-import { ownKey, parseKey, readKeyFile } from './root-key.ts'
+import { parseKey, readKeyFile } from './root-key.ts'
 
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, index) => index * 7 + 100))
 let folder: string
-let said: unknown[][]
-const log = {
-  warn: (...line: unknown[]) => void said.push(line),
-} as unknown as Logger
 
 beforeEach(async () => {
-  said = []
   folder = await mkdtemp(join(tmpdir(), 'wardkeep-root-key-'))
   onTestFinished(() => rm(folder, { recursive: true }))
 })
@@ -64,37 +58,5 @@ describe('a key file', () => {
     expect(fault).toBeInstanceOf(StartupError)
     expect((fault as StartupError).message).toContain(file)
     if (text) expect((fault as StartupError).message).not.toContain(text)
-  })
-})
-
-describe("the data folder's own key", () => {
-  test('is made once, for nobody else to read, and the log says so without it', async () => {
-    const deep = join(folder, 'not', 'yet')
-    const key = await ownKey(deep, log)
-    expect(key).toHaveLength(32)
-    expect(await ownKey(deep, log)).toEqual(key)
-    expect((await stat(join(deep, 'root.key'))).mode & 0o777).toBe(0o600)
-    expect(await readdir(deep)).toEqual(['root.key'])
-    expect(said).toHaveLength(1)
-    const text = JSON.stringify(said)
-    expect(text).toContain('root.key')
-    expect(text).not.toContain(key.toString('base64'))
-  })
-
-  test('is another in every folder', async () => {
-    const keys = [await ownKey(join(folder, 'a'), log), await ownKey(join(folder, 'b'), log)]
-    expect(keys[0]).not.toEqual(keys[1])
-  })
-
-  test('is never the draft that a crash has left', async () => {
-    await writeFile(join(folder, 'root.key.4711'), KEY.toString('base64').slice(0, 10))
-    const key = await ownKey(folder, log)
-    expect(await readFile(join(folder, 'root.key'), 'utf8')).toBe(`${key.toString('base64')}\n`)
-  })
-
-  test('is not made anew over one that is damaged', async () => {
-    await writeFile(join(folder, 'root.key'), 'half a k')
-    await expect(ownKey(folder, log)).rejects.toBeInstanceOf(StartupError)
-    expect(await readFile(join(folder, 'root.key'), 'utf8')).toBe('half a k')
   })
 })

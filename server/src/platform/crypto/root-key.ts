@@ -1,12 +1,33 @@
-/** Where the root key comes from: the configuration, or a file of its own beside the embedded data. */
-import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+/** Root keys: how they are written, and which of those that are given fits a database. */
+import { readFile } from 'node:fs/promises'
 import { StartupError } from '../../lib/startup-error.ts'
-import type { Logger } from '../observe/log.ts'
+import { fingerprintOf, UnreadableError } from './seal.ts'
 
 const KEY_BYTES = 32
+
+/** A root key that there is. */
+export interface GivenKey {
+  readonly key: Uint8Array
+  /** The variable or file that it is from. */
+  readonly from: string
+}
+
+/** Where root keys come from. */
+export interface RootKeySource {
+  /** All that there are: for a database that names none yet, the first. */
+  given(): Promise<GivenKey[]>
+  /** Makes one for a database in which nothing is sealed yet. */
+  make(): Promise<GivenKey>
+  /** Told which one opens the database. */
+  settle(fingerprint: string): Promise<void>
+}
+
+/** These and no others. */
+export const givenOnly = (...keys: GivenKey[]): RootKeySource => ({
+  given: async () => keys,
+  make: async () => Promise.reject(new Error('no root key is given')),
+  settle: async () => undefined,
+})
 
 /** 32 bytes written as 64 hex digits or as base64; undefined when it is neither. */
 export function parseKey(text: string): Buffer | undefined {
@@ -18,52 +39,32 @@ export function parseKey(text: string): Buffer | undefined {
 }
 
 /** What stops the start where something sealed does not open. */
-export const otherRootKey = () =>
-  new StartupError(
-    'ENCRYPTION_KEY: the database was sealed with another root key; give the service that one.',
+export const otherRootKey = (needed: string | undefined, given: readonly GivenKey[]) => {
+  const names = given.map(({ key, from }) => `${fingerprintOf(key)} (${from})`)
+  return new StartupError(
+    `ENCRYPTION_KEY: the database was sealed with another root key: ${needed ? `it needs ${needed}` : 'none that is given opens it'}, and was given ${names.join(', ') || 'none'}.`,
   )
+}
 
-/** Reads the key in `file`. @throws StartupError when there is none or it is not a key */
-export async function readKeyFile(file: string): Promise<Buffer> {
+/** Opens what nothing goes without. @throws StartupError where it does not open */
+export function mustOpen<T>(open: () => T): T {
+  try {
+    return open()
+  } catch (error) {
+    if (error instanceof UnreadableError) throw new StartupError(`${error.message}.`)
+    throw error
+  }
+}
+
+/** Reads the key in the file that the variable names. @throws StartupError when there is none or it is not a key */
+export async function readKeyFile(file: string, variable = 'ENCRYPTION_KEY_FILE'): Promise<Buffer> {
   let text: string
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    throw new StartupError(
-      `ENCRYPTION_KEY_FILE: ${file} cannot be read (${(error as Error).message}).`,
-    )
+    throw new StartupError(`${variable}: ${file} cannot be read (${(error as Error).message}).`)
   }
   const key = parseKey(text)
-  if (!key)
-    throw new StartupError(`ENCRYPTION_KEY_FILE: ${file} does not hold 32 bytes in base64 or hex.`)
+  if (!key) throw new StartupError(`${variable}: ${file} does not hold 32 bytes in base64 or hex.`)
   return key
-}
-
-const fileIn = (dataDir: string): string => join(dataDir, 'root.key')
-
-/** The key that a data folder already has. @throws StartupError when it has none */
-export async function formerKey(dataDir: string): Promise<Buffer> {
-  const file = fileIn(dataDir)
-  if (!existsSync(file))
-    throw new StartupError(
-      `A backup opens by its root key alone: set ENCRYPTION_KEY or ENCRYPTION_KEY_FILE to it, or put it into ${file}.`,
-    )
-  return readKeyFile(file)
-}
-
-/** The key that the data folder keeps for itself, made at the first start and readable by nobody else. */
-export async function ownKey(dataDir: string, log: Logger): Promise<Buffer> {
-  const file = fileIn(dataDir)
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  if (!existsSync(file)) {
-    // Written aside and renamed: a crash in between must not leave half a key.
-    const draft = `${file}.${process.pid}`
-    await writeFile(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
-      mode: 0o600,
-      flush: true,
-    })
-    await rename(draft, file)
-    log.warn({ file }, 'made a root key; keep a copy elsewhere: without it sealed data is lost')
-  }
-  return readKeyFile(file)
 }

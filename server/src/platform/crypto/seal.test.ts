@@ -150,6 +150,17 @@ describe('the root key', () => {
     expect(sealer.seal(SECRET, PLACE).subarray(1, 9).toString('hex')).toBe(sealer.fingerprint)
     expect(openSealer(Buffer.alloc(32, 2)).fingerprint).not.toBe(sealer.fingerprint)
   })
+
+  test('opens what names a former one, for as long as that is known, and seals by itself', () => {
+    const former = sealer.seal(SECRET, PLACE)
+    const current = openSealer(Buffer.alloc(32, 2), [KEY])
+    expect(current.open(former, PLACE).toString()).toBe(SECRET)
+    const sealed = current.seal(SECRET, PLACE)
+    expect(sealed.subarray(1, 9).toString('hex')).toBe(current.fingerprint)
+    refused(() => sealer.open(sealed, PLACE))
+    refused(() => current.open(former, { ...PLACE, row: 'another' }))
+    refused(() => openSealer(Buffer.alloc(32, 2), [Buffer.alloc(32, 3)]).open(former, PLACE))
+  })
 })
 
 test('lists of other parts never have one spelling', () => {

@@ -117,16 +117,37 @@ export interface Sealer {
   open(sealed: Uint8Array, place: Place): Buffer
 }
 
-/** @param rootKey 32 bytes */
-export function openSealer(rootKey: Uint8Array): Sealer {
-  const name = keysFrom(rootKey)('fingerprint').subarray(0, NAME_BYTES)
-  return { fingerprint: name.toString('hex'), ...openSealingKey(rootKey, name) }
+/** Names a root key, and tells nothing of it: 16 hexadecimal digits. */
+export const fingerprintOf = (rootKey: Uint8Array): string => fingerprintBy(keysFrom(rootKey))
+
+/** As `fingerprintOf`, by what is derived from the root key. */
+export const fingerprintBy = (deriveKey: DeriveKey): string =>
+  deriveKey('fingerprint').subarray(0, NAME_BYTES).toString('hex')
+
+const openRoot = (rootKey: Uint8Array): SealingKey =>
+  openSealingKey(rootKey, Buffer.from(fingerprintOf(rootKey), 'hex'))
+
+/**
+ * @param rootKey 32 bytes
+ * @param former root keys before it, which open what names them and seal nothing
+ */
+export function openSealer(rootKey: Uint8Array, former: readonly Uint8Array[] = []): Sealer {
+  const current = openRoot(rootKey)
+  const others = new Map(former.map((key) => [fingerprintOf(key), openRoot(key)]))
+  return {
+    fingerprint: fingerprintOf(rootKey),
+    seal: (secret, place) => current.seal(secret, place),
+    open(sealed, place) {
+      const key = others.get(keyOf(sealed)?.toString('hex') ?? '') ?? current
+      return key.open(sealed, place)
+    },
+  }
 }
 
 /** Returns 32 bytes for one purpose: what is known of one key tells nothing of another. */
 export type DeriveKey = (purpose: string) => Buffer
 
-/** Derives keys from the root key (HKDF, RFC 5869). */
-export function keysFrom(rootKey: Uint8Array): DeriveKey {
-  return (purpose) => Buffer.from(hkdfSync('sha256', rootKey, '', `wardkeep ${purpose} v1`, 32))
+/** Derives keys from a key (HKDF, RFC 5869). */
+export function keysFrom(key: Uint8Array): DeriveKey {
+  return (purpose) => Buffer.from(hkdfSync('sha256', key, '', `wardkeep ${purpose} v1`, 32))
 }

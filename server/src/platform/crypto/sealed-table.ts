@@ -1,4 +1,5 @@
 /** The registry of what data keys seal: who replaces a key finds all of it here (ADR 0020). */
+import type { Breathe } from '../../lib/slices.ts'
 import type { TenantTx } from '../db/index.ts'
 import type { Place } from './seal.ts'
 import type { TenantKeys } from './tenant-keys.ts'
@@ -24,8 +25,11 @@ export interface SealedTable {
 /** The blind index of a sealed table: a table with the key of each token in its `data_key_id`. */
 export interface SealedTokens {
   readonly table: string
-  /** Adds what is missing of the rows' tokens by all living keys, and takes none away. */
-  add(tx: TenantTx, keys: TenantKeys, rows: readonly OpenedRow[]): Promise<void>
+  /**
+   * Adds what is missing of the rows' tokens by all living keys, and takes none away.
+   * @param breathe waited for after each row
+   */
+  add(tx: TenantTx, keys: TenantKeys, rows: readonly OpenedRow[], breathe: Breathe): Promise<void>
 }
 
 /** A row with its sealed columns opened. */

@@ -51,6 +51,16 @@ export interface Changes {
   stop(): Promise<void>
 }
 
+/** For a process that is alone on the database: nobody is told, and nobody else changes anything. */
+export const alone: Changes = {
+  subscribe: () => () => undefined,
+  invalidate: () => undefined,
+  notify: () => undefined,
+  trusted: () => true,
+  isClosed: () => false,
+  stop: async () => undefined,
+}
+
 /** Starts listening, and keeps trying for as long as the database is away. */
 export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()

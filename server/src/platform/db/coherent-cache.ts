@@ -4,7 +4,7 @@
  * change overtakes is answered to those who asked before it, and not kept; while changes may be missed
  * nothing is believed.
  */
-import { type FairLruOptions, fairLru, type Holding } from '../../lib/fair-lru.ts'
+import { type FairLruOptions, fairLru, type Held, type Holding } from '../../lib/fair-lru.ts'
 import { flights } from '../../lib/flights.ts'
 import type { Changes } from './changes.ts'
 import type { Scope } from './scope.ts'
@@ -30,6 +30,10 @@ export interface CoherentCache<K, V> {
   dropExpired(tenantId: Scope): number
   /** Whether the tenant's value is held, or any tenant's, and believed. */
   has(tenantId: Scope, key: K): boolean
+  /** The value that is held, believed or not; asking counts as no question. */
+  peek(tenantId: number, key: K): V | undefined
+  /** All that is held; what comes and goes meanwhile is no trouble. */
+  all(): Iterator<Held<K, V>, void>
   /** How it does for the tenant, or for all. */
   stats(tenantId: Scope): Holding & CacheCounts
 }
@@ -125,6 +129,8 @@ export function coherentCache<K extends string | number, V>(
       return new Set(keys.filter((key) => !missing.has(key)))
     },
     dropExpired: held.dropExpired,
+    peek: held.peek,
+    all: held.all,
     has: (tenantId, key) => changes.trusted() && held.has(tenantId, key),
     stats(tenantId) {
       const counted = tenantId === null ? [...counts.values()] : [counts.get(tenantId) ?? NONE]

@@ -78,3 +78,9 @@ export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | 
   if (isDatabaseAway(error)) return new Problem('database_away', { retryAfter: 2, cause: error })
   return undefined
 }
+
+/** Whether a failure passes by itself, and so means all that was written together; any other means one of them. */
+export function isPassing(error: unknown): boolean {
+  const code = problemOf(error)?.code
+  return code === 'database_away' || code === 'busy'
+}

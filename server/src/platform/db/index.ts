@@ -1,6 +1,6 @@
 /** The database's door for the features and the composition root. */
 
-export { CHANNEL, type Changes, EVERY_TENANT, watchChanges } from './changes.ts'
+export { alone, CHANNEL, type Changes, EVERY_TENANT, watchChanges } from './changes.ts'
 export { type CoherentCache, coherentCache } from './coherent-cache.ts'
 export {
   APP_ROLE,
@@ -10,18 +10,21 @@ export {
   PLATFORM_ROLE,
 } from './connection.ts'
 export type { Database } from './database.ts'
-export { type Conflicts, Outpaced, problemOf } from './failures.ts'
+export { type Conflicts, isPassing, Outpaced, problemOf } from './failures.ts'
+export { type Holder, openHolder } from './holder.ts'
 export { listWritesUpkeep } from './list-writes.ts'
 export { LOCKS } from './lock-numbers.ts'
-export { lockUntilEnd } from './locks.ts'
+export { lockUntilEnd, tryLockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'
 export { containing, countRows, listMode, readPage } from './page.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'
+export { requireOpen } from './require-open.ts'
 export {
   forCaller,
   inScope,
   ofScope,
   openScopes,
+  type Scope,
   type Scoped,
   type Scopes,
   type Sent,

@@ -17,8 +17,14 @@ export const LOCKS = {
   unverifiedNotifications: 7_261_940,
   /** One transaction at a time begins or ends a rotation of keys. */
   keyRotation: 7_261_943,
+  /** One repair at a time works with the rights of the tables' owner. */
+  schemaRepair: 7_261_949,
   /** With the number of a job that outlasts every lease: its process is at work, and lives. */
   longJobs: 7_261_941,
   /** With the id of a tenant, or 0 for all: a restore has closed the service for them. */
   closed: 7_261_942,
+  /** With the id of a fix, or 0 for a scan of all: a process looks and mends, and lives. */
+  fixes: 7_261_944,
+  /** One process at a time asks which root key it is, moves its files, or puts another in its place. */
+  rootKey: 7_261_945,
 } as const

@@ -14,5 +14,5 @@ test('the migrations take the locks that are theirs, by the numbers that are reg
       Number(number),
     ),
   )
-  expect(taken.sort()).toEqual([LOCKS.journalPartitions, LOCKS.deliveryPartitions])
+  expect([...new Set(taken)].sort()).toEqual([LOCKS.journalPartitions, LOCKS.deliveryPartitions])
 })

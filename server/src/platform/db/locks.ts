@@ -7,3 +7,10 @@ import type { TenantTx } from './scope.ts'
 export async function lockUntilEnd(tx: TenantTx, lock: keyof typeof LOCKS): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCKS[lock]})`.execute(tx.db)
 }
+
+/** Takes the lock until the transaction ends, unless somebody else holds it. Returns whether it has. */
+export async function tryLockUntilEnd(tx: TenantTx, lock: keyof typeof LOCKS): Promise<boolean> {
+  const { rows } = await sql<{ has: boolean }>`
+    select pg_try_advisory_xact_lock(${LOCKS[lock]}) as has`.execute(tx.db)
+  return rows[0]?.has === true
+}

@@ -62,6 +62,7 @@ const everything = `
   create view named with (security_invoker = true) as
     select u.id, t.name from b_users u join a_tenants t on t.id = u.tenant_id;
   grant select on named to public;
+  grant select (name), update (name) on a_tenants to ${reader};
   create materialized view counts as select count(*) n from a_tenants;
   create unique index counts__n on counts (n);
 `
@@ -138,6 +139,7 @@ describe('the schema dump', () => {
     'REVOKE ALL ON ROUTINE touched() FROM PUBLIC;',
     `GRANT execute ON ROUTINE touched() TO ${reader};`,
     `GRANT usage ON SEQUENCE tickets TO ${reader};`,
+    `GRANT select (name), update (name) ON a_tenants TO ${reader};`,
     `GRANT usage ON SCHEMA ledger TO ${reader};`,
     'CREATE EXTENSION citext WITH SCHEMA public;',
     "CREATE TYPE mood AS ENUM ('well', 'it''s fine');",

@@ -3,7 +3,8 @@
  * object that they belong to, in a fixed order that no server setting changes (collation "C").
  */
 
-const isOurs = (schema: string, catalogue: string, object: string) => `
+/** Whether an object is neither PostgreSQL's own nor an extension's. */
+export const isOurs = (schema: string, catalogue: string, object: string) => `
   ${schema} in (
     select oid from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema')
   and not exists (
@@ -32,13 +33,16 @@ const sequence = `
         where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'i'))`
 
 /** What \`acl\` grants to others than the owner, one line for each of them. */
-const grants = (kind: string, name: string, acl: string, owner: string) => `
+export const grants = (kind: string, name: string, acl: string, owner: string, column = `''`) => `
   select format('GRANT %s ON ${kind}%s TO %s%s;',
-      string_agg(lower(privilege_type), ', ' order by privilege_type collate "C"), ${name},
+      string_agg(lower(privilege_type) || ${column}, ', ' order by privilege_type collate "C"), ${name},
       case grantee when 0 then 'PUBLIC' else grantee::regrole::text end,
       case when is_grantable then ' WITH GRANT OPTION' else '' end) as line
   from aclexplode(${acl}) where grantee <> ${owner}
   group by grantee, is_grantable`
+
+/** Says behind a privilege which column alone it is of. */
+export const ofColumn = (name: string) => `format(' (%I)', ${name})`
 
 export const schemaQueries = {
   relations: `
@@ -174,9 +178,9 @@ export const schemaQueries = {
       select 'r' || r.oid as owner, 1 as rank, g.line
       from relation r cross join lateral (${grants('', 'r.name', 'r.relacl', 'r.relowner')}) g
       union all
-      select 'r' || r.oid, 2, replace(g.line, ' ON ', format(' (%I) ON ', a.attname))
+      select 'r' || r.oid, 2, g.line
       from relation r join pg_attribute a on a.attrelid = r.oid and not a.attisdropped
-      cross join lateral (${grants('', 'r.name', 'a.attacl', 'r.relowner')}) g
+      cross join lateral (${grants('', 'r.name', 'a.attacl', 'r.relowner', ofColumn('a.attname'))}) g
       union all
       select 'r' || s.oid, 1, g.line
       from sequence s cross join lateral (${grants('SEQUENCE ', 's.name', 's.relacl', 's.relowner')}) g

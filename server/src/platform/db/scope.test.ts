@@ -1,6 +1,7 @@
 /** The scope of a transaction: what it sees, what it may, and what becomes of it when it fails. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { unheard } from '../../../test/sessions/scopes.ts'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
@@ -50,6 +51,18 @@ const rename = (tx: TenantTx, id: number, name: string) =>
   sql`update departments set name = ${name} where id = ${id}`.execute(tx.db)
 const nameOf = async (id: number) =>
   (await database.sql('select name from departments where id = $1', [id]))[0]?.name
+
+test('what goes on behind a failure asks nothing any more', async () => {
+  const late = Promise.withResolvers<void>()
+  let asked: Promise<unknown> | undefined
+  const failing = db.acrossTenants(async (tx) => {
+    asked = late.promise.then(() => ids(tx))
+    throw new Error('not done in time')
+  })
+  await expect(failing).rejects.toThrow('not done in time')
+  late.resolve()
+  await expect(asked).rejects.toThrow('the transaction has ended')
+})
 
 describe('what is seen', () => {
   test('in a tenant is its rows alone, although the query says nothing of it', async () => {
@@ -312,4 +325,17 @@ describe('a transaction', () => {
 
 test('a ping tells how long a round trip takes', async () => {
   expect(await db.ping()).toBeGreaterThan(0)
+})
+
+test('who waits for a connection is counted', async () => {
+  const one = openScopes(database.address, { size: 1, log: silentLog, changes: unheard })
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+  const first = one.inTenant(NORTH, () => held)
+  expect(one.waiting()).toBe(0)
+  const second = one.inTenant(NORTH, ids)
+  expect(one.waiting()).toBe(1)
+  letGo()
+  await Promise.all([first, second])
+  expect(one.waiting()).toBe(0)
+  await one.close()
 })

@@ -82,6 +82,8 @@ export interface Scopes {
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /** Runs `work` seeing the rows of all tenants: for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
+  /** How many transactions wait for a connection. */
+  waiting(): number
   /** Milliseconds of one round trip. Fails as any query does when the database is away. */
   ping(): Promise<number>
   close(): Promise<void>
@@ -131,7 +133,7 @@ export function openScopes(
     isAgain: boolean,
   ): Promise<T> {
     const client = await checkOut()
-    const { tx, sent, commit, committed } = transactionOn(client, tenantId, {
+    const { tx, sent, commit, abandon, committed } = transactionOn(client, tenantId, {
       mode,
       totals,
       isAgain,
@@ -157,6 +159,7 @@ export function openScopes(
         if (lastCommand(committed) !== 'COMMIT') throw new Error('the transaction was rolled back')
       }
     } catch (error) {
+      abandon()
       try {
         await client.query('rollback')
       } catch {
@@ -192,6 +195,7 @@ export function openScopes(
   return {
     inTenant: (tenantId, work, mode = 'write') => run(tenantId, mode, work),
     acrossTenants: (work, mode = 'write') => run(null, mode, work),
+    waiting: () => pool.waitingCount,
     async ping() {
       const start = performance.now()
       await pool.query({ text: 'select 1', query_timeout: PING_MS } as pg.QueryConfig)
@@ -212,6 +216,7 @@ function transactionOn(
   const followUps: (() => void)[] = []
   const sent: Promise<unknown>[] = []
   let committing: ReturnType<typeof ask> | undefined
+  let isAbandoned = false
   const commit = () => {
     if (!committing) {
       committing = ask(client, closing(topics))
@@ -223,8 +228,8 @@ function transactionOn(
   // What is planned for its values each time gains nothing by a name, of which there are few.
   const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
   const run: Send = ({ sql: text, parameters }) => {
-    // Behind the commit it would run in no scope.
-    if (committing) throw new Error('the transaction has ended')
+    // Behind the end it would run in no scope, or in that of whoever has the connection next.
+    if (committing || isAbandoned) throw new Error('the transaction has ended')
     return ask(client, prepared(scope, text, parameters))
   }
   const notify = (...work: Topic[]) => work.forEach((topic) => void notified.add(topic))
@@ -256,6 +261,10 @@ function transactionOn(
     tx,
     sent,
     commit,
+    /** What of the work goes on all the same asks nothing any more. */
+    abandon() {
+      isAbandoned = true
+    },
     /** Tells of the commit. */
     committed(changes: Changes, log: Logger) {
       changes.invalidate(topics)

@@ -5,7 +5,7 @@ import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Caller, Identity, Origin, Restriction } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
-import type { Conflicts } from '../db/index.ts'
+import { type Conflicts, requireOpen } from '../db/index.ts'
 import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { whenDone } from './arrival.ts'
@@ -46,9 +46,6 @@ export interface Guards {
   /** What the breaking of a constraint means. */
   conflicts?: Conflicts
 }
-
-/** How soon to look again while a restore runs. */
-const RESTORING_S = 2
 
 /** Registers the operations, and answers what they throw. */
 export function addOperations(
@@ -175,8 +172,7 @@ function authorize(
 
 /** @throws Problem 503 while a restore has closed the service for the tenant; null for who has none yet */
 function refuseWhileClosed(op: AnyOperation, guards: Guards, tenantId: number | null): undefined {
-  if (!op.whileClosed && guards.isClosed(tenantId))
-    throw new Problem('restoring', { retryAfter: RESTORING_S })
+  if (!op.whileClosed) requireOpen(guards, tenantId)
 }
 
 const REFUSED_WHILE: Record<Restriction, ProblemCode> = {

@@ -1,7 +1,8 @@
 /** pg-boss on a pool of its own: as the worker's role, without DDL, and calm while the database is away. */
+import { CompiledQuery } from 'kysely'
 import { PgBoss } from 'pg-boss'
 import { openWorkerPool } from '../db/connection.ts'
-import { type DatabaseAddress, problemOf } from '../db/index.ts'
+import { type DatabaseAddress, problemOf, type TenantTx } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
 
 /** What pg-boss runs its statements on. */
@@ -109,4 +110,14 @@ function asError(error: unknown): Error {
   if (error instanceof Error) return error
   const { message, stack, code } = error as { message?: string; stack?: string; code?: string }
   return Object.assign(new Error(message), { stack, code })
+}
+
+/** pg-boss' statements, run inside the caller's transaction and with the caller's rights. */
+export function statementsOn(tx: TenantTx): Statements {
+  return {
+    async executeSql(text, values = []) {
+      const { rows } = await tx.db.executeQuery(CompiledQuery.raw(text, values))
+      return { rows }
+    },
+  }
 }

@@ -3,12 +3,13 @@
  * tried again until it succeeds or is given up, and never by two at once.
  */
 import { randomUUID } from 'node:crypto'
-import { CompiledQuery } from 'kysely'
 import { within } from '../../lib/within.ts'
 import type { DatabaseAddress, TenantTx } from '../db/index.ts'
+import type { Fix } from '../fix.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
-import { openBoss, type Statements } from './boss.ts'
+import { openBoss, statementsOn } from './boss.ts'
+import { jobFixes } from './fixes.ts'
 import { type JobKind, limitsOf } from './kind.ts'
 import { type Handler, startWorker, type Work, type Worker } from './worker.ts'
 
@@ -50,6 +51,8 @@ export interface Jobs {
   stop(): Promise<void>
   /** Stops, and lets go of the connections. */
   close(): Promise<void>
+  /** The faults of jobs, of whichever kind. */
+  readonly fixes: readonly Fix[]
 }
 
 export interface JobsOptions {
@@ -151,17 +154,9 @@ export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsO
       closing ??= close()
       return closing
     },
+
+    fixes: jobFixes(boss, () => [...registered.values()].map(({ kind }) => kind)),
   }
 }
 
 const atOnce = (begin: () => void) => begin()
-
-/** pg-boss' statements, run inside the caller's transaction and with the caller's rights. */
-function statementsOn(tx: TenantTx): Statements {
-  return {
-    async executeSql(text, values = []) {
-      const { rows } = await tx.db.executeQuery(CompiledQuery.raw(text, values))
-      return { rows }
-    },
-  }
-}

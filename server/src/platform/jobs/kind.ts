@@ -14,10 +14,15 @@ export interface JobKind<T extends object> {
   readonly retryDelayMaxSeconds?: number
   /** The lease: an attempt that takes longer has failed, and so has one whose process died. */
   readonly expireInSeconds: number
+  /** Whether days later it still does what it was for, and no harm: given up, it may be tried again. */
+  readonly mayRunLate: boolean
   readonly [carries]?: T
 }
 
-/** Names a kind of job. Without options: 5 retries that wait from 10 s on, of 5 minutes each. */
+/**
+ * Names a kind of job. Without options: 5 retries that wait from 10 s on, of 5 minutes each, and of use
+ * however late.
+ */
 export function jobKind<T extends object>(
   name: string,
   options: Partial<Omit<JobKind<T>, 'name'>> = {},
@@ -27,6 +32,7 @@ export function jobKind<T extends object>(
     retryDelaySeconds: 10,
     retryBackoff: true,
     expireInSeconds: 300,
+    mayRunLate: true,
     ...options,
     name,
   })

@@ -8,7 +8,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
-import type { Place, Sealer } from '../crypto/index.ts'
+import { type RootSealed, rootPlace, type Sealer } from '../crypto/index.ts'
 import type { TenantTx } from '../db/index.ts'
 import { type Jobs, jobKind } from '../jobs/index.ts'
 import type { Logger } from '../observe/log.ts'
@@ -35,9 +35,19 @@ const SEND = jobKind<{ sealed: string }>('mail.send', {
   retryBackoff: true,
   retryDelayMaxSeconds: 4 * 60 * 60,
   expireInSeconds: 30 * 60,
+  // What it says is no news by then, and its links are over.
+  mayRunLate: false,
 })
 
-const placeOf = (id: string): Place => ({ table: 'pgboss.job', column: 'data', row: id })
+export const SEALED_MAILS: RootSealed = {
+  table: 'pgboss.job_common',
+  column: 'data',
+  id: { column: 'id', type: 'uuid' },
+  json: { member: 'sealed', name: SEND.name },
+  placed: 'pgboss.job',
+}
+
+const placeOf = (id: string) => rootPlace(SEALED_MAILS, id)
 
 export interface MailerOptions {
   jobs: Jobs

@@ -4,11 +4,16 @@ import { StringDecoder } from 'node:string_decoder'
 /** Up to here a body is read on; of a longer one the connection is ended. */
 const MAX_READ = 64 * 1024
 
-export interface BodyReader {
+/** What was kept of a body. */
+export interface Body {
+  /** As text: whole characters, and none that PostgreSQL refuses. */
+  text(): string
+  bytes(): Buffer
+}
+
+export interface BodyReader extends Body {
   /** Takes the next piece. Returns false when enough was read. */
   take(chunk: Buffer): boolean
-  /** What was kept, as text: whole characters, and none that PostgreSQL refuses. */
-  text(): string
 }
 
 /**
@@ -26,6 +31,7 @@ export function readBody(keepBytes: number, mostBytes = MAX_READ): BodyReader {
       length += chunk.length
       return length <= mostBytes
     },
+    bytes: () => Buffer.concat(kept),
     text() {
       const bytes = Buffer.concat(kept)
       // The decoder holds back a character that was cut in two; of a whole body it shows the damage.

@@ -1,7 +1,7 @@
 /** One connection to one judged address, over which requests go one after another. */
 import type { Socket } from 'node:net'
 import type { Client } from 'undici'
-import { readBody } from './answer.ts'
+import { type Body, readBody } from './answer.ts'
 import type { ExchangeContext } from './context.ts'
 import { answerError, DialError, type ResponseProgress } from './dial-error.ts'
 import { unmapped } from './networks.ts'
@@ -13,7 +13,7 @@ const MAX_HEADER = 16 * 1024
 const MAX_IDLE_MS = 30_000
 
 export interface ConnectionRequest {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
   url: URL
   headers: Record<string, string>
   body: string | Buffer | null
@@ -25,11 +25,14 @@ export interface ConnectionRequest {
 
 export interface Answer {
   status: number
-  /** The Retry-After header as it came, if there was one. */
-  retryAfter: string | undefined
+  /** Its header. */
+  fields: Fields
   /** The beginning of the body. */
-  body: string
+  body: Body
 }
+
+/** Fields of a header, by their names in lower case. */
+export type Fields = Readonly<Record<string, string | string[] | undefined>>
 
 export interface Connection {
   readonly origin: string
@@ -107,11 +110,11 @@ function exchange(
   return new Promise((resolve, reject) => {
     const reader = wantsWhole ? readBody(keepBytes, keepBytes) : readBody(keepBytes)
     let status = 0
-    let retryAfter: string | undefined
+    let fields: Fields = {}
     let progress: ResponseProgress = 'nothing'
     const finish = () => {
       context.onAbort = undefined
-      resolve({ status, retryAfter, body: reader.text() })
+      resolve({ status, fields, body: reader })
     }
     const fail = (fault: unknown) => {
       context.onAbort = undefined
@@ -131,13 +134,12 @@ function exchange(
         onResponseStarted() {
           progress = 'something'
         },
-        onResponseStart(_controller, code, fields) {
+        onResponseStart(_controller, code, header) {
           // RFC 9110, 15.2: an interim answer is only an announcement.
           if (code < 200) return
           progress = 'header'
           status = code
-          const after = fields['retry-after']
-          if (typeof after === 'string') retryAfter = after
+          fields = header
           context.missing = 'no end of the answer'
         },
         onResponseData(_controller, chunk) {

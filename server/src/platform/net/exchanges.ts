@@ -1,21 +1,39 @@
 /** Exchanges: one request and its answer each, within a deadline, over pooled connections. */
-import type { Answer, Connection, ConnectionRequest } from './connection.ts'
+import type { Answer, Connection, ConnectionRequest, Fields } from './connection.ts'
 import { type ExchangeContext, type StartedExchange, startExchange } from './context.ts'
 import type { Dial } from './dial.ts'
 import { DialError, type DialFailure } from './dial-error.ts'
 import { openConnectionPool } from './pool.ts'
 
-/** How a request went; `address` (without the port) is the one that was talked to. */
+/** A request that was answered; `address` (without the port) is the one that was talked to. */
+interface Answered {
+  kind: 'answered'
+  status: number
+  address: string
+  durationMs: number
+}
+
+export interface Failed {
+  kind: 'failed'
+  failure: DialFailure
+  /** For people, and holds nothing of the URL but its host. */
+  detail: string
+  address: string | null
+  durationMs: number
+}
+
+/** How a request went whose answer is text. */
 export type Exchange =
-  | ({ kind: 'answered'; address: string; durationMs: number } & Answer)
-  | {
-      kind: 'failed'
-      failure: DialFailure
-      /** For people, and holds nothing of the URL but its host. */
-      detail: string
-      address: string | null
-      durationMs: number
-    }
+  | (Answered & {
+      /** The Retry-After header as it came, if there was one. */
+      retryAfter: string | undefined
+      /** The beginning of the body. */
+      body: string
+    })
+  | Failed
+
+/** How a request went whose answer is bytes, and has a header that matters. */
+export type Transfer = (Answered & { fields: Fields; body: Buffer }) | Failed
 
 export interface ExchangeRequest extends Omit<ConnectionRequest, 'url'> {
   /** For everything, from the question to DNS to the answer's last byte. */
@@ -34,6 +52,8 @@ export interface Exchanges {
    * @param target says where it goes, or throws the DialError that it fails with
    */
   exchange(request: ExchangeRequest, target: () => URL): Promise<Exchange>
+  /** As `exchange`, for bytes. */
+  transfer(request: ExchangeRequest, target: () => URL): Promise<Transfer>
   /** Ends idle connections and whatever still runs. */
   close(): Promise<void>
 }
@@ -80,35 +100,51 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
     return keeping(await pool.open(request.url, context), request, context)
   }
 
+  async function run(
+    request: ExchangeRequest,
+    target: () => URL,
+  ): Promise<(Answered & Answer) | Failed> {
+    const startedAt = performance.now()
+    const context = startExchange(request.deadlineMs, request.signal)
+    const durationMs = () => Math.round(performance.now() - startedAt)
+    running.add(context)
+    try {
+      if (isClosed) throw new DialError('aborted', 'the service stops')
+      const sending = request.isRepeatable ? send : sendOnce
+      const answer = await sending({ ...request, url: target() }, context)
+      return {
+        kind: 'answered',
+        ...answer,
+        address: context.address ?? '',
+        durationMs: durationMs(),
+      }
+    } catch (error) {
+      const { failure, message: detail } = asDialError(error)
+      return {
+        kind: 'failed',
+        failure,
+        detail,
+        address: context.address,
+        durationMs: durationMs(),
+      }
+    } finally {
+      context.finish()
+      running.delete(context)
+    }
+  }
+
   return {
     async exchange(request, target) {
-      const startedAt = performance.now()
-      const context = startExchange(request.deadlineMs, request.signal)
-      const durationMs = () => Math.round(performance.now() - startedAt)
-      running.add(context)
-      try {
-        if (isClosed) throw new DialError('aborted', 'the service stops')
-        const sending = request.isRepeatable ? send : sendOnce
-        const answer = await sending({ ...request, url: target() }, context)
-        return {
-          kind: 'answered',
-          ...answer,
-          address: context.address ?? '',
-          durationMs: durationMs(),
-        }
-      } catch (error) {
-        const { failure, message: detail } = asDialError(error)
-        return {
-          kind: 'failed',
-          failure,
-          detail,
-          address: context.address,
-          durationMs: durationMs(),
-        }
-      } finally {
-        context.finish()
-        running.delete(context)
-      }
+      const outcome = await run(request, target)
+      if (outcome.kind === 'failed') return outcome
+      const { fields, body, ...answered } = outcome
+      const after = fields['retry-after']
+      const retryAfter = typeof after === 'string' ? after : undefined
+      return { ...answered, retryAfter, body: body.text() }
+    },
+    async transfer(request, target) {
+      const outcome = await run(request, target)
+      return outcome.kind === 'failed' ? outcome : { ...outcome, body: outcome.body.bytes() }
     },
     async close() {
       isClosed = true

@@ -1,7 +1,7 @@
 /** HTTP to the outside, for the features: judged targets, one deadline, typed failures. */
 export { checkAddress, type TargetPolicy } from './addresses.ts'
 export { DIAL_FAILURES } from './dial-error.ts'
-export type { Exchange } from './exchanges.ts'
+export type { Exchange, Transfer } from './exchanges.ts'
 export { isWithin, type Network, parseNetworks } from './networks.ts'
 export { type Outbound, openOutbound, type Post } from './outbound.ts'
 export { dnsResolver, type Resolver } from './resolver.ts'

@@ -6,7 +6,7 @@
 import type { TargetPolicy } from './addresses.ts'
 import { dialler } from './dial.ts'
 import { DialError } from './dial-error.ts'
-import { type Exchange, type ExchangeRequest, openExchanges } from './exchanges.ts'
+import { type Exchange, type ExchangeRequest, openExchanges, type Transfer } from './exchanges.ts'
 import { parseNetworks } from './networks.ts'
 import { type Resolver, systemResolver } from './resolver.ts'
 import { checkUrl } from './targets.ts'
@@ -20,10 +20,20 @@ const ANYWHERE: TargetPolicy = {
 }
 
 export interface UpstreamRequest
-  extends Pick<ExchangeRequest, 'method' | 'headers' | 'deadlineMs' | 'signal'> {
+  extends Pick<ExchangeRequest, 'headers' | 'deadlineMs' | 'signal'> {
+  method: 'GET' | 'POST'
   /** Absolute, and below the upstream's own. */
   url: string
   body?: string
+}
+
+export interface TransferRequest
+  extends Pick<ExchangeRequest, 'method' | 'headers' | 'deadlineMs' | 'signal'> {
+  /** As of any request. */
+  url: string
+  body?: Buffer
+  /** Bytes of an answer; one of more is a failure. */
+  maxBytes: number
 }
 
 export interface Upstream {
@@ -33,6 +43,8 @@ export interface Upstream {
    * its own; a GET goes again where a kept connection ends without an answer.
    */
   send(request: UpstreamRequest): Promise<Exchange>
+  /** As `send`, for bytes either way; what is no POST goes again as a GET does (RFC 9110, 9.2.2). */
+  transfer(request: TransferRequest): Promise<Transfer>
   /** Ends idle connections and whatever still runs. */
   close(): Promise<void>
 }
@@ -81,6 +93,17 @@ export function openUpstream(options: UpstreamOptions): Upstream {
           keepBytes: MAX_ANSWER,
           wantsWhole: true,
           isRepeatable: request.method === 'GET',
+        },
+        () => below(url),
+      ),
+    transfer: ({ url, body = null, maxBytes, ...request }) =>
+      exchanges.transfer(
+        {
+          ...request,
+          body,
+          keepBytes: maxBytes,
+          wantsWhole: true,
+          isRepeatable: request.method !== 'POST',
         },
         () => below(url),
       ),

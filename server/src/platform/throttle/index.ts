@@ -14,7 +14,7 @@ import { openTurns } from './turns.ts'
 
 export type { Count, Standing, ThrottleRule } from './counts.ts'
 export { createRateLimiter, type RateLimiter } from './rate-limiter.ts'
-export { purgeThrottles } from './throttle.store.ts'
+export { OUTDATED_THROTTLES } from './throttle.store.ts'
 export { openTurns, type Turns } from './turns.ts'
 
 /** Failures are forgotten when none has come for this long. */

@@ -1,6 +1,7 @@
 /** The SQL of counting failed guesses. */
 import { type RawBuilder, sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
+import type { Outdated } from '../outdated.ts'
 import './throttle.table.ts'
 
 export interface Tally {
@@ -50,13 +51,9 @@ export async function forget(tx: TenantTx, key: Buffer): Promise<void> {
   await tx.db.deleteFrom('throttles').where('key', '=', key).execute()
 }
 
-/** Deletes up to `limit` counts that are over. Returns how many. */
-export async function purgeThrottles(tx: TenantTx, now: string, limit: number): Promise<number> {
-  const result = await tx.db
-    .deleteFrom('throttles')
-    .where('key', 'in', (eb) =>
-      eb.selectFrom('throttles').select('key').where('forget_at', '<', now).limit(limit),
-    )
-    .executeTakeFirst()
-  return Number(result.numDeletedRows)
+export const OUTDATED_THROTTLES: Outdated = {
+  table: 'throttles',
+  key: ['key'],
+  keptMs: 0,
+  isBefore: (at) => sql`forget_at < ${at}::timestamptz`,
 }

@@ -5,7 +5,8 @@ import { gate, scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { isoAt } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
-import { type Count, openThrottle, purgeThrottles, type Throttle } from './index.ts'
+import { deleteOutdated } from '../outdated.ts'
+import { type Count, OUTDATED_THROTTLES, openThrottle, type Throttle } from './index.ts'
 
 let database: TestDatabase
 let throttle: Throttle
@@ -170,6 +171,6 @@ test('counts that are over are purged, and only those', async () => {
   moved.ms += 40 * 60_000
   const db = scopesOf(database)
   const now = isoAt(clock)
-  expect(await db.acrossTenants((tx) => purgeThrottles(tx, now, 1000))).toBe(1)
+  expect(await db.acrossTenants((tx) => deleteOutdated(tx, OUTDATED_THROTTLES, now, 1000))).toBe(1)
   expect(await failures()).toEqual([1])
 })

@@ -36,6 +36,8 @@ const LINK_JOB: JobKind<LinkJob> = jobKind<LinkJob>('auth.send-link', {
   retryDelaySeconds: 5,
   retryBackoff: true,
   expireInSeconds: 60,
+  // It would take the place of a link that was asked for since.
+  mayRunLate: false,
 })
 
 interface LinksDeps {

@@ -5,7 +5,12 @@ import { networkOf } from '../../../lib/network.ts'
 import { Problem, type ProblemCode } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Passwords } from '../../../platform/crypto/index.ts'
-import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import {
+  type Changes,
+  requireOpen,
+  type Scopes,
+  type TenantTx,
+} from '../../../platform/db/index.ts'
 import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -32,13 +37,17 @@ export interface SignInDeps {
   /** How often one network, and one address of a person from there, may try to sign in. */
   limit: RateLimiter
   askTenant: AskTenant
+  changes: Pick<Changes, 'isClosed'>
   log: Logger
   /** Whether an account must have confirmed its address to sign in. */
   needsVerifiedEmail: boolean
 }
 
 export interface SignIn {
-  /** @throws Problem 401 for wrong anything, 403 for a blocked account or tenant, 429 after too many */
+  /**
+   * @throws Problem 401 for wrong anything, 403 for a blocked account or tenant, 429 after too many, 503
+   * while the clinic is being restored
+   */
   login(credentials: Credentials, host: string, origin: Origin): Promise<TokenResponse>
 }
 
@@ -165,6 +174,8 @@ export function signInService(deps: SignInDeps): SignIn {
     if (denied) return refuse(denied, trying, account)
     if (account.totp_enabled && !credentials.totp_code)
       return refuse('totp_required', trying, account)
+    // Not before the password is right: the answer tells of the clinic.
+    requireOpen(deps.changes, account.tenant_id)
     const freshHash = await rehash(account, trying)
     const started = await db
       .inTenant(account.tenant_id, (tx) => startSession(tx, account, freshHash, trying))

@@ -12,7 +12,12 @@ import {
   importJWK,
 } from 'jose'
 import { type Clock, DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
-import { otherRootKey, type Place, type Sealer } from '../../../platform/crypto/index.ts'
+import {
+  mustOpen,
+  type RootSealed,
+  rootPlace,
+  type Sealer,
+} from '../../../platform/crypto/index.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -94,15 +99,8 @@ export async function openSigningKeys(
   }
 
   function openPrivate(row: store.SigningKeyRow) {
-    return { kid: row.kid, key: createPrivateKey(unseal(row)) }
-  }
-
-  function unseal(row: store.SigningKeyRow): Buffer {
-    try {
-      return sealer.open(row.sealed_private_key, placeOf(row.kid))
-    } catch {
-      throw otherRootKey()
-    }
+    const opened = mustOpen(() => sealer.open(row.sealed_private_key, placeOf(row.kid)))
+    return { kid: row.kid, key: createPrivateKey(opened) }
   }
 
   async function add(tx: TenantTx): Promise<boolean> {
@@ -175,12 +173,14 @@ export async function openSigningKeys(
   }
 }
 
-const placeOf = (kid: string): Place => ({
+export const SEALED_SIGNING_KEYS: RootSealed = {
   table: 'signing_keys',
   column: 'sealed_private_key',
-  row: kid,
+  id: { column: 'kid', type: 'text' },
   formerly: 'signing_keys.private_key',
-})
+}
+
+const placeOf = (kid: string) => rootPlace(SEALED_SIGNING_KEYS, kid)
 
 async function publicPart(row: store.SigningKeyRow): Promise<Loaded> {
   const { crv = '', x = '' } = row.public_jwk

@@ -14,7 +14,7 @@ export async function claim(tx: TenantTx, worker: string): Promise<number | unde
   const { rows } = await sql<{ epoch: number }>`
     update messenger_bot set leased_by = ${worker}, epoch = epoch + 1, state = 'new',
       leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
-    where leased_until is null or leased_until < now() returning epoch`.execute(tx.db)
+    where leased_until is null or leased_until <= now() returning epoch`.execute(tx.db)
   return rows[0]?.epoch
 }
 
@@ -26,10 +26,11 @@ export async function renew(tx: TenantTx, epoch: number): Promise<boolean> {
   return rows.length > 0
 }
 
+/** Lets others have it at once; since when nobody does stays to be seen. */
 export async function release(tx: TenantTx, epoch: number): Promise<void> {
   await tx.db
     .updateTable('messenger_bot')
-    .set({ leased_by: null, leased_until: null })
+    .set({ leased_by: null, leased_until: sql`now()` })
     .where('epoch', '=', epoch)
     .execute()
 }

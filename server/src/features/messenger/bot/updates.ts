@@ -4,7 +4,7 @@ import type { TenantTx } from '../../../platform/db/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Chat, Chats } from '../linking/chats.ts'
 import { CODE_LIFE, newCode } from '../linking/codes.ts'
-import { CODE_PLACE } from '../linking/linking.service.ts'
+import { SEALED_CODES } from '../linking/linking.service.ts'
 import { deleteCode, lockLinkOfChat, saveCode } from '../linking/links.store.ts'
 import { hasRoomForAnswers, type Reply } from '../linking/replies.ts'
 import type { Unlink } from '../linking/unlink.ts'
@@ -50,7 +50,7 @@ export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Han
     await saveCode(tx, {
       chat_hash,
       code_hash: chats.hashOfCode(code),
-      sealed_chat: chats.seal(CODE_PLACE, chat_hash, chat),
+      sealed_chat: chats.seal(SEALED_CODES, chat_hash, chat),
       expires_at: isoAt(clock, CODE_LIFE),
     })
     await reply(tx, chat.id, codeText(code), 'answer')

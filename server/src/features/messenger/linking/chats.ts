@@ -2,8 +2,9 @@
 import {
   type DeriveKey,
   type KeyRing,
-  type Place,
   placeIn,
+  type RootSealed,
+  rootPlace,
   type SealedTable,
   type Sealer,
 } from '../../../platform/crypto/index.ts'
@@ -24,17 +25,14 @@ export interface Chat {
   name: string
 }
 
-/** A table and a column of it. */
-export type Field = Pick<Place, 'table' | 'column'>
-
 export interface Chats {
   /** The hash that a chat is known by, in all tenants. */
   hashOf(chatId: number): Buffer
   hashOfCode: Digest
   /** Seals what is of no tenant. */
-  seal(place: Field, hash: Buffer, content: object): Buffer
-  /** @throws UnreadableError when the place or the hash differs, or a byte was changed */
-  open<T>(place: Field, hash: Buffer, sealed: Buffer): T
+  seal(column: RootSealed, hash: Buffer, content: object): Buffer
+  /** @throws UnreadableError when the column or the hash differs, or a byte was changed */
+  open<T>(column: RootSealed, hash: Buffer, sealed: Buffer): T
   /** Seals the chat of a user with the key of their tenant. */
   sealFor(tx: TenantTx, user: { tenant_id: number; user_id: number }, chat: Chat): Promise<Buffer>
   openOf(
@@ -46,14 +44,13 @@ export interface Chats {
 export function openChats(deps: { deriveKey: DeriveKey; sealer: Sealer; keyRing: KeyRing }): Chats {
   const { sealer, keyRing, deriveKey } = deps
   const hashOf = digestWith(deriveKey('messenger chat'))
-  const placeOf = (field: Field, hash: Buffer) => ({ ...field, row: hash.toString('hex') })
   const ofUser = (userId: number) => placeIn(MESSENGER_LINKS, 'sealed_chat', userId)
   return {
     hashOf: (chatId) => hashOf(String(chatId)),
     hashOfCode: digestWith(deriveKey('messenger code')),
-    seal: (place, hash, content) => sealer.seal(JSON.stringify(content), placeOf(place, hash)),
-    open: (place, hash, sealed) =>
-      JSON.parse(sealer.open(sealed, placeOf(place, hash)).toString('utf8')),
+    seal: (column, hash, content) => sealer.seal(JSON.stringify(content), rootPlace(column, hash)),
+    open: (column, hash, sealed) =>
+      JSON.parse(sealer.open(sealed, rootPlace(column, hash)).toString('utf8')),
     async sealFor(tx, { tenant_id, user_id }, chat) {
       const keys = await keyRing.forWriting(tx, tenant_id)
       return keys.seal(JSON.stringify(chat), ofUser(user_id))

@@ -3,6 +3,7 @@ import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller } from '../../../platform/access/index.ts'
+import type { RootSealed } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
@@ -11,14 +12,18 @@ import type { Standing } from '../bot/standing.ts'
 import type { MessengerStatus } from '../messenger.schema.ts'
 import { availableTo, SECURITY_EVENTS } from '../subscriptions/events.ts'
 import { linkedText, REPLACED, UNLINKED } from '../text/talk.ts'
-import type { Chat, Chats, Field } from './chats.ts'
+import type { Chat, Chats } from './chats.ts'
 import { linkedLetter } from './letters.ts'
 import * as store from './links.store.ts'
 import type { Reply } from './replies.ts'
 import type { Unlink } from './unlink.ts'
 
 /** Where the chat that asked for a code is kept. */
-export const CODE_PLACE: Field = { table: 'messenger_codes', column: 'sealed_chat' }
+export const SEALED_CODES: RootSealed = {
+  table: 'messenger_codes',
+  column: 'sealed_chat',
+  id: { column: 'chat_hash', type: 'bytea' },
+}
 /** Five wrong codes are free, then each doubles the wait, a quarter of an hour at the most. */
 const BY_USER: ThrottleRule = { name: 'link code', free: 5, first: 5, longest: 900 }
 /** A whole clinic may be behind one address. */
@@ -74,7 +79,7 @@ export function linkingService(deps: LinkingDeps): Linking {
     // It is linked with the caller already: nothing changes.
     if (owner?.user_id === caller.user_id) return
     if (owner) throw new Problem('chat_linked')
-    const chat = chats.open<Chat>(CODE_PLACE, chat_hash, taken.sealed_chat)
+    const chat = chats.open<Chat>(SEALED_CODES, chat_hash, taken.sealed_chat)
     await deps.unlink(tx, user, actorOf(caller), 'replaced', REPLACED)
     const sealed_chat = await chats.sealFor(tx, user, chat)
     await store.insertLink(tx, { ...user, chat_hash, sealed_chat })

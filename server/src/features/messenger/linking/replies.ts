@@ -1,13 +1,19 @@
 /** Has something said to a chat, in the transaction of what it is about. */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
+import type { RootSealed } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { TOPIC_DUE } from '../topics.ts'
-import type { Chats, Field } from './chats.ts'
+import type { Chats } from './chats.ts'
 import { CODE_LIFE } from './codes.ts'
 import { hasManyReplies, insertReply } from './links.store.ts'
 
 /** What is said is sealed with the root key while it waits: it may hold a code. */
-export const REPLY_PLACE: Field = { table: 'messenger_replies', column: 'sealed_reply' }
+export const SEALED_REPLIES: RootSealed = {
+  table: 'messenger_replies',
+  column: 'sealed_reply',
+  id: { column: 'id', type: 'bigint' },
+  row: 'chat_hash',
+}
 /** Answers that wait at once; commands beyond them are taken and not answered. */
 const MAX_WAITING = 10_000
 
@@ -42,7 +48,7 @@ export function replier({ chats, clock }: { chats: Chats; clock: Clock }): Reply
       {
         chat_hash,
         is_answer: isAnswer,
-        sealed_reply: chats.seal(REPLY_PLACE, chat_hash, content),
+        sealed_reply: chats.seal(SEALED_REPLIES, chat_hash, content),
         expires_at: isoAt(clock, isAnswer ? CODE_LIFE : DAY),
       },
       isoAt(clock),

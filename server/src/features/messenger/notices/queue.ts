@@ -30,9 +30,12 @@ export interface QueueDeps {
   pollMs?: number
 }
 
+/** Under which its position is kept. */
+export const CONSUMER = 'messenger'
+
 export function followEvents({ db, changes, clock, log, pollMs = 1000 }: QueueDeps): Follower {
   return follow(db, log, {
-    name: 'messenger',
+    name: CONSUMER,
     columns: COLUMNS,
     changes,
     pollMs,

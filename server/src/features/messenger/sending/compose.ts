@@ -2,7 +2,7 @@
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Chats } from '../linking/chats.ts'
-import { REPLY_PLACE, type SealedReply } from '../linking/replies.ts'
+import { SEALED_REPLIES, type SealedReply } from '../linking/replies.ts'
 import {
   countWaiting,
   findPeople,
@@ -45,7 +45,7 @@ export function composer({ clock, chats, showAmount }: ComposeDeps): Compose {
     const reply = await findReply(tx, hash, isoAt(clock))
     const link = await findLinkOfChat(tx, hash)
     if (reply) {
-      const { chatId, text } = chats.open<SealedReply>(REPLY_PLACE, hash, reply.sealed_reply)
+      const { chatId, text } = chats.open<SealedReply>(SEALED_REPLIES, hash, reply.sealed_reply)
       return { kind: 'reply', id: reply.id, chatId, text, link }
     }
     if (!link) return { kind: 'nothing', link, lastId: 0 }

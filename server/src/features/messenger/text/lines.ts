@@ -278,6 +278,11 @@ export const LINES: Record<ToldAction, Words> = {
     'checks of backups',
     () => 'A backup was read again to its end, and is whole.',
   ),
+  'backup.rewritten': words(
+    'backup written anew',
+    'backups written anew',
+    () => 'A backup was written anew, without clinics that are gone for good.',
+  ),
   'backup.restored': words(
     'restore of a backup',
     'restores of a backup',
@@ -287,6 +292,31 @@ export const LINES: Record<ToldAction, Words> = {
     'download of a backup',
     'downloads of a backup',
     (e) => `A backup was downloaded${by(e)}.`,
+  ),
+  'self_healing.proposed': words(
+    'fault found',
+    'faults found',
+    () => 'A fault of the service was found; its operator has been asked to confirm the repair.',
+  ),
+  'self_healing.applied': words(
+    'fault repaired',
+    'faults repaired',
+    (e) => `A fault of the service was repaired${by(e)}.`,
+  ),
+  'self_healing.failed': words(
+    'repair failed',
+    'repairs failed',
+    (e) => `The repair of a fault of the service failed${by(e)}.`,
+  ),
+  'self_healing.deleted': words(
+    'fix taken out',
+    'fixes taken out',
+    (e) => `A fix was taken out of the catalogue${by(e)}.`,
+  ),
+  'self_healing.seeded': words(
+    'seeding of fixes',
+    'seedings of fixes',
+    (e) => `The built-in fixes were put into the catalogue${by(e)}.`,
   ),
   'encryption.rotation_started': words(
     'rotation of keys begun',
@@ -302,6 +332,11 @@ export const LINES: Record<ToldAction, Words> = {
     'rotation of keys that failed',
     'rotations of keys that failed',
     () => 'The rotation of the encryption keys failed: some records do not open.',
+  ),
+  'encryption.root_key_rotated': words(
+    'rotation of the root key',
+    'rotations of the root key',
+    () => 'Another root key took the place of the one before.',
   ),
   'backup.deleted': words(
     'deleted backup',

@@ -1,52 +1,44 @@
 /** The SQL that throws away what is over. */
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
+import { DAY } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import type { Outdated } from '../../../platform/outdated.ts'
+import { DROPPED_AFTER } from '../sending/pace.ts'
 import '../messenger.table.ts'
 
-/** Deletes some rows. Returns how many. */
-export type DeleteBatch = (tx: TenantTx, at: string, limit: number) => Promise<number>
+const outdated = (
+  table: string,
+  key: readonly string[],
+  time: string,
+  keptMs: number,
+): Outdated => ({
+  table,
+  key,
+  keptMs,
+  isBefore: (at) => sql`${sql.ref(time)} < ${at}::timestamptz`,
+})
 
-const deleteBatch =
-  (statement: (at: string, limit: number) => RawBuilder<unknown>): DeleteBatch =>
-  async (tx, at, limit) => {
-    const { numAffectedRows = 0n } = await statement(at, limit).execute(tx.db)
-    return Number(numAffectedRows)
-  }
+/** The provider repeats no update that is older than a day. */
+const UPDATES_KEPT = 2 * DAY
 
-export const deleteCodes = deleteBatch(
-  (at, limit) => sql`
-    delete from messenger_codes where chat_hash in
-      (select chat_hash from messenger_codes where expires_at < ${at}::timestamptz limit ${limit})`,
-)
+export const OUTDATED: readonly Outdated[] = [
+  outdated('messenger_codes', ['chat_hash'], 'expires_at', 0),
+  outdated('messenger_replies', ['id'], 'expires_at', 0),
+  outdated('messenger_updates', ['bot_id', 'update_id'], 'taken_at', UPDATES_KEPT),
+  outdated('messenger_notices', ['id'], 'event_at', DROPPED_AFTER),
+]
 
-export const deleteReplies = deleteBatch(
-  (at, limit) => sql`
-    delete from messenger_replies where id in
-      (select id from messenger_replies where expires_at < ${at}::timestamptz limit ${limit})`,
-)
-
-export const deleteUpdates = deleteBatch(
-  (at, limit) => sql`
-    delete from messenger_updates where (bot_id, update_id) in
-      (select bot_id, update_id from messenger_updates where taken_at < ${at}::timestamptz limit ${limit})`,
-)
-
-export const deleteNotices = deleteBatch(
-  (at, limit) => sql`
-    delete from messenger_notices where id in
-      (select id from messenger_notices where event_at < ${at}::timestamptz limit ${limit})`,
-)
-
-/** Chats that were made before, are linked with nobody, and for which nothing waits. */
-export const deleteChats = deleteBatch(
-  (at, limit) => sql`
+/** Deletes chats that were made before, are linked with nobody, and for which nothing waits. Returns how many. */
+export async function deleteChats(tx: TenantTx, at: string, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
     delete from messenger_chats where hash in (
       select c.hash from messenger_chats c
       where c.due_at is null and c.created_at < ${at}::timestamptz
         and not exists (select from messenger_links l where l.chat_hash = c.hash)
         and not exists (select from messenger_replies r where r.chat_hash = c.hash)
-      limit ${limit} for update skip locked)`,
-)
+      limit ${limit} for update skip locked)`.execute(tx.db)
+  return Number(numAffectedRows)
+}
 
 /** Destroys up to `limit` rows of a tenant. Returns whether there may be more. */
 export async function purgeRows(tx: TenantTx, tenantId: number, limit: number): Promise<boolean> {

@@ -26,7 +26,8 @@ export interface CacheAdministration {
   warmUp(caller: ClinicAdmin, ids: readonly number[]): Promise<Warmed>
 }
 
-const NODE = `${hostname()}/${process.pid}`
+/** Which node this is, for people. */
+export const NODE = `${hostname()}/${process.pid}`
 
 export function cacheAdministration(deps: CacheDeps): CacheAdministration {
   const { db, changes, cache, loadMany, bounds } = deps

@@ -29,7 +29,7 @@ interface PatientCacheDeps {
   load: LoadPatient
 }
 
-const isHeld = (patient: CachedPatient): patient is HeldPatient => 'open' in patient
+export const isHeld = (patient: CachedPatient): patient is HeldPatient => 'open' in patient
 
 export function openPatientCache(
   { clock, changes, load }: PatientCacheDeps,

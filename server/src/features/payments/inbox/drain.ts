@@ -4,12 +4,11 @@
  */
 import { isoAt } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
-import type { TenantTx } from '../../../platform/db/index.ts'
+import { isPassing, type TenantTx } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { applierIn, type Read } from '../applying/apply.ts'
 import type { Provider, Reading } from '../payment-facts.ts'
 import { type Claimed, claim, lockDue, nextDue } from './claims.store.ts'
-import { isPassing } from './failures.ts'
 import type { Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 import {

@@ -3,14 +3,18 @@ import { batcher } from '../../../lib/batcher.ts'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
-import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { problemOf } from '../../../platform/db/index.ts'
+import {
+  type Changes,
+  isPassing,
+  problemOf,
+  type Scopes,
+  type TenantTx,
+} from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Apply, Read, Settled } from '../applying/apply.ts'
 import type { Provider, Reading } from '../payment-facts.ts'
 import { type Claimed, claim, nextDue, release } from './claims.store.ts'
-import { isPassing } from './failures.ts'
 import type { Seals, Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 

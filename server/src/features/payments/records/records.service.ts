@@ -114,24 +114,34 @@ export function recordsService(deps: RecordsDeps): Records {
 }
 
 async function process(
-  { clock, seals, providers }: RecordsDeps,
+  deps: RecordsDeps,
   tx: TenantTx,
   caller: Admin,
   id: number,
 ): Promise<PaymentNotification> {
   await found(tx, id)
+  await tryAgain(deps, tx, id)
+  const after = await found(tx, id)
+  await note(tx, caller, 'payment_notification.processed', after)
+  return after
+}
+
+/**
+ * Has a notification worked on again now where its sender is proven, and otherwise notes why it is not.
+ * @throws Problem 404, and 409 unless it is unverified or failed
+ */
+export async function tryAgain(
+  { clock, seals, providers }: Pick<RecordsDeps, 'clock' | 'seals' | 'providers'>,
+  tx: TenantTx,
+  id: number,
+): Promise<void> {
   const { kept, sent } = await opened(seals, tx, id, true)
   if (kept.state !== 'unverified' && kept.state !== 'failed')
     throw new Problem('notification_settled')
   const proven = providers[kept.provider].prove({ ...kept, sent })
-  if ('refused' in proven) await store.noteReason(tx, id, proven.refused)
-  else {
-    await store.arm(tx, id, isoAt(clock), proven.verified_at)
-    tx.notify(INBOX_TOPIC)
-  }
-  const after = await found(tx, id)
-  await note(tx, caller, 'payment_notification.processed', after)
-  return after
+  if ('refused' in proven) return store.noteReason(tx, id, proven.refused)
+  await store.arm(tx, id, isoAt(clock), proven.verified_at)
+  tx.notify(INBOX_TOPIC)
 }
 
 async function found(tx: TenantTx, id: number): Promise<PaymentNotification> {

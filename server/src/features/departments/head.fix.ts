@@ -1,0 +1,61 @@
+/** The fault of a department whose head may no longer be it: they were blocked, or given another role. */
+import type { TenantTx } from '../../platform/db/index.ts'
+import type { Finding, Fix } from '../../platform/fix.ts'
+import { append, changesBetween, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
+import type { Department } from './departments.schema.ts'
+import type { MayHead } from './departments.service.ts'
+import { lockDepartment, updateDepartment } from './departments.store.ts'
+
+interface Unfit {
+  department_id: number
+  tenant_id: number
+  head_doctor_id: number
+  role: string | null
+  is_active: boolean | null
+  is_own: boolean | null
+}
+
+/** Finds what it is about; handed in, as users know departments and not the reverse. */
+export type FindUnfitHeads = (tx: TenantTx) => Promise<{ unfit: Unfit[]; looked_at: number }>
+
+const subjectOf = (id: number) => `department ${id}`
+const idOf = (subject: string) => Number(subject.split(' ')[1])
+
+export const departmentHeadFix = (mayHead: MayHead, findUnfitHeads: FindUnfitHeads): Fix => ({
+  key: 'departments.head',
+  title: 'A department is headed by somebody who may not be its head',
+  description:
+    'The head of a department was blocked, deleted or given another role after being chosen, or is of another tenant. The department names somebody who is not there for it.',
+  severity: 'low',
+  automatic: false,
+  plan: 'Leaves the department without a head, for its admin to choose another.',
+
+  async detect(tx) {
+    const { unfit, looked_at } = await findUnfitHeads(tx)
+    return { looked_at, findings: unfit.map(findingOf) }
+  },
+
+  repair: (finding, repairing) =>
+    repairing(async (tx) => {
+      const before = await lockDepartment(tx, idOf(finding.subject))
+      const head = before?.head_doctor_id
+      if (!before || !head || (await mayHead(tx, before.tenant_id, head))) return 'already gone'
+      const after = await updateDepartment(tx, before.id, { head_doctor_id: null })
+      tx.invalidate(`department:${before.id}`)
+      await append(tx, SYSTEM, {
+        ...journalEntry('department.updated', 'department', after),
+        changes: changesBetween<Department>(before, after, ['head_doctor_id']),
+      })
+      return 'repaired'
+    }),
+})
+
+const findingOf = (unfit: Unfit): Finding => {
+  const { department_id, tenant_id, ...measured } = unfit
+  return {
+    tenant_id,
+    subject: subjectOf(department_id),
+    measured,
+    expected: { role: 'doctor', is_active: true, is_own: true },
+  }
+}

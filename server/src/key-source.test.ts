@@ -1,0 +1,69 @@
+/** Root keys from variables and files: which there are, and what becomes of the folder's own. */
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { silentLog } from '../test/support/server-address.ts'
+import { readConfig } from './config.ts'
+import { givenKeys, keySource } from './key-source.ts'
+import { fingerprintOf } from './platform/crypto/index.ts'
+
+const [ONE, TWO] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+const text = (key: Buffer) => key.toString('base64')
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'wardkeep-key-source-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+})
+
+const source = (env: Record<string, string>) =>
+  keySource(readConfig({ ...env, DATA_DIR: folder }), silentLog)
+const froms = async (env: Record<string, string>) =>
+  (await source(env).given()).map(({ from }) => from.replace(folder, 'DATA_DIR'))
+
+test('the current one comes first, and the one that is to come behind it', async () => {
+  await writeFile(join(folder, 'root.key'), text(TWO))
+  const file = join(folder, 'next')
+  await writeFile(file, text(TWO))
+  expect(await froms({})).toEqual(['DATA_DIR/root.key'])
+  expect(await froms({ ENCRYPTION_KEY: text(ONE) })).toEqual(['ENCRYPTION_KEY'])
+  expect(await froms({ ENCRYPTION_KEY: text(ONE), ENCRYPTION_KEY_NEXT: text(TWO) })).toEqual([
+    'ENCRYPTION_KEY',
+    'ENCRYPTION_KEY_NEXT',
+  ])
+  const files = { ENCRYPTION_KEY_FILE: join(folder, 'root.key'), ENCRYPTION_KEY_NEXT_FILE: file }
+  expect(await froms(files)).toEqual(['DATA_DIR/root.key', 'DATA_DIR/next'])
+  expect(await froms({ ENCRYPTION_KEY_NEXT: text(ONE) })).toEqual([
+    'DATA_DIR/root.key',
+    'ENCRYPTION_KEY_NEXT',
+  ])
+})
+
+test('what is to come is the variable, else a file of the folder where that has its own', async () => {
+  const configured = source({ ENCRYPTION_KEY: text(ONE) })
+  await expect(configured.next()).rejects.toThrow(/^ENCRYPTION_KEY_NEXT: give the root key/)
+  expect(await readdir(folder)).toEqual([])
+  const both = source({ ENCRYPTION_KEY: text(ONE), ENCRYPTION_KEY_NEXT: text(TWO) })
+  expect((await both.next()).key).toEqual(TWO)
+  await source({}).next()
+  expect(await readdir(folder)).toEqual(['root.key.next'])
+})
+
+test("where a key is configured the folder's own are left alone", async () => {
+  await writeFile(join(folder, 'root.key'), text(ONE))
+  await writeFile(join(folder, 'root.key.next'), text(TWO))
+  await source({ ENCRYPTION_KEY: text(TWO) }).settle(fingerprintOf(TWO))
+  expect((await readdir(folder)).sort()).toEqual(['root.key', 'root.key.next'])
+  await source({}).settle(fingerprintOf(TWO))
+  expect((await readdir(folder)).sort()).toEqual(['root.key', `root.key.${fingerprintOf(ONE)}`])
+})
+
+test('without a database all that there are will do, and none is made', async () => {
+  const config = readConfig({ DATA_DIR: folder })
+  await expect(givenKeys(config, silentLog)).rejects.toThrow(/opens by its root key alone/)
+  expect(await readdir(folder)).toEqual([])
+  await writeFile(join(folder, 'root.key'), text(ONE))
+  await writeFile(join(folder, `root.key.${fingerprintOf(TWO)}`), text(TWO))
+  expect(await givenKeys(config, silentLog)).toEqual([ONE, TWO])
+})

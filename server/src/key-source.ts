@@ -1,0 +1,77 @@
+/** Where this process has its root keys from: variables, or files in the data folder. */
+import { resolve } from 'node:path'
+import type { Config } from './config.ts'
+import { StartupError } from './lib/startup-error.ts'
+import {
+  fingerprintOf,
+  type GivenKey,
+  ownKeys,
+  type RootKeySource,
+  readKeyFile,
+} from './platform/crypto/index.ts'
+import type { Logger } from './platform/observe/log.ts'
+
+type Keys = Pick<
+  Config,
+  | 'DATA_DIR'
+  | 'ENCRYPTION_KEY'
+  | 'ENCRYPTION_KEY_FILE'
+  | 'ENCRYPTION_KEY_NEXT'
+  | 'ENCRYPTION_KEY_NEXT_FILE'
+>
+
+export interface KeySource extends RootKeySource {
+  /** The key that is to take the place of the current one. @throws StartupError where none is given */
+  next(): Promise<GivenKey>
+}
+
+/** The data folder has keys of its own where none is configured. */
+export function keySource(config: Keys, log: Logger): KeySource {
+  const own = ownKeys(resolve(config.DATA_DIR), log)
+  const isOwn = !config.ENCRYPTION_KEY && !config.ENCRYPTION_KEY_FILE
+  const next = () => keyOf(config, 'ENCRYPTION_KEY_NEXT')
+
+  return {
+    async given() {
+      const given = isOwn ? await own.given() : [await keyOf(config, 'ENCRYPTION_KEY')]
+      return [...given, await next()].filter((one) => one !== undefined)
+    },
+    make: own.make,
+    async settle(fingerprint) {
+      const coming = await next()
+      if (isOwn) await own.settle(fingerprint)
+      else if (coming && fingerprintOf(coming.key) === fingerprint)
+        log.warn({ root_key: fingerprint }, `set ENCRYPTION_KEY to the root key of ${coming.from}`)
+    },
+    async next() {
+      const given = await next()
+      if (given) return given
+      if (isOwn) return own.makeNext()
+      throw new StartupError(
+        'ENCRYPTION_KEY_NEXT: give the root key that is to come; make one with `openssl rand -base64 32`.',
+      )
+    },
+  }
+}
+
+/** The root keys that there are, where no database says which one it is. @throws StartupError where there is none */
+export async function givenKeys(
+  config: Keys,
+  log: Logger,
+): Promise<readonly [Uint8Array, ...Uint8Array[]]> {
+  const [first, ...others] = await keySource(config, log).given()
+  if (first) return [first.key, ...others.map(({ key }) => key)]
+  throw new StartupError(
+    `A backup opens by its root key alone: set ENCRYPTION_KEY or ENCRYPTION_KEY_FILE to it, or put it into ${resolve(config.DATA_DIR, 'root.key')}.`,
+  )
+}
+
+async function keyOf(
+  config: Keys,
+  variable: 'ENCRYPTION_KEY' | 'ENCRYPTION_KEY_NEXT',
+): Promise<GivenKey | undefined> {
+  const key = config[variable]
+  if (key) return { key, from: variable }
+  const file = config[`${variable}_FILE`]
+  return file ? { key: await readKeyFile(file, `${variable}_FILE`), from: file } : undefined
+}

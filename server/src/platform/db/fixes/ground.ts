@@ -1,0 +1,49 @@
+/** What the fixes of the database stand on: the committed schema, its version, and the owner's door. */
+import { CompiledQuery } from 'kysely'
+import type { Connection } from '../connection.ts'
+import { readMigrations } from '../migrate.ts'
+import type { TenantTx } from '../scope.ts'
+import { type Owner, ownersDoor } from './owner.ts'
+import { type Ask, readCommitted, type Schema } from './schema.ts'
+
+export interface Ground {
+  readonly owner: Owner
+  /**
+   * The schema as this release has it; undefined on a database of another version: a newer node changes
+   * it, or has done so.
+   */
+  committed(ask: Ask): Promise<Schema | undefined>
+}
+
+interface Release {
+  schema: Schema
+  version: number
+}
+
+export function openGround(openConnection: () => Connection): Ground {
+  let release: Promise<Release> | undefined
+  return {
+    owner: ownersDoor(openConnection),
+    async committed(ask) {
+      release ??= readRelease()
+      const { schema, version } = await release
+      return (await versionOf(ask)) === version ? schema : undefined
+    },
+  }
+}
+
+async function readRelease(): Promise<Release> {
+  const [schema, migrations] = await Promise.all([readCommitted(), readMigrations()])
+  return { schema, version: migrations.at(-1)?.version ?? 0 }
+}
+
+async function versionOf(ask: Ask): Promise<number | undefined> {
+  const [newest] = await ask<{ version: number }>('select max(version) as version from migrations')
+  return newest?.version
+}
+
+/** Asks within a scope. */
+export const askIn =
+  (tx: TenantTx): Ask =>
+  async <R>(text: string, values: readonly unknown[] = []) =>
+    (await tx.db.executeQuery<R>(CompiledQuery.raw(text, [...values]))).rows

@@ -1,0 +1,97 @@
+/** The fixes that are told of: what is missing or other holds data, or somebody's work, and people decide. */
+import type { Fix } from '../../fix.ts'
+import { type Read, toldDrift, type Words } from './drift.ts'
+import type { Ground } from './ground.ts'
+import { type Ask, readLive, type Schema, type Statement } from './schema.ts'
+import type { Kind } from './statement.ts'
+
+const RUNBOOK = 'schema-drift.md'
+
+const TABLES: Words = {
+  key: 'database.tables',
+  title: 'Tables or columns differ from the schema',
+  description:
+    'A table, column, type, sequence, extension or schema is missing or other than this release needs it. Requests fail that use it, and what it held is gone.',
+  severity: 'critical',
+  plan: 'Nothing is repaired: what is missing held data. The runbook says how to bring it back.',
+  runbook: RUNBOOK,
+}
+
+const HOLDING: readonly Kind[] = [
+  'table',
+  'view',
+  'column',
+  'type',
+  'sequence',
+  'extension',
+  'schema',
+]
+
+export const tables = (ground: Ground): Fix =>
+  toldDrift(
+    ground,
+    TABLES,
+    missing(HOLDING, ['schemas', 'extensions', 'types', 'sequences', 'columns']),
+  )
+
+const CONSTRAINTS: Words = {
+  key: 'database.constraints',
+  title: 'Constraints differ from the schema',
+  description:
+    'A key, a foreign key or a check is missing, different or was never validated: rows may be there that the service takes for impossible.',
+  severity: 'high',
+  plan: 'Nothing is repaired: rows may break it, and somebody has to say which of them is right. The runbook says how to find them and how to validate under forced row-level security.',
+  runbook: RUNBOOK,
+}
+
+export const constraints = (ground: Ground): Fix =>
+  toldDrift(ground, CONSTRAINTS, missing(['constraint'], ['constraints']))
+
+const SURPLUS: Words = {
+  key: 'database.surplus',
+  title: 'The database has what is not of the schema',
+  description:
+    "A table, view, function, type, sequence, column, constraint or index is there that this release does not know. It may be somebody's, or left over; a view or a function may show rows past the policies.",
+  severity: 'medium',
+  plan: 'Nothing is repaired: it may be needed by somebody. The runbook says how to tell, and to drop it.',
+  runbook: RUNBOOK,
+}
+
+export const surplus = (ground: Ground): Fix =>
+  toldDrift(ground, SURPLUS, async (ask, committed) => {
+    const known = new Set(committed.statements.map(({ subject }) => subject))
+    const { statements } = await readLive(ask, [
+      ...(['types', 'sequences', 'functions', 'columns', 'constraints', 'indexes'] as const),
+    ])
+    const isOf = ({ head, subject }: Statement) =>
+      head === subject ? isInOurs(committed, head) : committed.heads.has(head)
+    return { expected: [], live: statements.filter((one) => !known.has(one.subject) && isOf(one)) }
+  })
+
+/** What another schema holds is somebody else's. */
+function isInOurs(committed: Schema, head: string): boolean {
+  const [, schema = 'public'] = /^\S+ ("(?:[^"]|"")*"|\w+)\./.exec(head) ?? []
+  return committed.heads.has(`schema ${schema}`)
+}
+
+/** What the schema has of these kinds, and what there is of it. Of a table that is missing the columns are not told. */
+function missing(kinds: readonly Kind[], parts: Parameters<typeof readLive>[1]): Read {
+  return async (ask: Ask, committed: Schema) => {
+    const live = await readLive(ask, parts)
+    const expected = committed.statements.filter(
+      ({ kind, head, subject }) =>
+        kinds.includes(kind) && (head === subject || live.heads.has(head)),
+    )
+    const known = new Set(expected.map(({ subject }) => subject))
+    return {
+      expected: expected.map(named),
+      live: live.statements.filter(({ subject }) => known.has(subject)).map(named),
+    }
+  }
+}
+
+/** What they are made of is compared piece by piece. */
+const BY_NAME: readonly Kind[] = ['table', 'view', 'extension']
+
+const named = (one: Statement): Statement =>
+  BY_NAME.includes(one.kind) ? { ...one, text: one.subject } : one

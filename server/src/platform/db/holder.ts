@@ -1,0 +1,34 @@
+/** Locks that are held by a connection of their own, and so end with it: nothing stays behind a process that dies. */
+import type { Connection } from './connection.ts'
+import { LOCKS } from './lock-numbers.ts'
+
+export interface Holder {
+  /** Takes the lock where nobody holds it. Returns whether it is held now. */
+  take(lock: keyof typeof LOCKS, number: number): Promise<boolean>
+  release(lock: keyof typeof LOCKS, number: number): Promise<void>
+  /** Aborts when the connection is lost, and all its locks with it. */
+  readonly lost: AbortSignal
+  /** Gives all locks back. */
+  close(): Promise<void>
+}
+
+/** A database that hears nothing of the process for a minute takes it for dead. */
+const LIVENESS = `set tcp_keepalives_idle = 30; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 3`
+
+export async function openHolder(connection: Connection): Promise<Holder> {
+  const losing = new AbortController()
+  connection.on('error', (error) => losing.abort(error))
+  await connection.connect()
+  await connection.query(LIVENESS)
+  const call = async (name: string, lock: keyof typeof LOCKS, number: number) => {
+    const values = [LOCKS[lock], number]
+    const { rows } = await connection.query(`select ${name}($1, $2) as done`, values)
+    return rows[0]?.done === true
+  }
+  return {
+    take: (lock, number) => call('pg_try_advisory_lock', lock, number),
+    release: async (lock, number) => void (await call('pg_advisory_unlock', lock, number)),
+    lost: losing.signal,
+    close: () => connection.end(),
+  }
+}
