@@ -9,9 +9,12 @@ import { flakyReceiver } from './scenarios/flaky-receiver.ts'
 import { flood } from './scenarios/flood.ts'
 import { messenger, messengerFlood } from './scenarios/messenger.ts'
 import { patientCache } from './scenarios/patient-cache.ts'
+import { patientLists } from './scenarios/patient-lists.ts'
 import { payments } from './scenarios/payments.ts'
 import { profile } from './scenarios/profile.ts'
+import { readEntries } from './scenarios/read-entries.ts'
 import { refreshes } from './scenarios/refreshes.ts'
+import { rotation } from './scenarios/rotation.ts'
 import type { Scenario } from './scenarios/scenario.ts'
 import { secondLevel } from './scenarios/second-level.ts'
 import { signIns } from './scenarios/sign-ins.ts'
@@ -20,6 +23,7 @@ import { stalledProvider } from './scenarios/stalled-provider.ts'
 import { starts } from './scenarios/starts.ts'
 import { users } from './scenarios/users.ts'
 import { webhooks } from './scenarios/webhooks.ts'
+import { webhooksBesideReads } from './scenarios/webhooks-beside-reads.ts'
 import { FULL, QUICK } from './seed/sizes.ts'
 
 const SCENARIOS: Record<string, Scenario> = {
@@ -35,6 +39,10 @@ const SCENARIOS: Record<string, Scenario> = {
   payments,
   'payment-sizes': paymentSizes,
   'patient-cache': patientCache,
+  'patient-lists': patientLists,
+  'read-entries': readEntries,
+  'webhooks-beside-reads': webhooksBesideReads,
+  rotation,
   'flaky-receiver': flakyReceiver,
   flood,
   'stalled-provider': stalledProvider,
@@ -75,6 +83,8 @@ async function run(): Promise<void> {
     ? { rounds: 1, seconds: 1, share: 1 / 20 }
     : { rounds: 3, seconds: 2, share: 1 }
   const environment = await openEnvironment(values.quick ? QUICK : FULL, values.data, say)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void environment.close().finally(() => process.exit(130)))
   const lines: Line[] = []
   try {
     for (const name of chosen) {

@@ -65,6 +65,10 @@ export async function startService(dataDir: string, settings: Settings = {}): Pr
   })
   closeSync(stderr)
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  // A bench that is cut off leaves no service behind.
+  const end = () => void child.kill('SIGTERM')
+  process.once('exit', end)
+  child.once('exit', () => process.off('exit', end))
   const url = `http://127.0.0.1:${port}`
   while (!(await isReady(url))) {
     if (child.exitCode !== null || performance.now() - startedAt > START_LIMIT_MS)

@@ -1,6 +1,7 @@
 /**
- * The baselines of patients' reads: Fastify with a route that answers a body which it holds, and the query
- * by primary key with the opening of as many fields; each answers once its entry of the journal is committed.
+ * The baselines of patients' reads: Fastify with a route that answers a body which it holds, and the query by
+ * primary key, or of a page, with the opening of as many fields; each answers once its entry of the journal is
+ * committed.
  */
 import {
   createCipheriv,
@@ -14,6 +15,17 @@ import fastify from 'fastify'
 import pg from 'pg'
 import { answer, keepBusy } from './answer.ts'
 
+/** A page of a list. */
+export interface Page {
+  /** The tenant is its first value. */
+  text: string
+  /** Asked behind it. */
+  count?: string
+  values: unknown[]
+  /** How many patients it shows. */
+  rows: number
+}
+
 export interface Question {
   database: pg.ClientConfig
   poolSize: number
@@ -22,6 +34,8 @@ export interface Question {
   /** Lengths of what is sealed of a patient. */
   fields: number[]
   ids: number[]
+  /** In place of a patient by id. */
+  page?: Page
   atOnce: number
   seconds: number
 }
@@ -29,10 +43,15 @@ export interface Question {
 /** As the service's: between two commits, what comes meanwhile goes together. */
 const GAP_MS = 2
 
-const INSERT = `insert into journal (is_access, tenant_id, user_id, user_email, action, resource_type,
-    resource_id, changes, ip, user_agent, request_id)
-  select true, * from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[],
-    $7::jsonb[], $8::text[], $9::text[], $10::uuid[])`
+const INSERT = `with entries as (
+    insert into journal (is_access, tenant_id, user_id, user_email, action, resource_type,
+      resource_id, changes, ip, user_agent, request_id)
+    select true, * from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[],
+      $7::jsonb[], $8::text[], $9::text[], $10::uuid[])
+    returning tenant_id, resource_type, created_at, id, changes)
+  insert into journal_resources (tenant_id, resource_type, resource_id, created_at, entry_id)
+  select tenant_id, resource_type, record::bigint, created_at, id
+  from entries, jsonb_array_elements(changes -> 'resource_ids') as record`
 const SELECT = `select id, tenant_id, department_id, attending_doctor_id, version, created_at, updated_at,
     deleted_at, data_key_id, sealed_full_name, sealed_birth_date, sealed_sex, sealed_identifiers,
     sealed_phone, sealed_email, sealed_address, sealed_allergies, sealed_notes
@@ -68,6 +87,11 @@ const entryOf = ({ tenantId, userId }: Question, id: number): Row => [
   ...[null, '127.0.0.1', null, randomUUID()],
 ]
 
+const listEntryOf = ({ tenantId, userId }: Question, ids: unknown[]): Row => [
+  ...[tenantId, userId, 'admin@bench.example', 'patient.listed', 'patient', null],
+  ...[JSON.stringify({ resource_ids: ids.map(Number) }), '127.0.0.1', null, randomUUID()],
+]
+
 let pool: pg.Pool | undefined
 
 /** Serves the body, and returns the address. */
@@ -86,15 +110,24 @@ function poolOf({ database, poolSize }: Question): pg.Pool {
   return pool
 }
 
-/** Reads, opens and records; returns how often a second. */
+/** Reads one patient or a page, opens and records; returns how often a second. */
 function loop(question: Question): Promise<number> {
-  const { ids, fields, tenantId } = question
+  const { ids, fields, tenantId, page } = question
   const connected = poolOf(question)
   const record = sharedCommits(connected)
   const key = createSecretKey(randomBytes(32))
   const sealed = fields.map((length) => seal(key, 'x'.repeat(length)))
   let turn = 0
+  const list = async ({ text, count, values, rows }: Page) => {
+    const given = [tenantId, ...values]
+    const found = await connected.query({ name: text.slice(-60), text, values: given })
+    if (count) await connected.query({ name: count.slice(-60), text: count, values: given })
+    for (let shown = 0; shown < rows; shown += 1) for (const field of sealed) open(key, field)
+    const shown = found.rows.slice(0, rows).map(({ id }) => id)
+    await record(listEntryOf(question, shown))
+  }
   return keepBusy(question.atOnce, question.seconds, async () => {
+    if (page) return list(page)
     turn += 1
     const id = ids[turn % ids.length] as number
     await connected.query({ name: 'patient', text: SELECT, values: [id, tenantId] })

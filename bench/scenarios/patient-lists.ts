@@ -1,0 +1,189 @@
+/** Lists and searches of patients in a large clinic: beside the same SQL with opening, and beside a small clinic. */
+import { rm } from 'node:fs/promises'
+import pg from 'pg'
+import { type Baseline, openBaseline } from '../baselines/baseline.ts'
+import type { Page, Question } from '../baselines/journaled-reads.ts'
+import { type Contender, compare } from '../measure/compare.ts'
+import { drive } from '../measure/load.ts'
+import { type Line, perSecond } from '../measure/table.ts'
+import { ownerOf, type Service, startService } from '../service.ts'
+import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
+import { call, furnish, makeWard, nameOf, SEALED_LENGTHS, type Ward, wardOn } from './ward.ts'
+
+const SIZES = { large: 1_000_000, small: 10_000 }
+/** To try it out. */
+const FEW = { large: 1_000, small: 300 }
+const DEPARTMENTS = 20
+const LIMIT = 20
+
+/** A clinic of one size, on a service of its own. */
+interface Clinic {
+  folder: string
+  service: Service
+  ward: Ward
+  count: number
+  departments: number[]
+}
+
+interface Case {
+  name: string
+  /** The body of the search. */
+  asked(clinic: Clinic): object | Promise<object>
+  /** The same in SQL, where it is held against that. */
+  page?(clinic: Clinic): Promise<Page>
+}
+
+const CASES: Case[] = [
+  { name: 'a page of 20', asked: () => ({}), page: async () => pageOf('true', []) },
+  {
+    name: "a department's page",
+    asked: ({ departments }) => ({ department_id: departments[3] }),
+    page: async ({ departments }) => pageOf('department_id = $2', [departments[3]]),
+  },
+  {
+    name: 'a search that hits',
+    asked: ({ count }) => ({ search: nameOf(count >> 1) }),
+    page: async ({ folder }) => foundBy(await someToken(folder), 1),
+  },
+  {
+    name: 'a search that misses',
+    asked: () => ({ search: 'Nobody of that name' }),
+    page: async () => foundBy(Buffer.alloc(16), 0),
+  },
+  { name: 'after, at the far end', asked: async (clinic) => ({ after: await farEnd(clinic) }) },
+]
+
+const COLUMNS = `id, tenant_id, department_id, attending_doctor_id, version, created_at, updated_at, deleted_at,
+  data_key_id, sealed_full_name, sealed_birth_date, sealed_sex, sealed_identifiers, sealed_phone,
+  sealed_email, sealed_address, sealed_allergies, sealed_notes`
+
+function pageOf(condition: string, values: unknown[], rows = LIMIT): Page {
+  const from = `from patients where tenant_id = $1 and deleted_at is null and ${condition}`
+  return {
+    text: `select ${COLUMNS} ${from} order by id limit ${LIMIT + 1}`,
+    // Counted where the page does not end the list.
+    ...(rows < LIMIT ? {} : { count: `select count(*) from (select 1 ${from} limit 10001) m` }),
+    values,
+    rows,
+  }
+}
+
+/** As many tokens as the service looks for, of which one may be there. */
+function foundBy(token: Buffer, rows: number): Page {
+  const tokens = [token, ...[1, 2, 3, 4].map((fill) => Buffer.alloc(16, fill))]
+  const found = `id in (select patient_id from patient_tokens
+    where tenant_id = $1 and token = any($2::bytea[]))`
+  return pageOf(found, [tokens], rows)
+}
+
+async function someToken(folder: string): Promise<Buffer> {
+  const client = new pg.Client(ownerOf(folder))
+  await client.connect()
+  const { rows } = await client.query('select token from patient_tokens where kind = 1 limit 1')
+  await client.end()
+  return rows[0].token
+}
+
+/** What the last page but one tells to come behind it. */
+async function farEnd({ ward, count }: Clinic): Promise<string> {
+  let after: string | undefined
+  for (let page = 2; page < count / 100; page += 1) {
+    const body = { limit: 100, ...(after ? { after } : {}) }
+    const { next } = await call(ward.service, ward.headers, 'POST', '/api/patients/search', body)
+    after = next
+  }
+  if (!after) throw new Error('the list has no far end')
+  return after
+}
+
+export const patientLists: Scenario = async (environment, pace, say) => {
+  const sizes = pace.rounds > 1 ? SIZES : FEW
+  const open = async (count: number) => {
+    say(`patient-lists: making ${count} patients`)
+    return openClinic(environment.emptyFolder(), count)
+  }
+  const [large, small] = [await open(sizes.large), await open(sizes.small)]
+  const baseline = openBaseline(new URL('../baselines/journaled-reads.ts', import.meta.url))
+  const lines: Line[] = []
+  try {
+    for (const one of CASES) {
+      say(`patient-lists: ${one.name}`)
+      const ours = await contender(large, one)
+      if (one.page) {
+        const bare = sqlOf(baseline, large, await one.page(large))
+        lines.push(lineOf(`patients, ${one.name}, against SQL`, await compare(ours, bare, pace)))
+      }
+      const outcome = await compare(ours, await contender(small, one), pace)
+      lines.push({
+        ...lineOf(`patients, ${one.name}: large against small`, outcome),
+        // How many times longer the large one takes.
+        ratio: 1 / outcome.ratio,
+        aim: { atMost: 1.5 },
+      })
+    }
+    return lines
+  } finally {
+    baseline.stop()
+    for (const { service, folder } of [large, small]) {
+      await service.stop()
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+const lineOf = (name: string, outcome: Awaited<ReturnType<typeof compare>>): Line => ({
+  name,
+  ours: perSecond(outcome.ours),
+  limit: perSecond(outcome.baseline),
+  ratio: outcome.ratio,
+  aim: { atLeast: 0.5 },
+})
+
+async function openClinic(folder: string, count: number): Promise<Clinic> {
+  const first = await startService(folder)
+  const ward = await makeWard(first)
+  const departments: number[] = []
+  for (let made = 0; made < DEPARTMENTS; made += 1) {
+    const body = { name: `Department ${made}` }
+    departments.push((await call(first, ward.headers, 'POST', '/api/admin/departments', body)).id)
+  }
+  await furnish(ward, count, (number) => ({ department_id: departments[number % DEPARTMENTS] }))
+  await analyze(folder)
+  // What it knows of its database is from before.
+  await first.stop()
+  const service = await startService(folder)
+  return { folder, service, ward: await wardOn(service), count, departments }
+}
+
+async function analyze(folder: string): Promise<void> {
+  const client = new pg.Client(ownerOf(folder))
+  await client.connect()
+  await client.query('vacuum (analyze) patients, patient_tokens')
+  await client.end()
+}
+
+async function contender(clinic: Clinic, { asked }: Case): Promise<Contender> {
+  const body = JSON.stringify({ limit: LIMIT, ...(await asked(clinic)) })
+  const callers = clinic.ward.callers.map((headers) => ({
+    ...headers,
+    'content-type': 'application/json',
+  }))
+  const url = `${clinic.service.url}/api/patients/search`
+  return (seconds) =>
+    drive({ url, connections: CONNECTIONS, seconds, callers, request: { method: 'POST', body } })
+}
+
+function sqlOf(baseline: Baseline, { folder, ward }: Clinic, page: Page): Contender {
+  return (seconds) =>
+    baseline.ask<number>({
+      database: ownerOf(folder),
+      poolSize: POOL_SIZE,
+      tenantId: ward.me.tenant_id,
+      userId: ward.me.id,
+      fields: SEALED_LENGTHS,
+      ids: [1],
+      page,
+      atOnce: CONNECTIONS,
+      seconds,
+    } satisfies Question)
+}

@@ -1,0 +1,124 @@
+/** A rotation of keys: records a second beside a bare loop, and what those feel who read meanwhile. */
+import { rm } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { openBaseline } from '../baselines/baseline.ts'
+import type { Question } from '../baselines/sealing-loop.ts'
+import { othersThan } from '../measure/answers.ts'
+import { atABeat } from '../measure/beat.ts'
+import { median, percentile } from '../measure/statistics.ts'
+import { type Line, perSecond } from '../measure/table.ts'
+import { ownerOf, startService } from '../service.ts'
+import type { Scenario } from './scenario.ts'
+import {
+  call,
+  makePatients,
+  reads,
+  SEALED_LENGTHS,
+  superadminOf,
+  type Ward,
+  wardOn,
+} from './ward.ts'
+
+const PATIENTS = 40_000
+/** As the service's. */
+const BATCH = 100
+const LOOK_MS = 20
+/** Long enough to have read at, in seconds. */
+const READ_FOR = 6
+
+export const rotation: Scenario = async (environment, pace, say) => {
+  const folder = environment.emptyFolder()
+  const count = Math.round(PATIENTS * pace.share)
+  say(`rotation: making ${count} patients`)
+  const ids = await makePatients(folder, count)
+  const service = await startService(folder)
+  const baseline = openBaseline(new URL('../baselines/sealing-loop.ts', import.meta.url))
+  try {
+    const ward = await wardOn(service)
+    const root = await superadminOf(service)
+    const loop = () =>
+      baseline.ask<number>({
+        database: ownerOf(folder),
+        fields: SEALED_LENGTHS,
+        batch: BATCH,
+      } satisfies Question)
+    const rounds: { ours: number; loop: number }[] = []
+    // The first of each is to warm up.
+    for (let round = 0; round <= pace.rounds; round += 1) {
+      const ours = await rotated(ward, root)
+      rounds.push({ ours, loop: await loop() })
+    }
+    const counted = rounds.slice(1)
+    return [rateLine(counted), await latencyLine(ward, root, ids, say)]
+  } finally {
+    baseline.stop()
+    await service.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+type Headers = Record<string, string>
+
+/** Rotates, and returns the records a second until all were done; then waits for the end. */
+async function rotated({ service }: Ward, root: Headers): Promise<number> {
+  const path = '/api/admin/encryption'
+  const begun = performance.now()
+  const { records_total } = await call(service, root, 'POST', `${path}/rotate`, {})
+  let took = 0
+  for (;;) {
+    const { status, records_done } = await call(service, root, 'GET', `${path}/status`)
+    if (took === 0 && records_done >= records_total) took = performance.now() - begun
+    if (status === 'completed') return (records_total / took) * 1000
+    if (status !== 'running') throw new Error(`the rotation has ${status}`)
+    await delay(LOOK_MS)
+  }
+}
+
+function rateLine(rounds: readonly { ours: number; loop: number }[]): Line {
+  return {
+    name: 'rotation, records of one worker, against a bare loop',
+    ours: perSecond(median(rounds.map(({ ours }) => ours))),
+    limit: perSecond(median(rounds.map(({ loop }) => loop))),
+    ratio: median(rounds.map(({ ours, loop }) => ours / loop)),
+    aim: { atLeast: 0.4 },
+  }
+}
+
+/** Reads at half of what the service can, idle and while one rotation follows the other. */
+async function latencyLine(
+  ward: Ward,
+  root: Headers,
+  ids: readonly number[],
+  say: (what: string) => void,
+): Promise<Line> {
+  const { service, headers } = ward
+  const half = (await reads(service.url, ids, headers)(1)) / 2
+  say(`rotation: ${perSecond(half)} reads`)
+  const read = async (turn: number) => {
+    const response = await fetch(`${service.url}/api/patients/${ids[turn % ids.length]}`, {
+      headers,
+    })
+    await response.arrayBuffer()
+    return response.status
+  }
+  const p99 = async (): Promise<number> => {
+    const { ms, answers } = await atABeat(1000 / half, READ_FOR, read)
+    if (othersThan(answers, (status) => status === 200) > 0) throw new Error('a read was refused')
+    return percentile(ms, 0.99)
+  }
+  const idle = await p99()
+  let isOver = false
+  const rotating = (async () => {
+    while (!isOver) await rotated(ward, root)
+  })()
+  const busy = await p99()
+  isOver = true
+  await rotating
+  return {
+    name: 'reads at half load during rotations, p99',
+    ours: `${busy.toFixed(1)} ms`,
+    limit: `${idle.toFixed(1)} ms idle`,
+    ratio: busy / idle,
+    aim: { atMost: 2 },
+  }
+}
