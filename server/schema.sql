@@ -43,6 +43,18 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.end_writer(writer integer, connected timestamp with time zone, begun timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select pg_terminate_backend(w.pid, 1000) from running_writers() w
+  where w.pid = writer and w.connected_at = connected and w.begun_at is not distinct from begun
+$function$;
+REVOKE ALL ON ROUTINE end_writer(integer,timestamp with time zone,timestamp with time zone) FROM PUBLIC;
+GRANT execute ON ROUTINE end_writer(integer,timestamp with time zone,timestamp with time zone) TO wardkeep_platform;
+
 CREATE OR REPLACE FUNCTION public.ensure_journal_partitions(months_ahead integer, months_back integer DEFAULT 0)
  RETURNS integer
  LANGUAGE plpgsql
@@ -92,11 +104,13 @@ begin
     raise exception 'too many days at once' using errcode = 'invalid_parameter_value';
   end if;
   for one_day in select generate_series(first_day, last_day, interval '1 day')::date loop
-    continue when to_regclass('public.webhook_attempts_' || to_char(one_day, 'YYYY_MM_DD')) is not null;
-    perform pg_advisory_xact_lock(7261939);
     foreach parent in array array['webhook_deliveries', 'webhook_attempts'] loop
       part := parent || '_' || to_char(one_day, 'YYYY_MM_DD');
       continue when to_regclass('public.' || part) is not null;
+      perform pg_advisory_xact_lock(7261939);
+      -- Another session may have made it meanwhile: a name that was looked up in vain may not be looked up again.
+      continue when exists (
+        select from pg_class where relname = part and relnamespace = 'public'::regnamespace);
       execute format(
         'create table %I partition of %I for values from (%L) to (%L)', part, parent,
         one_day::text || ' 00:00:00+00', (one_day + 1)::text || ' 00:00:00+00');
@@ -109,6 +123,19 @@ begin
 end $function$;
 REVOKE ALL ON ROUTINE ensure_webhook_partitions(date,date) FROM PUBLIC;
 GRANT execute ON ROUTINE ensure_webhook_partitions(date,date) TO wardkeep_platform;
+
+CREATE OR REPLACE FUNCTION public.has_transactions_before(instant timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ SELECT ((now() < instant) OR (EXISTS ( SELECT
+            FROM pg_stat_activity
+           WHERE ((pg_stat_activity.datname = current_database()) AND (pg_stat_activity.backend_type = 'client backend'::text) AND (pg_stat_activity.pid <> pg_backend_pid()) AND (pg_stat_activity.xact_start < has_transactions_before.instant)))));
+END;
+REVOKE ALL ON ROUTINE has_transactions_before(timestamp with time zone) FROM PUBLIC;
+GRANT execute ON ROUTINE has_transactions_before(timestamp with time zone) TO wardkeep_platform;
 
 CREATE OR REPLACE PROCEDURE public.isolate(IN target regclass, IN tenant_column text DEFAULT 'tenant_id'::text)
  LANGUAGE plpgsql
@@ -153,6 +180,31 @@ begin
     select distinct tg_table_name, tenant_id from written on conflict do nothing;
   return null;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.note_purged_tenant()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into purged_tenants (id, backups)
+  values (old.id, array(select id from backups where tenant_id = old.id order by id)) on conflict do nothing;
+  return old;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.other_sessions()
+ RETURNS TABLE(pid integer, address text, since timestamp with time zone)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select pg_stat_clear_snapshot();
+  select pid, host(client_addr), backend_start from pg_stat_activity
+  where datname = current_database() and application_name = 'wardkeep' and pid <> pg_backend_pid()
+  order by backend_start, pid
+$function$;
+REVOKE ALL ON ROUTINE other_sessions() FROM PUBLIC;
+GRANT execute ON ROUTINE other_sessions() TO wardkeep_platform;
 
 CREATE OR REPLACE FUNCTION pgboss.create_queue(queue_name text, options jsonb)
  RETURNS void
@@ -367,6 +419,33 @@ begin
   raise exception 'the journal is append-only' using errcode = 'insufficient_privilege';
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.refuse_purged_tenant()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if exists (select from purged_tenants where id = new.id) then
+    raise exception 'tenant % was purged, and comes back from nowhere', new.id;
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.running_writers()
+ RETURNS TABLE(pid integer, connected_at timestamp with time zone, begun_at timestamp with time zone, application text)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select a.pid, a.backend_start, a.xact_start, a.application_name
+  from pg_stat_activity a
+  where a.backend_xid is not null and a.pid <> pg_backend_pid()
+    and a.datid = (select d.oid from pg_database d where d.datname = current_database())
+    and coalesce(a.backend_type, 'client backend') = 'client backend'
+$function$;
+REVOKE ALL ON ROUTINE running_writers() FROM PUBLIC;
+GRANT execute ON ROUTINE running_writers() TO wardkeep_platform;
+
 CREATE OR REPLACE PROCEDURE public.seal(IN target regclass, IN id_column text, VARIADIC sealed_columns text[])
  LANGUAGE plpgsql
 AS $procedure$
@@ -391,6 +470,24 @@ CREATE OR REPLACE FUNCTION public.sealed_by(sealed bytea)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN ((('x'::text || encode(SUBSTRING(sealed FROM CASE get_byte(SUBSTRING(sealed FROM 1 FOR 1), 0) WHEN 2 THEN 2 ELSE 1 END FOR 8), 'hex'::text)))::bit(64))::bigint;
+
+CREATE OR REPLACE FUNCTION public.sequence_positions()
+ RETURNS TABLE(sequence text, given bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  for sequence in
+    select c.oid::regclass::text from pg_class c
+    where c.relkind = 'S' and c.relnamespace = 'public'::regnamespace
+  loop
+    execute format('select last_value - (not is_called)::int from %s', sequence) into given;
+    return next;
+  end loop;
+end $function$;
+REVOKE ALL ON ROUTINE sequence_positions() FROM PUBLIC;
+GRANT execute ON ROUTINE sequence_positions() TO wardkeep_platform;
 
 CREATE OR REPLACE FUNCTION public.webhook_partition_days()
  RETURNS SETOF date
@@ -447,7 +544,7 @@ CREATE TABLE backup_jobs (
   finished_at timestamp(3) with time zone,
   CONSTRAINT backup_jobs_pkey PRIMARY KEY (id),
   CONSTRAINT backup_jobs__number UNIQUE (number),
-  CONSTRAINT backup_jobs_kind_check CHECK (kind = ANY (ARRAY['create'::text, 'restore'::text])),
+  CONSTRAINT backup_jobs_kind_check CHECK (kind = ANY (ARRAY['create'::text, 'restore'::text, 'forget'::text])),
   CONSTRAINT backup_jobs_progress_check CHECK (progress >= 0::double precision AND progress <= 1::double precision),
   CONSTRAINT backup_jobs_status_check CHECK (status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text])),
   CONSTRAINT backup_jobs_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES backups(id) ON DELETE CASCADE,
@@ -481,6 +578,11 @@ CREATE TABLE backups (
   created_by bigint,
   verified_at timestamp(3) with time zone,
   drill_seconds double precision,
+  locked_until timestamp(3) with time zone,
+  rewritten_at timestamp(3) with time zone,
+  forgotten bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+  checked_at timestamp(3) with time zone,
+  fault text,
   CONSTRAINT backups_pkey PRIMARY KEY (id),
   CONSTRAINT backups__completed CHECK (status <> 'completed'::text OR ROW(size_bytes, sha256, records, schema_version) IS NOT NULL),
   CONSTRAINT backups__tenant CHECK ((type = 'tenant'::text) = (tenant_id IS NOT NULL)),
@@ -573,7 +675,9 @@ CREATE TABLE encryption_rotations (
   records_failed bigint DEFAULT 0 NOT NULL,
   reason text,
   started_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  seen_at timestamp(3) with time zone,
   finished_at timestamp(3) with time zone,
+  progressed_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   CONSTRAINT encryption_rotations_pkey PRIMARY KEY (id),
   CONSTRAINT encryption_rotations_status_check CHECK (status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text]))
 );
@@ -639,6 +743,8 @@ CREATE TABLE journal_consumers (
   xid xid8 NOT NULL,
   id bigint NOT NULL,
   updated_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  failing_since timestamp(3) with time zone,
+  error text,
   CONSTRAINT journal_consumers_pkey PRIMARY KEY (consumer)
 );
 GRANT delete, insert, select, update ON journal_consumers TO wardkeep_platform;
@@ -665,7 +771,7 @@ GRANT insert, select ON journal_resources TO wardkeep_app;
 GRANT insert, select ON journal_resources TO wardkeep_platform;
 
 CREATE TABLE key_encryption_keys (
-  id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
+  id bigint NOT NULL,
   wrapped_key bytea NOT NULL,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   retired_at timestamp(3) with time zone,
@@ -801,6 +907,7 @@ CREATE INDEX messenger_replies__expired ON messenger_replies USING btree (expire
 CREATE INDEX messenger_replies__of_chat ON messenger_replies USING btree (chat_hash, id);
 CREATE UNIQUE INDEX messenger_replies__one_answer ON messenger_replies USING btree (chat_hash) WHERE is_answer;
 GRANT delete, insert, select ON messenger_replies TO wardkeep_platform;
+GRANT update (sealed_reply) ON messenger_replies TO wardkeep_platform;
 
 CREATE TABLE messenger_subscriptions (
   user_id bigint NOT NULL,
@@ -838,6 +945,32 @@ CREATE TABLE migrations (
   applied_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   CONSTRAINT migrations_pkey PRIMARY KEY (version)
 );
+GRANT select ON migrations TO wardkeep_platform;
+
+CREATE TABLE patient_cache_faults (
+  node text NOT NULL,
+  tenant_id bigint NOT NULL,
+  patient_id bigint NOT NULL,
+  differs text[] NOT NULL,
+  held_version integer NOT NULL,
+  version integer,
+  entries integer NOT NULL,
+  since timestamp(3) with time zone DEFAULT now() NOT NULL,
+  seen_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT patient_cache_faults_pkey PRIMARY KEY (node, patient_id),
+  CONSTRAINT patient_cache_faults_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+CREATE INDEX patient_cache_faults__of_patient ON patient_cache_faults USING btree (tenant_id, patient_id);
+ALTER TABLE patient_cache_faults ENABLE ROW LEVEL SECURITY;
+ALTER TABLE patient_cache_faults FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON patient_cache_faults FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON patient_cache_faults FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON patient_cache_faults TO wardkeep_app;
+GRANT delete, insert, select, update ON patient_cache_faults TO wardkeep_platform;
 
 CREATE TABLE patient_grants (
   id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
@@ -1248,6 +1381,15 @@ CREATE POLICY tenant ON preferences FOR all TO wardkeep_app
 GRANT delete, insert, select, update ON preferences TO wardkeep_app;
 GRANT delete, insert, select, update ON preferences TO wardkeep_platform;
 
+CREATE TABLE purged_tenants (
+  id bigint NOT NULL,
+  purged_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  backups uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+  erased_at timestamp(3) with time zone,
+  CONSTRAINT purged_tenants_pkey PRIMARY KEY (id)
+);
+GRANT insert, select, update ON purged_tenants TO wardkeep_platform;
+
 CREATE TABLE recovery_codes (
   user_id bigint NOT NULL,
   tenant_id bigint NOT NULL,
@@ -1317,6 +1459,18 @@ CREATE POLICY tenant ON refusals FOR all TO wardkeep_app
 GRANT delete, insert, select, update ON refusals TO wardkeep_app;
 GRANT delete, insert, select, update ON refusals TO wardkeep_platform;
 
+CREATE TABLE root_keys (
+  fingerprint text NOT NULL,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  retired_at timestamp(3) with time zone,
+  sealed_key bytea,
+  CONSTRAINT root_keys_pkey PRIMARY KEY (fingerprint),
+  CONSTRAINT root_keys__current_is_given CHECK (retired_at IS NOT NULL OR sealed_key IS NULL),
+  CONSTRAINT root_keys_fingerprint_check CHECK (fingerprint ~ '^[0-9a-f]{16}$'::text)
+);
+CREATE UNIQUE INDEX root_keys__one_current ON root_keys USING btree ((true)) WHERE retired_at IS NULL;
+GRANT insert, select, update ON root_keys TO wardkeep_platform;
+
 CREATE TABLE second_factors (
   user_id bigint NOT NULL,
   tenant_id bigint NOT NULL,
@@ -1340,6 +1494,106 @@ CREATE POLICY tenant ON second_factors FOR all TO wardkeep_app
   WITH CHECK (tenant_id = current_tenant());
 GRANT delete, insert, select, update ON second_factors TO wardkeep_app;
 GRANT delete, insert, select, update ON second_factors TO wardkeep_platform;
+
+CREATE TABLE self_healing_findings (
+  id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
+  fix_id bigint NOT NULL,
+  tenant_id bigint,
+  subject text NOT NULL,
+  measured jsonb NOT NULL,
+  expected jsonb NOT NULL,
+  first_seen timestamp(3) with time zone NOT NULL,
+  last_seen timestamp(3) with time zone NOT NULL,
+  round integer NOT NULL,
+  proposed_at timestamp(3) with time zone,
+  CONSTRAINT self_healing_findings_pkey PRIMARY KEY (id),
+  CONSTRAINT self_healing_findings__subject UNIQUE NULLS NOT DISTINCT (fix_id, tenant_id, subject),
+  CONSTRAINT self_healing_findings_fix_id_fkey FOREIGN KEY (fix_id) REFERENCES self_healing_fixes(id) ON DELETE CASCADE,
+  CONSTRAINT self_healing_findings_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+CREATE INDEX self_healing_findings__tenant ON self_healing_findings USING btree (tenant_id);
+ALTER TABLE self_healing_findings ENABLE ROW LEVEL SECURITY;
+ALTER TABLE self_healing_findings FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON self_healing_findings FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON self_healing_findings FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON self_healing_findings TO wardkeep_platform;
+GRANT select ON self_healing_findings TO wardkeep_app;
+
+CREATE TABLE self_healing_fixes (
+  id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
+  key text NOT NULL,
+  title text NOT NULL,
+  description text NOT NULL,
+  plan text NOT NULL,
+  severity text NOT NULL,
+  automatic boolean NOT NULL,
+  status text DEFAULT 'idle'::text NOT NULL,
+  reason text,
+  unknown text,
+  occurrences integer DEFAULT 0 NOT NULL,
+  looked_at bigint,
+  last_detected_at timestamp(3) with time zone,
+  applied_at timestamp(3) with time zone,
+  applied_by bigint,
+  result jsonb,
+  "position" text,
+  round integer DEFAULT 0 NOT NULL,
+  applications integer DEFAULT 0 NOT NULL,
+  failures integer DEFAULT 0 NOT NULL,
+  deleted_at timestamp(3) with time zone,
+  CONSTRAINT self_healing_fixes_pkey PRIMARY KEY (id),
+  CONSTRAINT self_healing_fixes__key UNIQUE (key),
+  CONSTRAINT self_healing_fixes_severity_check CHECK (severity = ANY (ARRAY['low'::text, 'medium'::text, 'high'::text, 'critical'::text])),
+  CONSTRAINT self_healing_fixes_status_check CHECK (status = ANY (ARRAY['idle'::text, 'proposed'::text, 'applied'::text, 'failed'::text]))
+);
+GRANT insert, select, update ON self_healing_fixes TO wardkeep_platform;
+
+CREATE TABLE self_healing_repairs (
+  id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
+  fix_id bigint NOT NULL,
+  tenant_id bigint,
+  subject text NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT self_healing_repairs_pkey PRIMARY KEY (id),
+  CONSTRAINT self_healing_repairs_fix_id_fkey FOREIGN KEY (fix_id) REFERENCES self_healing_fixes(id) ON DELETE CASCADE,
+  CONSTRAINT self_healing_repairs_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+CREATE INDEX self_healing_repairs__fix ON self_healing_repairs USING btree (fix_id, at);
+CREATE INDEX self_healing_repairs__tenant ON self_healing_repairs USING btree (tenant_id);
+ALTER TABLE self_healing_repairs ENABLE ROW LEVEL SECURITY;
+ALTER TABLE self_healing_repairs FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON self_healing_repairs FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON self_healing_repairs FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select ON self_healing_repairs TO wardkeep_platform;
+GRANT select ON self_healing_repairs TO wardkeep_app;
+
+CREATE TABLE self_healing_scans (
+  one boolean DEFAULT true NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  duration_ms integer NOT NULL,
+  looked_at integer NOT NULL,
+  unknown integer NOT NULL,
+  CONSTRAINT self_healing_scans_pkey PRIMARY KEY (one),
+  CONSTRAINT self_healing_scans_one_check CHECK (one)
+);
+GRANT insert, select, update ON self_healing_scans TO wardkeep_platform;
+
+CREATE TABLE service_key (
+  id integer DEFAULT 1 NOT NULL,
+  sealed_key bytea NOT NULL,
+  CONSTRAINT service_key_pkey PRIMARY KEY (id),
+  CONSTRAINT service_key_id_check CHECK (id = 1)
+);
+GRANT delete, insert, select ON service_key TO wardkeep_platform;
+GRANT update (sealed_key) ON service_key TO wardkeep_platform;
 
 CREATE TABLE sessions (
   id uuid NOT NULL,
@@ -1409,6 +1663,8 @@ CREATE POLICY tenant ON tenants FOR all TO wardkeep_app
   USING (id = current_tenant())
   WITH CHECK (id = current_tenant());
 CREATE TRIGGER tenants__move AFTER UPDATE ON tenants FOR EACH ROW WHEN (old.deleted_at IS DISTINCT FROM new.deleted_at) EXECUTE FUNCTION note_list_row('id');
+CREATE TRIGGER tenants__not_purged BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_purged_tenant();
+CREATE TRIGGER tenants__purged BEFORE DELETE ON tenants FOR EACH ROW EXECUTE FUNCTION note_purged_tenant();
 GRANT delete, insert, select, update ON tenants TO wardkeep_platform;
 GRANT insert, select, update ON tenants TO wardkeep_app;
 COMMENT ON COLUMN public.tenants.settings IS 'free-form; "listed": false keeps the tenant off the public list';
@@ -1543,6 +1799,8 @@ CREATE TABLE webhook_queues (
   failed_at timestamp(3) with time zone,
   slots integer DEFAULT 4 NOT NULL,
   paused_until timestamp(3) with time zone,
+  probed_at timestamp(3) with time zone,
+  answered_at timestamp(3) with time zone,
   CONSTRAINT webhook_queues_pkey PRIMARY KEY (webhook_id),
   CONSTRAINT webhook_queues_failure_share_check CHECK (failure_share >= 0::double precision AND failure_share <= 1::double precision),
   CONSTRAINT webhook_queues_slots_check CHECK (slots > 0),

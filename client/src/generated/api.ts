@@ -452,6 +452,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/self-healing/confirm/{fix_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Repairs what is found now, looks again, and answers the fix
+         * @description Who may call: superadmin.
+         */
+        post: operations["confirmFix"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/self-healing/fixes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What can be wrong, what is, and what a repair would do; all on one page
+         * @description Who may call: admin.
+         */
+        get: operations["listFixes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/self-healing/fixes/{fix_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Takes a fix out of the catalogue, until it is seeded again
+         * @description Who may call: superadmin.
+         */
+        delete: operations["deleteFix"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/self-healing/seed-fixes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Installs the built-in fixes that are not there; with overwrite resets the others
+         * @description Who may call: superadmin.
+         */
+        post: operations["seedFixes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/self-healing/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How many fixes there are of each state and severity, and the last scan
+         * @description Who may call: admin.
+         */
+        get: operations["fixStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/tenants": {
         parameters: {
             query?: never;
@@ -1692,12 +1792,22 @@ export interface components {
             verified_at: string | null;
             /** @description what the last drill took to restore it */
             drill_seconds: number | null;
+            /**
+             * Format: date-time
+             * @description until when the store lets nobody delete it; null where no lock is known
+             */
+            locked_until: string | null;
+            /**
+             * Format: date-time
+             * @description when it was written anew without tenants that were purged
+             */
+            rewritten_at: string | null;
         };
         BackupJob: {
             job_id: string;
             backup_id: string;
             /** @enum {string} */
-            kind: "create" | "restore";
+            kind: "create" | "restore" | "forget";
             /** @enum {string} */
             status: "queued" | "running" | "completed" | "failed";
             progress: number;
@@ -1794,6 +1904,84 @@ export interface components {
             example: {
                 [key: string]: unknown;
             };
+        };
+        Fix: {
+            id: number;
+            key: string;
+            title: string;
+            description: string;
+            /** @description what a repair does; without one, what to do instead */
+            plan: string;
+            runbook: string | null;
+            /** @enum {string} */
+            severity: "low" | "medium" | "high" | "critical";
+            /** @enum {string} */
+            status: "idle" | "proposed" | "applied" | "failed";
+            automatic: boolean;
+            /** @description false where people have to decide */
+            repairable: boolean;
+            /** @description why it waits although it is automatic, or why it has failed */
+            reason: string | null;
+            /** @description why the last look could tell nothing */
+            unknown: string | null;
+            occurrences: number;
+            /** @description the first 20 of what was found */
+            evidence: components["schemas"]["FixFinding"][];
+            /** Format: date-time */
+            last_detected_at: string | null;
+            /** Format: date-time */
+            applied_at: string | null;
+            /** @description user; null where it was applied by itself */
+            applied_by: number | null;
+            result: components["schemas"]["FixResult"] | null;
+        };
+        FixFinding: {
+            /** @description null for the platform's */
+            tenant_id: number | null;
+            subject: string;
+            measured: {
+                [key: string]: unknown;
+            };
+            expected: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            since: string;
+        };
+        FixResult: {
+            repaired: number;
+            already_gone: number;
+            failed: number;
+            remaining: number;
+            duration_ms: number;
+        };
+        FixStats: {
+            total: number;
+            by_status: {
+                idle: number;
+                proposed: number;
+                applied: number;
+                failed: number;
+            };
+            by_severity: {
+                low: number;
+                medium: number;
+                high: number;
+                critical: number;
+            };
+            /** @description findings of all fixes */
+            occurrences: number;
+            /** @description of all that was applied, what ended well; null before the first */
+            success_rate: number | null;
+            last_scan: {
+                /** Format: date-time */
+                at: string;
+                duration_ms: number;
+                /** @description fixes whose detectors ran */
+                looked_at: number;
+                /** @description of these, those that could tell nothing */
+                unknown: number;
+            } | null;
         };
         /** @description Every fault of the input */
         InvalidInput: {
@@ -2094,6 +2282,8 @@ export interface components {
                 }[];
             };
             safety_backup_id: string | null;
+            /** @description tenants of the backup that were purged, and left out */
+            purged: number[];
         };
         Rotation: {
             rotation_id: string | null;
@@ -2110,6 +2300,11 @@ export interface components {
             started_at: string | null;
             /** Format: date-time */
             finished_at: string | null;
+        };
+        SeededFixes: {
+            created: number;
+            updated: number;
+            skipped: number;
         };
         Session: {
             jti: string;
@@ -2360,7 +2555,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2491,7 +2686,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2575,7 +2770,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2636,7 +2831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2786,7 +2981,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2884,7 +3079,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2994,7 +3189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3055,7 +3250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3179,7 +3374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3266,7 +3461,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3327,7 +3522,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3403,7 +3598,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3452,7 +3647,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3535,7 +3730,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3596,7 +3791,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3694,7 +3889,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3780,7 +3975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3841,7 +4036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3967,7 +4162,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4060,7 +4255,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4121,7 +4316,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4215,7 +4410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4276,7 +4471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4361,7 +4556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4422,7 +4617,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4502,7 +4697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4563,7 +4758,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4661,7 +4856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4759,7 +4954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4888,7 +5083,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5012,7 +5207,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5099,7 +5294,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5160,7 +5355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5291,7 +5486,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5415,7 +5610,641 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    confirmFix: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fix_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fix"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listFixes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Fix"][];
+                        total: number;
+                        total_estimated?: boolean;
+                        page: number;
+                        limit: number;
+                        pages: number;
+                        next: string | null;
+                    };
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteFix: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fix_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    seedFixes: {
+        parameters: {
+            query?: {
+                overwrite?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeededFixes"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fixStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FixStats"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5513,7 +6342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5606,7 +6435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5667,7 +6496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5791,7 +6620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5898,7 +6727,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5959,7 +6788,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6044,7 +6873,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6105,7 +6934,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6233,7 +7062,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6334,7 +7163,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6395,7 +7224,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6519,7 +7348,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6614,7 +7443,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6675,7 +7504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6760,7 +7589,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6821,7 +7650,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6908,7 +7737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6969,7 +7798,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7066,7 +7895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7127,7 +7956,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7221,7 +8050,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7282,7 +8111,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7367,7 +8196,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7428,7 +8257,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7515,7 +8344,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7576,7 +8405,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7649,7 +8478,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7748,7 +8577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7829,7 +8658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7890,7 +8719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7970,7 +8799,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8031,7 +8860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8129,7 +8958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8195,7 +9024,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8256,7 +9085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8344,7 +9173,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8405,7 +9234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8460,7 +9289,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8521,7 +9350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8576,7 +9405,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8637,7 +9466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8692,7 +9521,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8753,7 +9582,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8851,7 +9680,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8938,7 +9767,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8999,7 +9828,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9072,7 +9901,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9151,7 +9980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9212,7 +10041,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9294,7 +10123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9355,7 +10184,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9435,7 +10264,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9496,7 +10325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9565,7 +10394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9626,7 +10455,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9706,7 +10535,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9767,7 +10596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9840,7 +10669,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9889,7 +10718,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9987,7 +10816,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10067,7 +10896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10128,7 +10957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10257,7 +11086,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10352,7 +11181,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10413,7 +11242,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10511,7 +11340,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10572,7 +11401,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10682,7 +11511,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10743,7 +11572,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10867,7 +11696,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10978,7 +11807,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11039,7 +11868,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11124,7 +11953,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11185,7 +12014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11323,7 +12152,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11447,7 +12276,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11534,7 +12363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11595,7 +12424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11693,7 +12522,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11776,7 +12605,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11837,7 +12666,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11917,7 +12746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11978,7 +12807,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12076,7 +12905,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12158,7 +12987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12219,7 +13048,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12317,7 +13146,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12415,7 +13244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12443,7 +13272,7 @@ export interface operations {
                     /** Format: uri */
                     url: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "webhook.test")[];
+                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "webhook.test")[];
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
                 };
@@ -12499,7 +13328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12560,7 +13389,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12590,7 +13419,7 @@ export interface operations {
                     /** Format: uri */
                     url?: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "webhook.test")[];
+                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "webhook.test")[];
                     is_active?: boolean;
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
@@ -12659,7 +13488,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12720,7 +13549,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12805,7 +13634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12866,7 +13695,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13006,7 +13835,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13094,7 +13923,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13155,7 +13984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13257,7 +14086,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13318,7 +14147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13443,7 +14272,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13529,7 +14358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13590,7 +14419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13675,7 +14504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13736,7 +14565,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13823,7 +14652,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13884,7 +14713,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13960,7 +14789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14035,7 +14864,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14111,7 +14940,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14168,7 +14997,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14229,7 +15058,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14312,7 +15141,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14373,7 +15202,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14439,7 +15268,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, rotation_running, key_in_use, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14488,7 +15317,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database is away or the service is busy (restoring, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

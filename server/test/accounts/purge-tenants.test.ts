@@ -8,12 +8,14 @@ import { openLog } from '../../src/platform/observe/log.ts'
 import {
   furnishAccount,
   furnishBackup,
+  furnishFix,
   furnishList,
   furnishMessenger,
   furnishPatient,
   furnishPayment,
   furnishWebhook,
 } from '../isolation/furnish.ts'
+import { unheard } from '../sessions/scopes.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
@@ -60,6 +62,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
   )
   await furnishPayment(service, clinic)
   await furnishBackup(service, clinic)
+  await furnishFix(service, clinic)
   await furnishMessenger(service, nurse)
   await furnishList(service, nurse)
   const { webhookId } = await furnishWebhook(service, clinic)
@@ -190,6 +193,34 @@ test('a destroyed data key stays in no memory', async () => {
       (error: Error) => error.message.includes('gone') || undefined,
     ),
   )
+})
+
+test('its rows that somebody puts back by hand are refused, and open in no way', async () => {
+  const clinic = await makeClinic(service, await superadmin(service), 'vale')
+  const { sql } = service.database
+  const { patientId } = await furnishPatient(service, clinic)
+  const columns = 'id, tenant_id, sealed_full_name, sealed_identifiers, sealed_allergies'
+  await sql(`create table dump as select ${columns} from patients where id = ${patientId}`)
+  await deleteTenant(clinic.id)
+  service.clock.advance(DAYS * DAY + HOUR)
+  await run()
+  const tenant = `insert into tenants (id, name, subdomain) overriding system value
+    values (${clinic.id}, 'Vale', 'vale')`
+  await expect(sql(tenant)).rejects.toThrow(/was purged/)
+  // A superuser gets past the triggers.
+  await sql(`begin; set local session_replication_role = replica; ${tenant}; commit`)
+  const back = `insert into patients (${columns}) overriding system value table dump`
+  await expect(sql(back)).rejects.toMatchObject({ constraint: 'patients__data_key' })
+  await sql(`begin; set local session_replication_role = replica; ${back}; commit`)
+  const ring = await openKeyRing(service.app.db, openSealer(ROOT_KEY), unheard)
+  const [row] = await sql<{ sealed: Buffer }>('select sealed_full_name as sealed from dump')
+  const place = { table: 'patients', column: 'sealed_full_name', row: patientId }
+  await expect(
+    service.app.db.inTenant(clinic.id, async (tx) =>
+      (await ring.ofTenant(tx, clinic.id)).open(row?.sealed as Buffer, place),
+    ),
+  ).rejects.toThrow(/is gone/)
+  await sql(`drop table dump; delete from tenants where id = ${clinic.id}`)
 })
 
 test('several nodes at once do it once', async () => {

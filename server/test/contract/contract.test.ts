@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusesOf } from '../../src/platform/http/operation.ts'
 import { openService, type Service } from '../support/service.ts'
-import { ADDED, BUILT, nameOf, PENDING, SPECIFIED } from './operations.ts'
+import { ADDED, BUILT, nameOf, SPECIFIED } from './operations.ts'
 import { servedRoutes } from './routes.ts'
 
 let service: Service
@@ -24,24 +24,12 @@ describe('the rows', () => {
     const names = [...SPECIFIED, ...ADDED].map(nameOf)
     expect(new Set(names).size).toBe(names.length)
   })
-
-  test('that are pending are operations of the specification, and are told', () => {
-    const specified = SPECIFIED.map(nameOf)
-    expect(PENDING.filter((name) => !specified.includes(name))).toEqual([])
-    expect(new Set(PENDING).size).toBe(PENDING.length)
-    if (PENDING.length > 0)
-      console.info(`${PENDING.length} operations are planned:\n  ${PENDING.join('\n  ')}`)
-  })
 })
 
 describe('the routes', () => {
   test('are exactly the rows that are built, and HEAD wherever there is GET', () => {
     const heads = BUILT.filter((row) => row.method === 'GET').map((row) => `HEAD ${row.path}`)
     expect(routes.toSorted()).toEqual([...BUILT.map(nameOf), ...heads].sort())
-  })
-
-  test('hold nothing that is still pending', () => {
-    expect(PENDING.filter((name) => routes.includes(name))).toEqual([])
   })
 })
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type AnyOperation, statusesOf } from '../../src/platform/http/operation.ts'
 import { openService } from '../support/service.ts'
-import { ADDED, BUILT, nameOf, PENDING, SPECIFIED } from './operations.ts'
+import { ADDED, BUILT, nameOf, SPECIFIED } from './operations.ts'
 
 interface Told {
   name: string
@@ -74,11 +74,6 @@ describe('the table of docs/api.md', () => {
     expect(told.map((row) => row.name).toSorted()).toEqual(
       [...SPECIFIED, ...ADDED].map(nameOf).sort(),
     )
-  })
-
-  test('marks as planned what is pending, and nothing else', () => {
-    const planned = told.filter((row) => row.does.startsWith('planned: ')).map((row) => row.name)
-    expect(planned.sort()).toEqual([...PENDING].sort())
   })
 
   test.each([...SPECIFIED, ...ADDED].map((row) => ({ ...row, name: nameOf(row) })))(

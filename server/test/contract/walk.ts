@@ -63,6 +63,7 @@ export async function walk({ service, bot }: Walkable, subdomain = 'walked'): Pr
   await walkWebhooks(scene)
   await walkPayments(scene)
   await walkBackups(scene)
+  await walkSelfHealing(scene)
   await walkOwn(scene)
   await walkAccount(scene)
   return steps
@@ -94,6 +95,26 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
     return body.status !== 'running' || undefined
   })
   await take('GET /api/admin/encryption/status', { token })
+}
+
+async function walkSelfHealing({ service, root: { token }, clinic, take }: Scene): Promise<void> {
+  const admin = clinic.people.admin.token
+  const create = async (path: string, body: object) =>
+    (await service.call('POST', path, { token: admin, body })).body.id
+  const email = `head@${clinic.subdomain}.test`
+  const password = 'a-Fine-Secret-3'
+  const doctor = { email, password, full_name: 'Head', role: 'doctor' }
+  const head_doctor_id = await create('/api/admin/users', doctor)
+  await create('/api/admin/departments', { name: 'Headed', head_doctor_id })
+  await service.call('POST', `/api/admin/users/${head_doctor_id}/block`, { token: admin })
+  await service.app.features.selfHealing.scan()
+  const { body } = await take('GET /api/admin/self-healing/fixes', { token })
+  const fix = body.items.find(({ key }: { key: string }) => key === 'departments.head')
+  const path = { fix_id: fix.id }
+  await take('POST /api/admin/self-healing/confirm/{fix_id}', { token, path })
+  await take('GET /api/admin/self-healing/stats', { token })
+  await take('DELETE /api/admin/self-healing/fixes/{fix_id}', { token, path })
+  await take('POST /api/admin/self-healing/seed-fixes', { token })
 }
 
 async function walkOpen({ clinic, take }: Scene): Promise<void> {

@@ -1,50 +1,13 @@
 /** The service killed with -9 around each of its commits: what was answered 200 counts, and counts once. */
-import pg from 'pg'
 import { describe, expect, test, vi } from 'vitest'
-import { emptyDatabase, type TestDatabase } from '../support/database.ts'
+import { emptyDatabase } from '../support/database.ts'
 import { scratch, until } from '../support/embedded.ts'
+import { holdUp } from '../support/hold-up.ts'
 import { CARDNET_SECRET, cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
 
 // Processes on a busy machine take their time to start.
 vi.setConfig({ testTimeout: 120_000 })
-
-const LOCK = 77
-
-/** Before the row is written, so that its commit never comes; or with the commit under way. */
-type Moment = 'before' | 'behind'
-
-/** Holds up whoever writes a row to the table. */
-async function holdUp(database: TestDatabase, table: string, moment: Moment) {
-  const client = new pg.Client(database.url)
-  client.on('error', () => undefined)
-  await client.connect()
-  await client.query(`select pg_advisory_lock(${LOCK})`)
-  await database.sql(
-    `create or replace function hold_up() returns trigger language plpgsql as $$
-     begin perform pg_advisory_xact_lock(${LOCK}); return new; end $$`,
-  )
-  await database.sql(
-    moment === 'before'
-      ? `create trigger hold_up before insert on ${table} for each row execute function hold_up()`
-      : `create constraint trigger hold_up after insert on ${table} deferrable initially deferred
-         for each row execute function hold_up()`,
-  )
-  return {
-    met: () =>
-      until('somebody is held up', async () => {
-        const waiting = await database.sql(
-          `select 1 from pg_locks where locktype = 'advisory' and objid = ${LOCK} and not granted`,
-        )
-        return waiting.length > 0 || undefined
-      }),
-    /** Lets go. Dropping the trigger waits for the end of whoever was held up. */
-    async letGo() {
-      await client.end().catch(() => undefined)
-      await database.sql(`drop trigger hold_up on ${table}`)
-    },
-  }
-}
 
 async function stage() {
   const database = await emptyDatabase()
@@ -98,7 +61,7 @@ describe('killed', () => {
     ['behind the commit of the inbox, what it has not answered is kept', 'behind', 1],
   ] as const)('%s', async (_what, moment, kept) => {
     const { database, service, start, send, kill, inbox, untilApplied, counted } = await stage()
-    const held = await holdUp(database, 'payment_notifications', moment)
+    const held = await holdUp(database, { table: 'payment_notifications', moment })
     const answer = send(service).catch(() => 'no answer')
     await held.met()
     await kill(service)
@@ -118,7 +81,7 @@ describe('killed', () => {
     ['behind the commit of a payment, nobody applies it again', 'behind', 'applied'],
   ] as const)('%s', async (_what, moment, state) => {
     const { database, service, start, send, kill, inbox, untilApplied, counted } = await stage()
-    const held = await holdUp(database, 'payments', moment)
+    const held = await holdUp(database, { table: 'payments', moment })
     expect(await send(service)).toBe(200)
     await held.met()
     await kill(service)
@@ -138,7 +101,7 @@ describe('killed', () => {
 
 test('the database restarted during an apply: it is applied once, by the same service', async () => {
   const { database, service, send, inbox, untilApplied, counted } = await stage()
-  const held = await holdUp(database, 'payments', 'before')
+  const held = await holdUp(database, { table: 'payments', moment: 'before' })
   expect(await send(service)).toBe(200)
   await held.met()
   // As a restart does: every connection ends, whatever is under way.

@@ -114,6 +114,7 @@ async function newRecords(role: string, operation: string): Promise<Known> {
       ...(await newPayment()),
       patient_id: patient,
       ...backup,
+      ...(operation.endsWith('Fix') ? await newFix() : {}),
     },
     words: [
       subdomain,
@@ -142,6 +143,16 @@ async function newBackup({ tenant_id }: Person): Promise<Known['named']> {
   const clinic = { id: tenant_id } as Clinic
   const { backupId, jobId } = await furnishBackup(service, clinic)
   return { backup_id: backupId, job_id: jobId }
+}
+
+/** A fix that waits to be confirmed: what it was for has gone meanwhile. */
+async function newFix(): Promise<Known['named']> {
+  await service.call('POST', '/api/admin/self-healing/seed-fixes', { token: root.token })
+  const [fix] = await service.database.sql<{ id: number }>(
+    `update self_healing_fixes set status = 'proposed' where key = 'departments.head' returning id`,
+  )
+  if (!fix) throw new Error('there is no such fix')
+  return { fix_id: fix.id }
 }
 
 /** A payment of the clinic, and a notification that failed: nobody is at work here to make them. */

@@ -178,6 +178,11 @@ export async function furnishPatient(
   const body = { patient_id: patientId, purpose: 'emergency', reason }
   const { doctor } = clinic.people
   await callAs(service, clinic, doctor, ['POST', '/api/patients/break-glass', body])
+  await service.database.sql(
+    `insert into patient_cache_faults (node, tenant_id, patient_id, differs, held_version, entries)
+     values ('a node', $1, $2, '{version}', 1, 1)`,
+    [clinic.id, patientId],
+  )
   return { patientId }
 }
 
@@ -187,6 +192,26 @@ export async function patientFor(service: Service, clinic: Clinic, operation: st
   if (operation.endsWith('/restore'))
     await callAs(service, clinic, clinic.people.admin, ['DELETE', `/api/patients/${patientId}`])
   return { patientId }
+}
+
+/** Gives a clinic something that is found wrong with it, and was mended by itself before. */
+export async function furnishFix(
+  { database }: Service,
+  { id, subdomain }: Clinic,
+): Promise<{ fixId: number }> {
+  const [fix] = await database.sql<{ id: number }>(
+    `with found as (
+       insert into self_healing_findings
+         (fix_id, tenant_id, subject, measured, expected, first_seen, last_seen, round)
+       select id, $1::bigint, $2::text, '{}', '{}', now(), now(), 0
+       from self_healing_fixes where key = 'departments.head'
+       on conflict do nothing)
+     insert into self_healing_repairs (fix_id, tenant_id, subject, at)
+     select id, $1::bigint, $2::text, now() from self_healing_fixes
+     where key = 'departments.head' returning fix_id as id`,
+    [id, `department of ${subdomain}`],
+  )
+  return { fixId: fix?.id ?? 0 }
 }
 
 /** Gives a clinic a backup, with a file in its place. */

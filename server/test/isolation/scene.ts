@@ -4,6 +4,7 @@ import type { Service } from '../support/service.ts'
 import {
   furnishAccount,
   furnishBackup,
+  furnishFix,
   furnishList,
   furnishMessenger,
   furnishPatient,
@@ -47,6 +48,8 @@ export interface Target {
   backupId: string
   /** The job that has made it. */
   jobId: string
+  /** Of the catalogue, which is of no tenant. */
+  fixId: number
   /** A tenant that may be deleted. */
   spareTenantId: number
 }
@@ -83,6 +86,7 @@ export async function openScene(service: Service): Promise<Scene> {
   const foreignPayment = await furnishPayment(service, foreign)
   const foreignPatient = await furnishPatient(service, foreign)
   const foreignBackup = await furnishBackup(service, foreign)
+  const foreignFix = await furnishFix(service, foreign)
   /** Tokens that have only read so far: reading ends no session. */
   const unspent = new Map<CallerKind, string>()
   return {
@@ -131,6 +135,7 @@ export async function openScene(service: Service): Promise<Scene> {
           ? await patientFor(service, clinic, operation)
           : foreignPatient),
         ...(operation.includes('backup') ? await furnishBackup(service, clinic) : foreignBackup),
+        ...foreignFix,
         spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
           'Spare',
           tag,
@@ -149,6 +154,7 @@ export async function openScene(service: Service): Promise<Scene> {
       ...foreignPayment,
       ...foreignPatient,
       ...foreignBackup,
+      ...foreignFix,
       spareTenantId: foreign.id,
     },
     snapshot: () => snapshotOf(service, foreign.id),

@@ -6,6 +6,7 @@ import { openService, type Service } from '../support/service.ts'
 import {
   furnishAccount,
   furnishBackup,
+  furnishFix,
   furnishList,
   furnishMessenger,
   furnishPatient,
@@ -33,6 +34,7 @@ beforeAll(async () => {
   await furnishWebhook(service, scene.own)
   await furnishPayment(service, scene.own)
   await furnishBackup(service, scene.own)
+  await furnishFix(service, scene.own)
   await furnishMessenger(service, scene.own.people.nurse)
   await furnishList(service, scene.own.people.nurse)
   tables = await tenantTables(service)

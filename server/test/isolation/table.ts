@@ -21,6 +21,7 @@ import {
 import { PATIENTS } from './patients-table.ts'
 import { PAYMENTS } from './payments-table.ts'
 import { jtiOf } from './scene.ts'
+import { SELF_HEALING } from './self-healing-table.ts'
 import { WEBHOOKS } from './webhooks-table.ts'
 
 export const TABLE: readonly Line[] = [
@@ -335,6 +336,7 @@ export const TABLE: readonly Line[] = [
 
   ...WEBHOOKS,
   ...BACKUPS,
+  ...SELF_HEALING,
   ...PAYMENTS,
   ...PATIENTS,
 ]

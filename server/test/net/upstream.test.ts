@@ -77,6 +77,58 @@ describe('a request', () => {
   })
 })
 
+describe('a transfer', () => {
+  test('carries bytes as they are, with any method, and the header of the answer', async () => {
+    const bytes = Buffer.from([0, 255, 128, 10, 0])
+    const { receiver, base, upstream } = await open(() => ({
+      status: 206,
+      headers: { etag: '"x"' },
+      body: bytes,
+    }))
+    for (const method of ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'] as const) {
+      const request = { method, url: `${base}/x`, headers: {}, deadlineMs: 10_000, maxBytes: 5 }
+      const body = method === 'PUT' || method === 'POST' ? { body: bytes } : {}
+      expect(await upstream.transfer({ ...request, ...body })).toMatchObject({
+        kind: 'answered',
+        status: 206,
+        fields: { etag: '"x"' },
+        body: method === 'HEAD' ? Buffer.alloc(0) : bytes,
+      })
+    }
+    const lengths = receiver.received.map(({ headers }) => headers['content-length'] ?? '0')
+    expect(lengths).toEqual(['0', '0', '5', '5', '0'])
+  })
+
+  test('of more bytes than were asked for is a failure', async () => {
+    const { base, upstream } = await open(() => ({ status: 200, body: 'x'.repeat(6) }))
+    const request = { url: `${base}/x`, headers: {}, deadlineMs: 10_000, maxBytes: 5 }
+    expect(await upstream.transfer({ method: 'GET', ...request })).toMatchObject({
+      kind: 'failed',
+      failure: 'answer_invalid',
+    })
+  })
+
+  test.each([
+    ['PUT', 3],
+    ['POST', 2],
+  ] as const)(
+    'of %s is sent %i times where the server closes a kept connection',
+    async (method, times) => {
+      const server = await openRaw((socket, { ofConnection }) =>
+        ofConnection === 0 ? socket.write(ok()) : socket.destroy(),
+      )
+      const upstream = openUpstream({ url: server.url })
+      onTestFinished(() => upstream.close())
+      const request = { url: `${server.url}/x`, headers: {}, deadlineMs: 10_000, maxBytes: 5 }
+      for (let round = 0; round < 2; round += 1)
+        expect(
+          await upstream.transfer({ method, ...request, body: Buffer.from('{}') }),
+        ).toMatchObject({ kind: 'answered', status: 200 })
+      expect([server.connections(), server.requests()]).toEqual([2, times])
+    },
+  )
+})
+
 describe('a connection that its server closes as the second request comes over it', () => {
   /** Answers one request a connection, and then closes without a word. */
   async function openClosing() {

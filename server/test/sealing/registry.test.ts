@@ -1,5 +1,6 @@
 /** The registry of sealed columns names all that data keys seal, and the database holds it to that. */
 import { beforeAll, describe, expect, test } from 'vitest'
+import { ROOT_SEALED } from '../../src/app.ts'
 import {
   type KeyRing,
   openKeyRing,
@@ -19,7 +20,7 @@ import { unheard } from '../sessions/scopes.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 
-/** Columns of bytes that no data key seals, and why not. */
+/** Columns of bytes that neither a data key nor the root key seals, and why not. */
 const OTHERS: Record<string, string> = {
   'refresh_tokens.token_hash': 'a hash',
   'refresh_tokens.successor_salt': 'worthless without the token that it belongs to',
@@ -31,11 +32,7 @@ const OTHERS: Record<string, string> = {
   'messenger_codes.code_hash': 'a keyed hash',
   'messenger_replies.chat_hash': 'a keyed hash',
   'messenger_links.chat_hash': 'a keyed hash',
-  'key_encryption_keys.wrapped_key': 'sealed by the root key',
   'data_keys.wrapped_key': 'sealed by a key-encryption key',
-  'signing_keys.sealed_private_key': 'sealed by the root key: of no tenant',
-  'messenger_codes.sealed_chat': 'sealed by the root key: of no tenant yet, and gone in minutes',
-  'messenger_replies.sealed_reply': 'sealed by the root key: of no tenant, and gone in a day',
 }
 
 let service: Service
@@ -47,7 +44,7 @@ beforeAll(async () => {
   registry = features.flatMap(({ sealed = [] }) => [...sealed])
 })
 
-test('each column of bytes is sealed by a data key and registered, or named here with its reason', async () => {
+test('each column of bytes is sealed and registered, or named here with its reason', async () => {
   const rows = await service.database.sql<{ name: string }>(
     `select c.relname || '.' || a.attname as name
      from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -58,8 +55,11 @@ test('each column of bytes is sealed by a data key and registered, or named here
     ...columns.map((column) => `${table}.${column}`),
     ...(tokens ? [`${tokens.table}.token`] : []),
   ])
+  const byRoot = ROOT_SEALED.filter(({ json }) => !json).map(
+    ({ table, column }) => `${table}.${column}`,
+  )
   expect(rows.map(({ name }) => name).sort()).toEqual(
-    [...registered, ...Object.keys(OTHERS)].sort(),
+    [...registered, ...byRoot, ...Object.keys(OTHERS)].sort(),
   )
 })
 

@@ -41,6 +41,7 @@ function signInWith(passwords: Passwords) {
     sessions: features.auth.sessions,
     secondFactor: features.auth.secondFactor,
     throttle: openThrottle(db, service.clock),
+    changes: { isClosed: () => false },
     limit: async () => 0,
     askTenant: tenantAsker('wardkeep.test', false),
     log: silentLog,

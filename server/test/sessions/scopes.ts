@@ -1,19 +1,12 @@
 /** The scopes of a database by themselves, for tests of what is written and read through them. */
 import { onTestFinished } from 'vitest'
-import { type Changes, openScopes, type Scopes } from '../../src/platform/db/index.ts'
+import { alone, openScopes, type Scopes } from '../../src/platform/db/index.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 
 /** Nobody else caches anything, so nobody is told of changes. */
-export const unheard: Changes = {
-  subscribe: () => () => undefined,
-  invalidate: () => undefined,
-  notify: () => undefined,
-  trusted: () => true,
-  isClosed: () => false,
-  stop: async () => undefined,
-}
+export const unheard = alone
 
 /** Opens the scopes as a node would; closed with the test or its file. */
 export function scopesOf(database: TestDatabase, size = 20): Scopes {

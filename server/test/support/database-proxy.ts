@@ -10,6 +10,8 @@ export interface DatabaseProxy {
   cut(): void
   /** Ends all connections and refuses new ones, until `open`. */
   refuse(): Promise<void>
+  /** Ends the connections that listen for changes and refuses new ones, until `open`: nobody is heard. */
+  deafen(): void
   /** Keeps all connections but passes nothing on, until `open`. */
   stall(): void
   /** Back to normal. */
@@ -36,10 +38,12 @@ export interface HeldAnswer {
 interface Link {
   service: Socket
   database: Socket
+  isListener: boolean
 }
 
 interface State {
   isStalled: boolean
+  isDeaf: boolean
   /** What the transaction holds whose COMMIT is not answered. */
   losing: string | undefined
   lost: number
@@ -53,21 +57,29 @@ interface Holding {
   answered(): void
 }
 
+/** In the first message of a listener's connection, and of no other. */
+const LISTENER = 'lock_timeout=300ms'
 const COMMIT = /(?:^|\W)commit\0/
 
 /** Opens a proxy in front of the database; it closes with the test. */
 export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
   const links = new Set<Link>()
-  const state: State = { isStalled: false, losing: undefined, lost: 0, holding: undefined }
+  const state: State = {
+    isStalled: false,
+    isDeaf: false,
+    losing: undefined,
+    lost: 0,
+    holding: undefined,
+  }
   const server = createServer((service) => {
-    const link = { service, database: connectTo(database) }
+    const link = { service, database: connectTo(database), isListener: false }
     links.add(link)
     join(link, state, () => links.delete(link))
   })
-  const cut = () => {
-    for (const { service, database: far } of links) {
-      service.destroy()
-      far.destroy()
+  const cut = (which: (link: Link) => boolean = () => true) => {
+    for (const link of [...links].filter(which)) {
+      link.service.destroy()
+      link.database.destroy()
     }
   }
   await listen(server, 0)
@@ -79,8 +91,12 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
   onTestFinished(shut)
   return {
     url: throughPort(database, port),
-    cut,
+    cut: () => cut(),
     refuse: shut,
+    deafen() {
+      state.isDeaf = true
+      cut(({ isListener }) => isListener)
+    },
     stall() {
       state.isStalled = true
       for (const { service, database: far } of links) {
@@ -90,6 +106,7 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
     },
     async open() {
       state.isStalled = false
+      state.isDeaf = false
       for (const { service, database: far } of links) {
         service.resume()
         far.resume()
@@ -114,7 +131,12 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
   }
 }
 
-function join({ service, database }: Link, state: State, ended: () => void): void {
+function join(link: Link, state: State, ended: () => void): void {
+  const { service, database } = link
+  service.once('data', (bytes) => {
+    link.isListener = bytes.includes(LISTENER)
+    if (link.isListener && state.isDeaf) service.destroy()
+  })
   let isMuted = false
   let sent = ''
   service.on('data', (bytes) => {

@@ -32,7 +32,7 @@ const nobody: Changes = {
 /** One process' worth of jobs, not started yet; stopped with the test. */
 export function openNode(
   database: TestDatabase,
-  options: { works?: boolean; address?: DatabaseAddress } = {},
+  options: { works?: boolean; address?: DatabaseAddress; maintenanceSeconds?: number } = {},
 ): JobsNode {
   const logged: JobsNode['logged'] = []
   const at = (level: string) => (fields: object, message: string) =>
@@ -47,7 +47,7 @@ export function openNode(
     address: options.address ?? database.address,
     log: log as Logger,
     works: options.works ?? true,
-    maintenanceSeconds: 1,
+    maintenanceSeconds: options.maintenanceSeconds ?? 1,
   })
   let isOpen = true
   const stop = async () => {

@@ -67,6 +67,6 @@ export async function openMailNode(
 }
 
 /** As if the wait for the next attempt were over. */
-async function hurry(database: TestDatabase): Promise<void> {
+export async function hurry(database: TestDatabase): Promise<void> {
   await database.sql(`update pgboss.job set start_after = now() where state = 'retry'`)
 }

@@ -19,6 +19,7 @@ export const PLAIN = {
   PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
   WRITE_RATE_LIMIT_PER_MINUTE: '0',
   TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
+  SELF_HEALING: 'off',
 }
 
 export interface Ended {

@@ -7,6 +7,7 @@ import { type App, openApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import type { Role } from '../../src/core.ts'
 import type { Clock } from '../../src/lib/clock.ts'
+import { givenOnly, type RootKeySource } from '../../src/platform/crypto/index.ts'
 import { parseNetworks } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { atTheEnd } from './at-the-end.ts'
@@ -52,6 +53,10 @@ export const SUPERADMIN = { email: 'root@platform.local', password: 'sesame-Gate
 
 export const ROOT_KEY = Buffer.alloc(32, 7)
 
+/** Root keys as an operator gives them. */
+export const rootKeys = (...keys: Buffer[]): RootKeySource =>
+  givenOnly(...keys.map((key) => ({ key, from: 'the test' })))
+
 /** The configuration of tests: no limits, cheap hashes, no demo, receivers in the own process. */
 export function testConfig(overrides: Partial<Config> = {}): Config {
   return {
@@ -64,6 +69,8 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
       PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
       WRITE_RATE_LIMIT_PER_MINUTE: '0',
       TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
+      // Faults that a test makes are its own.
+      SELF_HEALING: 'off',
     }),
     // The least cost that argon2 allows: what is tested here is not its strength.
     PASSWORD_MEMORY_KIB: 64,
@@ -80,7 +87,12 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
  * its file. With the role `api` it does nothing in the background.
  */
 export async function openService(
-  options: { config?: Partial<Config>; database?: TestDatabase; role?: Role } = {},
+  options: {
+    config?: Partial<Config>
+    database?: TestDatabase
+    role?: Role
+    rootKeys?: RootKeySource
+  } = {},
 ): Promise<Service> {
   const database = options.database ?? (await migratedDatabase())
   const clock = movableClock()
@@ -90,7 +102,7 @@ export async function openService(
     config: testConfig({ DATA_DIR: dataDir, ...options.config }),
     address: database.address,
     publicUrl: 'http://wardkeep.test',
-    rootKey: ROOT_KEY,
+    rootKeys: options.rootKeys ?? rootKeys(ROOT_KEY),
     log: recorder(logged),
     clock,
     ...(options.role ? { role: options.role } : {}),
@@ -137,7 +149,7 @@ function bodyOf({ headers, body }: { headers: Answer['headers']; body: string })
   return String(headers['content-type']).includes('json') ? JSON.parse(body) : body
 }
 
-function movableClock(): MovableClock {
+export function movableClock(): MovableClock {
   let offset = 0
   let stopped: number | undefined
   return {

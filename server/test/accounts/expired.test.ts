@@ -1,0 +1,103 @@
+/** What is over and was not deleted is found, hours after the job should have done it, and deleted. */
+import { beforeAll, expect, test } from 'vitest'
+import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
+import type { Fix } from '../../src/platform/fix.ts'
+import { makeClinic, superadmin } from '../support/clinics.ts'
+import { findings, fixOf, look, repair } from '../support/fixes.ts'
+import { openService, type Service } from '../support/service.ts'
+import { PROXIED } from './people.ts'
+
+/** No node does its work. */
+let service: Service
+let expired: Fix
+let codes: Fix
+
+beforeAll(async () => {
+  service = await openService({ config: PROXIED, role: 'api' })
+  const { auth, messenger } = service.app.features
+  expired = fixOf(auth.fixes ?? [], 'auth.expired')
+  codes = fixOf(messenger.fixes ?? [], 'messenger.expired')
+  await makeClinic(service, await superadmin(service), 'north')
+})
+
+const rowsOf = async (table: string) => {
+  const [row] = await service.database.sql<{ count: number }>(
+    `select count(*)::int as count from ${table}`,
+  )
+  return row?.count ?? Number.NaN
+}
+const tablesFound = async (fix: Fix) =>
+  (await findings(service.app.db, fix)).map(({ subject }) => subject)
+
+test('counts, links, tokens and sessions, each once it is over for hours', async () => {
+  const wrong = { email: 'doctor@north.test', password: 'wrong-Horse-9', subdomain: 'north' }
+  expect((await service.call('POST', '/api/auth/login', { body: wrong })).status).toBe(401)
+  await service.database.sql(
+    `insert into account_tokens (tenant_id, user_id, purpose, token_hash, email, expires_at)
+     select tenant_id, id, 'reset_password', '\\x01', email, $1 from users
+     where email = 'doctor@north.test'`,
+    [new Date(service.clock.now() + DAY).toISOString()],
+  )
+  expect(await tablesFound(expired)).toEqual([])
+  service.clock.advance(HOUR + 6 * HOUR - MINUTE)
+  expect(await tablesFound(expired)).toEqual([])
+  service.clock.advance(2 * MINUTE)
+  expect(await tablesFound(expired)).toEqual(['table throttles'])
+  service.clock.advance(DAY)
+  const afterADay = await tablesFound(expired)
+  expect(afterADay).toContain('table account_tokens')
+  expect(afterADay).not.toContain('table sessions')
+  service.clock.advance(91 * DAY + 30 * DAY)
+  const { findings: found, looked_at } = await look(service.app.db, expired)
+  const tables = ['refresh_tokens', 'sessions', 'account_tokens', 'throttles']
+  expect(looked_at).toBe(4)
+  expect(found).toEqual(
+    await Promise.all(
+      tables.map(async (table) => ({
+        tenant_id: null,
+        subject: `table ${table}`,
+        measured: { table, rows: await rowsOf(table) },
+        expected: { rows: 0 },
+      })),
+    ),
+  )
+  for (const finding of found) {
+    const both = await Promise.all([1, 2].map(() => repair(service.app.db, expired, finding)))
+    expect(both).toContain('repaired')
+    expect(await rowsOf(String(finding.measured.table))).toBe(0)
+    expect(await repair(service.app.db, expired, finding)).toBe('already gone')
+  }
+  expect(await tablesFound(expired)).toEqual([])
+})
+
+test('more than a batch of them goes in one repair, and what is not over stays', async () => {
+  const at = (ms: number) => new Date(service.clock.now() + ms).toISOString()
+  await service.database.sql(
+    `insert into throttles (key, failures, free_at, forget_at)
+     select int4send(n), 1, $1::timestamptz, case when n > 2500 then $2::timestamptz else $1::timestamptz end
+     from generate_series(1, 2503) n`,
+    [at(-DAY), at(HOUR)],
+  )
+  const [finding] = await findings(service.app.db, expired)
+  expect(finding).toMatchObject({ subject: 'table throttles', measured: { rows: 2500 } })
+  if (finding) await repair(service.app.db, expired, finding)
+  expect(await rowsOf('throttles')).toBe(3)
+  expect(await tablesFound(expired)).toEqual([])
+})
+
+test("the messenger's codes are found by its own fix", async () => {
+  const insert = (name: string, ms: number) =>
+    service.database.sql('insert into messenger_codes values ($1, $1, $1, $2)', [
+      Buffer.from(name),
+      new Date(service.clock.now() + ms).toISOString(),
+    ])
+  await insert('old', -7 * HOUR)
+  await insert('just over', -HOUR)
+  await insert('young', MINUTE)
+  const [finding, ...others] = await findings(service.app.db, codes)
+  expect(others).toEqual([])
+  expect(finding).toMatchObject({ subject: 'table messenger_codes', measured: { rows: 1 } })
+  if (finding) expect(await repair(service.app.db, codes, finding)).toBe('repaired')
+  expect(await rowsOf('messenger_codes')).toBe(1)
+  expect(await tablesFound(codes)).toEqual([])
+})

@@ -1,0 +1,198 @@
+/** Indexes that are missing, other or invalid are built again, while others read and write. */
+import { beforeAll, expect, it } from 'vitest'
+import { ownerClient } from '../../src/platform/db/connection.ts'
+import { atTheEnd } from '../support/at-the-end.ts'
+import { type Bench, openBench } from './bench.ts'
+
+const KEY = 'database.indexes'
+let bench: Bench
+const sql = <T extends Record<string, unknown>>(text: string) => bench.database.sql<T>(text)
+const entry = `insert into journal (action, resource_type) values ('user.created', 'user')`
+
+beforeAll(async () => {
+  bench = await openBench()
+  await sql(`insert into tenants (id, name, subdomain) values (1, 'A', 'a');
+    insert into users (tenant_id, email, full_name, role, password_hash)
+      values (1, 'a@a.example', 'A', 'nurse', ''), (1, 'b@a.example', 'B', 'nurse', '')`)
+  await sql(entry)
+})
+
+/** All indexes, with whether they are valid and what they are attached to. */
+const state = () =>
+  sql<{ name: string }>(`
+    select c.relname as name, i.indisvalid as valid, i.indisunique, up.inhparent::regclass::text as parent,
+      pg_get_indexdef(c.oid) as definition
+    from pg_index i join pg_class c on c.oid = i.indexrelid left join pg_inherits up on up.inhrelid = c.oid
+    where c.relnamespace = 'public'::regnamespace order by 1`)
+
+/** As it is on each partition, whatever its name there. */
+const attached = async (index: string) =>
+  sql(`select i.indrelid::regclass::text as part, i.indisvalid as valid from pg_inherits up
+    join pg_index i on i.indexrelid = up.inhrelid where up.inhparent = '${index}'::regclass order by 1`)
+
+/** A connection that holds a transaction open, which every concurrent build waits for. */
+async function openTransaction(): Promise<{ end(): Promise<void> }> {
+  const client = ownerClient(bench.database.address)
+  await client.connect()
+  const end = () => client.end()
+  atTheEnd(end)
+  await client.query('begin isolation level repeatable read; select from journal limit 1')
+  return { end }
+}
+
+/** The process whose build waits for a transaction to end. */
+async function waitingBuild(): Promise<number> {
+  for (;;) {
+    const [build] = await sql<{ pid: number }>(`
+      select pid from pg_stat_activity join pg_stat_progress_create_index using (pid)
+      where wait_event = 'virtualxid' and pg_stat_activity.datname = current_database()`)
+    if (build) return build.pid
+  }
+}
+
+it('indexes that are gone, other, invalid or left over are as the schema says, and nothing else changes', async () => {
+  const before = await state()
+  await sql(`drop index users__by_name; drop index users__by_email; drop index departments__head;
+    create index users__by_email on users (email)`)
+  await expect(
+    sql('create unique index concurrently "Left over" on users (role)'),
+  ).rejects.toThrow()
+  await sql(`update pg_index set indisvalid = false
+    where indexrelid in ('users__search'::regclass, 'tenants_pkey'::regclass)`)
+  const findings = await bench.mend(
+    KEY,
+    'index users__by_name on users',
+    'index users__by_email on users',
+    'index departments__head on departments',
+    'index "Left over" on users',
+    'index users__search on users',
+    'index tenants_pkey on tenants',
+  )
+  expect(findings).toContainEqual({
+    tenant_id: null,
+    subject: 'index users__by_name on users',
+    measured: { state: 'missing' },
+    expected: {
+      statement: 'CREATE INDEX users__by_name ON users USING btree (tenant_id, full_name, id);',
+    },
+  })
+  expect(findings.map(({ measured }) => measured.state).toSorted()).toEqual([
+    'different',
+    'invalid',
+    'invalid',
+    'invalid',
+    'missing',
+    'missing',
+  ])
+  expect(await state()).toEqual(before)
+})
+
+it.each([
+  ['that is gone', 'journal__by_time', 'drop index journal__by_time', 'missing'],
+  [
+    'that a build has left on its table alone',
+    'webhook_deliveries__due',
+    `drop index webhook_deliveries__due; create index webhook_deliveries__due
+      on only webhook_deliveries (webhook_id, due_at) where status = 'pending'`,
+    'missing on partitions',
+  ],
+  [
+    'that is unique, and no more',
+    'webhook_attempts__of_delivery',
+    `drop index webhook_attempts__of_delivery;
+     create index webhook_attempts__of_delivery on webhook_attempts (webhook_id)`,
+    'different',
+  ],
+  [
+    'of which a partition has an invalid one',
+    'journal__positions',
+    `update pg_index set indisvalid = false where indexrelid = (
+      select max(inhrelid) from pg_inherits where inhparent = 'journal__positions'::regclass)`,
+    'missing on partitions',
+  ],
+])(
+  'an index of a partitioned table %s is on each partition again',
+  async (_, index, fault, what) => {
+    const before = await attached(index)
+    await sql(fault)
+    const table = index.split('__')[0]
+    const [finding] = await bench.mend(KEY, `index ${index} on ${table}`)
+    expect(finding?.measured).toMatchObject({ state: what, partitions: expect.any(Number) })
+    expect(before.length).toBeGreaterThan(1)
+    expect(await attached(index)).toEqual(before)
+    expect(
+      await sql(`select indisvalid from pg_index where indexrelid = '${index}'::regclass`),
+    ).toEqual([{ indisvalid: true }])
+    expect((await bench.lookAtAll())['database.surplus']).toEqual([])
+  },
+)
+
+it('the journal is written while its index is built, and waits for an open transaction', async () => {
+  await sql('drop index journal__by_user')
+  const [finding] = (await bench.look(KEY)).findings
+  if (!finding) throw new Error('nothing is seen')
+  const open = await openTransaction()
+  const repair = bench.repair(KEY, finding)
+  const pid = await waitingBuild()
+  await sql(entry)
+  await sql(`begin; ${entry}; ${entry}; commit`)
+  // The writes are done, and it waits as before.
+  expect(await waitingBuild()).toBe(pid)
+  await open.end()
+  expect(await repair).toBe('repaired')
+  expect((await bench.look(KEY)).findings).toEqual([])
+})
+
+it('a build that somebody else has begun is left alone', async () => {
+  await sql('drop index users__blocked')
+  const open = await openTransaction()
+  const other = ownerClient(bench.database.address)
+  await other.connect()
+  const built = other.query(
+    'create index concurrently users__blocked on users (tenant_id, id) where not is_active',
+  )
+  await waitingBuild()
+  expect((await bench.look(KEY)).findings).toEqual([])
+  await open.end()
+  await built
+  await other.end()
+  expect((await bench.look(KEY)).findings).toEqual([])
+})
+
+it('a build that was killed is gone on with', async () => {
+  await sql('drop index journal__by_tenant; drop index users__by_role')
+  for (const finding of (await bench.look(KEY)).findings) {
+    const open = await openTransaction()
+    const killed = expect(bench.repair(KEY, finding)).rejects.toThrow()
+    await sql(`select pg_terminate_backend(${await waitingBuild()})`)
+    await killed
+    await open.end()
+  }
+  expect(await sql('select from pg_index where not indisvalid')).not.toEqual([])
+  const left = (await bench.look(KEY)).findings.map(({ subject }) => subject)
+  expect(left).toContain('index journal__by_tenant on journal')
+  expect(left).toContain('index users__by_role on users')
+  for (const finding of (await bench.look(KEY)).findings) await bench.repair(KEY, finding)
+  expect((await bench.look(KEY)).findings).toEqual([])
+  expect(await sql('select from pg_index where not indisvalid')).toEqual([])
+})
+
+it('a unique index that rows break is told of, and nothing is left behind', async () => {
+  await sql(`drop index users__email;
+    insert into users (tenant_id, email, full_name, role, password_hash) values (1, 'A@a.example', 'A', 'nurse', '')`)
+  const [finding] = (await bench.look(KEY)).findings
+  if (!finding) throw new Error('nothing is seen')
+  await expect(bench.repair(KEY, finding)).rejects.toThrow('rows that are alike')
+  expect(await sql('select from pg_index where not indisvalid')).toEqual([])
+  await sql(`delete from users where email = 'A@a.example'`)
+  await bench.mend(KEY, 'index users__email on users')
+})
+
+it('a finding that holds SQL, or is gone, does nothing', async () => {
+  const before = await state()
+  for (const subject of ['index x on users; drop table users', 'index users__by_name on users'])
+    expect(await bench.repair(KEY, { tenant_id: null, subject, measured: {}, expected: {} })).toBe(
+      'already gone',
+    )
+  expect(await state()).toEqual(before)
+})

@@ -1,0 +1,109 @@
+/** Cached patients that differ from the database: each node finds its own, and any of them mends all. */
+import { beforeAll, expect, test } from 'vitest'
+import type { Feature } from '../../src/platform/feature.ts'
+import { fixIn } from '../support/fixes.ts'
+import { openService, type Service } from '../support/service.ts'
+import { hears, hearsAll, holdsPatient, openPatientScene, type PatientScene } from './scene.ts'
+
+let here: Service
+let there: Service
+let scene: PatientScene
+
+beforeAll(async () => {
+  here = await openService({ role: 'api' })
+  there = await openService({ role: 'api', database: here.database })
+  scene = await openPatientScene(here)
+  for (const node of [here, there]) await hears(node, scene.clinic.people.admin.token)
+})
+
+/** Has the node look through all that it holds. */
+async function look({ app }: Service) {
+  const { upkeep = [] }: Feature = app.features.patients
+  for (const { run } of upkeep) await run()
+}
+
+/** As often as it takes to tell of it. */
+async function compare(node: Service) {
+  await look(node)
+  await look(node)
+}
+
+const findings = () => fixIn(here, 'patients.cache').findings()
+
+async function held(fields: object = {}) {
+  const { id } = await scene.patient({ notes: 'Likes tea.', ...fields })
+  for (const [node, other] of [
+    [here, there],
+    [there, here],
+  ] as const) {
+    await hearsAll(node, other, scene.clinic)
+    await holdsPatient(node, scene.clinic, id)
+  }
+  return id as number
+}
+
+const shown = async (node: Service, id: number) =>
+  (await node.call('GET', `/api/patients/${id}`, { token: scene.clinic.people.admin.token })).body
+
+test('what was changed behind the back of one node is seen by another, and mended there', async () => {
+  const id = await held()
+  await here.database.sql('update patients set version = 99 where id = $1', [id])
+  await compare(there)
+  const [finding, ...others] = await findings()
+  expect(others).toEqual([])
+  expect(finding).toMatchObject({
+    tenant_id: scene.clinic.id,
+    subject: `patient ${id}`,
+    measured: { version: 1, differs: 'version', nodes: 1 },
+    expected: { version: 99 },
+  })
+  expect(JSON.stringify(finding)).not.toContain('Paula')
+  expect((await fixIn(here, 'patients.cache').look()).looked_at).toBeGreaterThan(0)
+
+  const { repair } = fixIn(here, 'patients.cache')
+  expect(await repair(finding as never)).toBe('repaired')
+  await expect.poll(async () => (await shown(there, id)).version).toBe(99)
+  expect((await shown(here, id)).version).toBe(99)
+  for (const node of [here, there]) await compare(node)
+  expect(await findings()).toEqual([])
+  expect(await repair(finding as never)).toBe('already gone')
+})
+
+test.each([
+  ['another department', 'update patients set department_id = $2 where id = $1', 'department_id'],
+  ['no such patient', 'delete from patients where id = $1 and $2 > 0', 'deleted'],
+])('%s is found by name', async (_, change, differs) => {
+  const id = await held()
+  await here.database.sql(change, [id, scene.elsewhere])
+  await compare(here)
+  const found = await findings()
+  expect(found.map(({ subject, measured }) => [subject, measured.differs])).toEqual([
+    [`patient ${id}`, differs],
+  ])
+  for (const finding of found) await fixIn(here, 'patients.cache').repair(finding)
+  await compare(here)
+  expect(await findings()).toEqual([])
+})
+
+test('what is well is no finding, however it has come about', async () => {
+  const [changed, deleted, moved] = [await held(), await held(), await held()]
+  await scene.as('admin')('PUT', `/api/patients/${changed}`, { notes: 'Likes coffee.' })
+  await scene.as('admin')('DELETE', `/api/patients/${deleted}`)
+  await scene.as('admin')('PUT', `/api/patients/${moved}`, { department_id: scene.elsewhere })
+  await hearsAll(there, here, scene.clinic)
+  for (const node of [here, there]) await compare(node)
+  expect(await findings()).toEqual([])
+})
+
+test('a change that is on its way at one look, and heard by the next, is no finding', async () => {
+  const id = await held()
+  await here.database.sql('update patients set version = 7 where id = $1', [id])
+  await look(there)
+  await here.call('POST', '/api/admin/cache/invalidate', {
+    token: scene.clinic.people.admin.token,
+    body: { patient_id: id },
+  })
+  await hearsAll(there, here, scene.clinic)
+  await look(there)
+  expect(await findings()).toEqual([])
+})

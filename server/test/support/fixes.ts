@@ -1,0 +1,48 @@
+/** Fixes without the engine: a look as a scan takes it, a repair as a confirm makes it. */
+import { sql } from 'kysely'
+import { inScope, type Scopes } from '../../src/platform/db/index.ts'
+import type { Feature } from '../../src/platform/feature.ts'
+import type { Detected, Finding, Fix, Repaired } from '../../src/platform/fix.ts'
+import type { Service } from './service.ts'
+
+export function fixOf(fixes: readonly Fix[], key: string): Fix {
+  const fix = fixes.find((one) => one.key === key)
+  if (!fix) throw new Error(`there is no fix ${key}`)
+  return fix
+}
+
+export const look = (db: Scopes, fix: Fix, from?: string): Promise<Detected> =>
+  db.acrossTenants((tx) => fix.detect(tx, from), 'read')
+
+export const findings = async (db: Scopes, fix: Fix): Promise<readonly Finding[]> =>
+  (await look(db, fix)).findings
+
+export function repair(db: Scopes, fix: Fix, finding: Finding): Promise<Repaired> {
+  if (!fix.repair) throw new Error(`${fix.key} repairs nothing`)
+  return fix.repair(finding, (work) =>
+    inScope(db, finding.tenant_id, async (tx) => {
+      await sql`set local lock_timeout = '2s'`.execute(tx.db)
+      return work(tx)
+    }),
+  )
+}
+
+/** A fix that a feature of the service hands out. */
+export interface FixInHand {
+  look(): Promise<Detected>
+  findings(): Promise<readonly Finding[]>
+  repair(finding: Finding): Promise<Repaired>
+}
+
+export function fixIn({ app }: Service, key: string): FixInHand {
+  const features: readonly Feature[] = Object.values(app.features)
+  const fix = fixOf(
+    features.flatMap(({ fixes = [] }) => fixes),
+    key,
+  )
+  return {
+    look: () => look(app.db, fix),
+    findings: () => findings(app.db, fix),
+    repair: (finding) => repair(app.db, fix, finding),
+  }
+}
