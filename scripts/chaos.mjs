@@ -1,10 +1,12 @@
-/** Runs the fault tests of webhooks at their full length; in `npm test` they run in a short form. */
+/** Runs the fault tests of webhooks, of rotations and of self-healing at their full length; in `npm test` they run in a short form. */
 import { parseCLI, startVitest } from 'vitest/node'
 
 const { filter, options } = parseCLI([
   'vitest',
   'run',
   'server/test/faults/webhooks/',
+  'server/test/encryption/killed.test.ts',
+  'server/test/self-healing/quiet.test.ts',
   ...process.argv.slice(2),
 ])
 // One at a time: each keeps the machine busy by itself.

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { openApp } from '../../server/src/app.ts'
 import { readConfig } from '../../server/src/config.ts'
 import { VERSION } from '../../server/src/core.ts'
+import { givenOnly } from '../../server/src/platform/crypto/index.ts'
 import { ownerClient } from '../../server/src/platform/db/connection.ts'
 import { startEmbedded } from '../../server/src/platform/db/embedded/index.ts'
 import type { DatabaseAddress } from '../../server/src/platform/db/index.ts'
@@ -48,7 +49,7 @@ async function contractOf(address: DatabaseAddress, dataDir: string): Promise<ob
     config: { ...readConfig({}), DATA_DIR: dataDir },
     address,
     publicUrl: 'http://localhost',
-    rootKey: randomBytes(32),
+    rootKeys: givenOnly({ key: randomBytes(32), from: 'the generator' }),
     log: openLog('error'),
     role: 'api',
   })

@@ -149,11 +149,13 @@ begin
     raise exception 'too many days at once' using errcode = 'invalid_parameter_value';
   end if;
   for one_day in select generate_series(first_day, last_day, interval '1 day')::date loop
-    continue when to_regclass('public.webhook_attempts_' || to_char(one_day, 'YYYY_MM_DD')) is not null;
-    perform pg_advisory_xact_lock(7261939);
     foreach parent in array array['webhook_deliveries', 'webhook_attempts'] loop
       part := parent || '_' || to_char(one_day, 'YYYY_MM_DD');
       continue when to_regclass('public.' || part) is not null;
+      perform pg_advisory_xact_lock(7261939);
+      -- Another session may have made it meanwhile: a name that was looked up in vain may not be looked up again.
+      continue when exists (
+        select from pg_class where relname = part and relnamespace = 'public'::regnamespace);
       execute format(
         'create table %I partition of %I for values from (%L) to (%L)', part, parent,
         one_day::text || ' 00:00:00+00', (one_day + 1)::text || ' 00:00:00+00');

@@ -9,11 +9,27 @@ create table encryption_rotations (
   records_failed bigint not null default 0,
   reason text,
   started_at timestamptz(3) not null default now(),
+  -- When a process first saw the new keys committed, since it was last asked for: every node has heard of
+  -- them soon after.
+  seen_at timestamptz(3),
   finished_at timestamptz(3)
 );
 create unique index encryption_rotations__one_at_a_time on encryption_rotations ((true)) where status = 'running';
 create index encryption_rotations__latest on encryption_rotations (started_at);
 grant select, insert, update on encryption_rotations to wardkeep_platform;
+
+-- Whether a transaction of this database began before the instant and is still open. Whoever is not its owner
+-- sees no other session's times.
+create function has_transactions_before(instant timestamptz) returns boolean
+language sql security definer set search_path = public, pg_temp
+begin atomic
+  select now() < instant or exists (
+    select from pg_stat_activity
+    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+      and xact_start < instant);
+end;
+revoke execute on function has_transactions_before from public;
+grant execute on function has_transactions_before to wardkeep_platform;
 
 -- Keys that are no more, for a restore to honour; their ids are never given again.
 create table destroyed_keys (
