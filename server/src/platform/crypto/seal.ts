@@ -5,7 +5,7 @@
  * Format 1, which is opened and no longer made: AES-256-GCM as `01`, IV (12), ciphertext, tag (16), behind
  * the id of its key (8) where that is a data key; the first byte of the id is 0.
  */
-import { createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto'
+import { createDecipheriv, createSecretKey, hkdfSync, randomFillSync } from 'node:crypto'
 import { NONCE_BYTES, openXaes, TAG_BYTES } from './xaes.ts'
 
 const FORMAT = 2
@@ -62,8 +62,11 @@ export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
 
   return {
     seal(secret, place, tenantId = 0) {
-      const nonce = randomBytes(NONCE_BYTES)
-      return Buffer.concat([head, nonce, xaes.seal(nonce, secret, dataOf(id, tenantId, place))])
+      const text = typeof secret === 'string' ? Buffer.from(secret) : secret
+      const front = Buffer.allocUnsafe(HEAD_BYTES + NONCE_BYTES)
+      front.set(head)
+      front.set(nextNonce(), HEAD_BYTES)
+      return xaes.seal(front.subarray(HEAD_BYTES), text, dataOf(id, tenantId, place), front)
     },
     open(sealed, place, tenantId = 0) {
       const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
@@ -81,6 +84,20 @@ export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
       }
     },
   }
+}
+
+/** Many at once, as each question for random bytes takes longer than to make them. Nonces are no secret. */
+const nonces = Buffer.alloc(256 * NONCE_BYTES)
+let nextAt = nonces.length
+
+/** Random bytes that nobody was given before. Good until the next is asked for. */
+function nextNonce(): Buffer {
+  if (nextAt === nonces.length) {
+    randomFillSync(nonces)
+    nextAt = 0
+  }
+  nextAt += NONCE_BYTES
+  return nonces.subarray(nextAt - NONCE_BYTES, nextAt)
 }
 
 /** The name of the key that has sealed it; undefined where it has none. */

@@ -8,12 +8,17 @@ export const NONCE_BYTES = 24
 export const TAG_BYTES = 16
 
 const BLOCK_BYTES = 16
+const NO_BYTES = Buffer.alloc(0)
 /** The half of the nonce that the key is derived from; AES-GCM gets the other. */
 const HALF_BYTES = 12
 
 export interface Xaes {
-  /** @param nonce 24 bytes, never twice under the key. @returns ciphertext and tag */
-  seal(nonce: Uint8Array, text: Uint8Array | string, aad: Uint8Array): Buffer
+  /**
+   * @param nonce 24 bytes, never twice under the key
+   * @param head what stands before the ciphertext in the bytes that are returned
+   * @returns head, ciphertext and tag
+   */
+  seal(nonce: Uint8Array, text: Uint8Array, aad: Uint8Array, head?: Uint8Array): Buffer
   /** @throws Error when the key, the nonce, the associated data or a byte differs */
   open(nonce: Uint8Array, sealed: Uint8Array, aad: Uint8Array): Buffer
 }
@@ -39,12 +44,15 @@ export function openXaes(key: KeyObject): Xaes {
   }
 
   return {
-    seal(nonce, text, aad) {
+    seal(nonce, text, aad, head = NO_BYTES) {
       const cipher = createCipheriv('aes-256-gcm', messageKey(nonce), nonce.subarray(HALF_BYTES))
       cipher.setAAD(aad)
-      const ciphertext =
-        typeof text === 'string' ? cipher.update(text, 'utf8') : cipher.update(text)
-      return Buffer.concat([ciphertext, cipher.final(), cipher.getAuthTag()])
+      const sealed = Buffer.allocUnsafe(head.length + text.length + TAG_BYTES)
+      sealed.set(head)
+      sealed.set(cipher.update(text), head.length)
+      cipher.final()
+      sealed.set(cipher.getAuthTag(), head.length + text.length)
+      return sealed
     },
     open(nonce, sealed, aad) {
       const decipher = createDecipheriv(
