@@ -1,7 +1,7 @@
 /** The composition root: the list of features, and the order in which the service starts and stops. */
 import { type AppDeps, CORE_ROOT_SEALED, type Core, openCore } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
-import { openAuth, SEALED_SIGNING_KEYS } from './features/auth/index.ts'
+import { openAuth, SEALED_SIGNING_KEYS, SECOND_FACTORS } from './features/auth/index.ts'
 import {
   BACKUP_TABLES,
   backupIdentity,
@@ -11,18 +11,23 @@ import {
   verifyBackupFile,
 } from './features/backups/index.ts'
 import { openDepartments } from './features/departments/index.ts'
-import { openEncryption } from './features/encryption/index.ts'
+import { openEncryption, verifySealed } from './features/encryption/index.ts'
 import { openHealth } from './features/health/index.ts'
-import { openMessenger, SEALED_CODES, SEALED_REPLIES } from './features/messenger/index.ts'
-import { openPatients } from './features/patients/index.ts'
-import { openPayments, showAmount } from './features/payments/index.ts'
+import {
+  MESSENGER_LINKS,
+  openMessenger,
+  SEALED_CODES,
+  SEALED_REPLIES,
+} from './features/messenger/index.ts'
+import { GRANTS, openPatients, PATIENTS } from './features/patients/index.ts'
+import { openPayments, PAYMENT_NOTIFICATIONS, showAmount } from './features/payments/index.ts'
 import { openPreferences } from './features/preferences/index.ts'
 import { openSelfHealing, SELF_HEALING_TABLES } from './features/self-healing/index.ts'
 import { openSetup } from './features/setup/index.ts'
 import { openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
 import { findUnfitHeads, isActiveDoctor, openUsers } from './features/users/index.ts'
-import { openWebhooks } from './features/webhooks/index.ts'
-import type { RootSealed } from './platform/crypto/index.ts'
+import { openWebhooks, WEBHOOK_SECRETS } from './features/webhooks/index.ts'
+import type { RootSealed, SealedTable } from './platform/crypto/index.ts'
 import type { Feature } from './platform/feature.ts'
 import {
   type AnyOperation,
@@ -69,8 +74,7 @@ async function openFeatures(core: Core, onClose: OnClose) {
     setup: opened(openSetup(core)),
   }
   const list: readonly Feature[] = Object.values(features)
-  const sealed = list.flatMap((feature) => feature.sealed ?? [])
-  const encryption = opened(openEncryption(core, sealed, ROOT_SEALED))
+  const encryption = opened(openEncryption(core, SEALED))
   const tables: RestoreRules = Object.assign(
     {},
     core.tables,
@@ -79,13 +83,23 @@ async function openFeatures(core: Core, onClose: OnClose) {
     encryption.tables,
     ...list.map((feature) => feature.tables ?? {}),
   )
-  const backups = opened(await openBackups(core, tables, sealed, ROOT_SEALED))
+  const backups = opened(await openBackups(core, tables, SEALED, ROOT_SEALED))
   const mended: readonly Feature[] = [...list, encryption, backups]
   const fixes = [...core.fixes, ...mended.flatMap((feature) => feature.fixes ?? [])]
   const selfHealing = opened(await openSelfHealing(core, fixes))
   const health = opened(openHealth(core, [...mended, selfHealing, NOT_BUILT]))
   return { features: { ...features, encryption, backups, selfHealing, health }, tables, fixes }
 }
+
+/** All that data keys seal, of blocked users and of what is deleted too. */
+export const SEALED: readonly SealedTable[] = [
+  SECOND_FACTORS,
+  PATIENTS,
+  GRANTS,
+  WEBHOOK_SECRETS,
+  PAYMENT_NOTIFICATIONS,
+  MESSENGER_LINKS,
+]
 
 /** All that the root key seals. */
 export const ROOT_SEALED: readonly RootSealed[] = [
@@ -96,7 +110,7 @@ export const ROOT_SEALED: readonly RootSealed[] = [
 ]
 
 /** For the command line: what needs no service on a database. */
-export { backupIdentity, restoreFile, storeBy, verifyBackupFile }
+export { backupIdentity, restoreFile, storeBy, verifyBackupFile, verifySealed }
 
 export type App = Awaited<ReturnType<typeof openApp>>
 

@@ -1,32 +1,41 @@
 /** What `wardkeep keys` does. What was asked for goes to stdout, how far it is to stderr. */
-import { ROOT_SEALED } from './app.ts'
-import { withApp } from './commands.ts'
+import { ROOT_SEALED, SEALED, verifySealed } from './app.ts'
 import { readConfig } from './config.ts'
-import { keySource } from './key-source.ts'
-import { type RotatedRoot, rotateRoot } from './platform/crypto/index.ts'
-import { alone, openScopes } from './platform/db/index.ts'
+import { type KeySource, keySource } from './key-source.ts'
+import { openRootSealer, type RotatedRoot, rotateRoot } from './platform/crypto/index.ts'
+import { alone, openScopes, type Scopes } from './platform/db/index.ts'
 import { openLog } from './platform/observe/log.ts'
 import { migrateOrExplain, openDatabase } from './start.ts'
 
-/** Without any other process on the database: each has the current key in its memory. */
-export async function rotateRootKey(): Promise<void> {
+/** Works on the database without a service, which a broken key would keep from starting. */
+async function withKeys(
+  work: (db: Scopes, source: KeySource) => Promise<void>,
+  joins = false,
+): Promise<void> {
   const config = readConfig()
   const log = openLog('warn', 2)
   const source = keySource(config, log)
-  const { address, stop } = await openDatabase(config, log)
+  const { address, stop } = await openDatabase(config, log, joins)
   try {
     await migrateOrExplain(address, config, log)
     const db = openScopes(address, { size: 1, changes: alone, log })
     try {
-      const { next } = source
-      const rotated = await rotateRoot(db, { source, next, sealed: ROOT_SEALED, onProgress })
-      process.stdout.write(told(rotated))
+      await work(db, source)
     } finally {
       await db.close()
     }
   } finally {
     await stop()
   }
+}
+
+/** Without any other process on the database: each has the current key in its memory. */
+export function rotateRootKey(): Promise<void> {
+  return withKeys(async (db, source) => {
+    const { next } = source
+    const rotated = await rotateRoot(db, { source, next, sealed: ROOT_SEALED, onProgress })
+    process.stdout.write(told(rotated))
+  })
 }
 
 function told({ former, current, unreadable }: RotatedRoot): string {
@@ -37,20 +46,17 @@ function told({ former, current, unreadable }: RotatedRoot): string {
 
 const onProgress = (line: string) => void process.stderr.write(`${line}\n`)
 
-/** Beside a running service, or without one. */
-export async function verify(): Promise<void> {
-  let faults = 0
-  await withApp(async (app) => {
-    const lines: string[] = []
-    for await (const found of app.features.encryption.commands.verify(onRows)) {
-      const { table, rows, values, unreadable } = found
-      faults += unreadable.length
-      lines.push(`${table}: ${values} values in ${rows} rows, ${unreadable.length} do not open`)
-      lines.push(...unreadable)
+/** Beside a running service, or without one. It writes nothing. */
+export function verify(): Promise<void> {
+  return withKeys(async (db, source) => {
+    const deps = { db, sealer: await openRootSealer(db, source), sealed: SEALED }
+    for await (const found of verifySealed({ ...deps, rootSealed: ROOT_SEALED }, onRows)) {
+      const { table, rows, values, failed, unreadable } = found
+      const line = `${table}: ${values} values in ${rows} rows, ${failed} do not open`
+      process.stdout.write([line, ...unreadable, ''].join('\n'))
+      if (failed > 0) process.exitCode = 1
     }
-    return lines.join('\n')
   }, true)
-  if (faults > 0) process.exitCode = 1
 }
 
 const onRows = (table: string, rows: number) => onProgress(`${table}: ${rows} rows`)

@@ -1,5 +1,4 @@
 /** What a feature hands to the composition root. All but its name may be left out; types only. */
-import type { SealedTable } from './crypto/index.ts'
 import type { Conflicts, PurgeRows, TenantTx } from './db/index.ts'
 import type { Fix } from './fix.ts'
 import type { AnyOperation, Page } from './http/index.ts'
@@ -41,8 +40,6 @@ export interface Feature {
   /** What of it people can use as it is configured, by the name in `GET /api/auth/capabilities`. */
   readonly capabilities?: Readonly<Record<string, Capability>>
   readonly purgeRows?: PurgeRows
-  /** Its tables with columns that data keys seal, deleted and blocked rows included. */
-  readonly sealed?: readonly SealedTable[]
   /** What the breaking of a constraint of its tables means to the caller, by the constraint's name. */
   readonly conflicts?: Conflicts
   /** The faults that it can find in itself, and mends. */

@@ -1,7 +1,6 @@
 /** New keys reach what nobody sees now and may need again: it opens when it comes back. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SealedTable } from '../../src/platform/crypto/index.ts'
-import type { Feature } from '../../src/platform/feature.ts'
+import { SEALED } from '../../src/app.ts'
 import { furnishMessenger, furnishPatient, furnishPayment } from '../isolation/furnish.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
@@ -72,9 +71,7 @@ async function furnish(subdomain: string): Promise<Furnished> {
 }
 
 test('every sealed table has rows, and each names a key that is left', async () => {
-  const features: Feature[] = Object.values(service.app.features)
-  const tables: SealedTable[] = features.flatMap(({ sealed = [] }) => [...sealed])
-  for (const { table } of tables) {
+  for (const { table } of SEALED) {
     const keys = await service.database.sql<{ tenant: number; retired: unknown }>(
       `select distinct k.tenant_id as tenant, k.retired_at as retired
        from ${table} t join data_keys k on k.id = t.data_key_id`,

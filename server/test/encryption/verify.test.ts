@@ -1,20 +1,23 @@
 /** `wardkeep keys verify` opens everything that is sealed, beside the running service. */
-import { beforeAll, expect, test, vi } from 'vitest'
-import { ROOT_SEALED } from '../../src/app.ts'
-import type { Feature } from '../../src/platform/feature.ts'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { ROOT_SEALED, SEALED } from '../../src/app.ts'
 import { wardkeep } from '../docs/command.ts'
 import { furnishAccount, furnishPatient, furnishWebhook } from '../isolation/furnish.ts'
-import { makeClinic, superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { migratedDatabase } from '../support/database.ts'
 import { openService, type Service } from '../support/service.ts'
+import { openRotations } from './scene.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 let service: Service
+let clinic: Clinic
 let patientId: number
 
 beforeAll(async () => {
-  service = await openService()
-  const clinic = await makeClinic(service, await superadmin(service), 'north')
+  // Nobody goes on with a rotation.
+  service = await openService({ role: 'api' })
+  clinic = await makeClinic(service, await superadmin(service), 'north')
   await furnishAccount(service, clinic.people.nurse)
   await furnishWebhook(service, clinic)
   patientId = (await furnishPatient(service, clinic)).patientId
@@ -22,21 +25,13 @@ beforeAll(async () => {
 
 const verify = () => wardkeep(service.database, ['keys', 'verify'])
 
-async function foundInProcess() {
-  const found = []
-  for await (const table of service.app.features.encryption.commands.verify(() => undefined))
-    found.push(table)
-  return found
-}
-
 test('names each table with what is in it, and ends with 0 where all of it opens', async () => {
   const ended = await verify()
   expect(ended, ended.stderr).toMatchObject({ code: 0 })
-  const features: Feature[] = Object.values(service.app.features)
   const tables = [
     ...ROOT_SEALED.map(({ table }) => table),
     'data_keys',
-    ...features.flatMap(({ sealed = [] }) => sealed.map(({ table }) => table)),
+    ...SEALED.map(({ table }) => table),
   ]
   const lines = ended.stdout.trim().split('\n')
   expect(lines.map((line) => line.split(':')[0])).toEqual(tables)
@@ -45,12 +40,14 @@ test('names each table with what is in it, and ends with 0 where all of it opens
   expect(ended.stderr).toContain('patients: 1 rows\n')
 })
 
+/** Changes one byte of what is sealed; a second time it is as it was. */
+const flip = (table: string, column: string, where: string) =>
+  service.database.sql(
+    `update ${table} set ${column} = set_byte(${column}, 60, get_byte(${column}, 60) # 1)
+     where ${where}`,
+  )
+
 test('names what does not open, each value, and never what it says', async () => {
-  const flip = (table: string, column: string, where: string) =>
-    service.database.sql(
-      `update ${table} set ${column} = set_byte(${column}, 60, get_byte(${column}, 60) # 1)
-       where ${where}`,
-    )
   await flip('patients', 'sealed_full_name', `id = ${patientId}`)
   await service.database.sql(
     `insert into messenger_codes (chat_hash, code_hash, sealed_chat, expires_at)
@@ -62,21 +59,88 @@ test('names what does not open, each value, and never what it says', async () =>
   expect(ended.stdout).toContain(`patients.sealed_full_name of row ${patientId} does not open`)
   expect(ended.stdout).toMatch(/messenger_codes[.]sealed_chat of row 68617368 does not open/)
   expect(ended.stdout).not.toContain('Paula')
+  await service.database.sql('delete from messenger_codes')
+  await flip('patients', 'sealed_full_name', `id = ${patientId}`)
 })
 
-test('says so of all that a tenant has where its data key does not open', async () => {
-  await service.database.sql(
-    `update data_keys set wrapped_key = set_byte(wrapped_key, 60, get_byte(wrapped_key, 60) # 1)
-     where tenant_id = (select tenant_id from patients limit 1)`,
-  )
-  const other = await openService({ database: service.database, role: 'api' })
-  service = other
-  const found = await foundInProcess()
-  const of = (table: string) => found.find((one) => one.table === table)
-  expect(of('data_keys')?.unreadable).toEqual([
-    expect.stringMatching(/^data_keys[.]wrapped_key of row \d+ does not open/),
-  ])
-  expect(of('patients')?.unreadable).toHaveLength(3)
-  expect(of('webhook_secrets')?.unreadable).not.toEqual([])
-  expect(of('second_factors')?.unreadable).toHaveLength(1)
+describe('goes on behind a key that does not open, names it, and counts what needs it', () => {
+  const keys = () =>
+    service.database.sql<{ id: number; current: boolean }>(
+      `select id, retired_at is null as current from data_keys where tenant_id = ${clinic.id}
+       order by id`,
+    )
+
+  test('a data key: of all that the tenant has', async () => {
+    const [key] = await keys()
+    await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
+    const { code, stdout } = await verify()
+    expect(code).toBe(1)
+    const name = `data key ${key?.id} of tenant ${clinic.id}`
+    expect(stdout).toMatch(/^data_keys: (\d+) values in \1 rows, 1 do not open$/m)
+    expect(stdout).toContain(
+      `${name}: data_keys.wrapped_key of row ${clinic.id} does not open: its key`,
+    )
+    expect(stdout).toContain(
+      `patients: 3 values in 1 rows, 3 do not open\n3 values of patients need ${name}, which does not open\n`,
+    )
+    expect(stdout).toContain('second_factors: 1 values in 1 rows, 1 do not open\n')
+    await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
+  })
+
+  test('one of two data keys of a tenant: of what that has sealed', async () => {
+    await (await openRotations(service)).begin()
+    await furnishPatient(service, clinic)
+    const [old, current] = await keys()
+    expect([old?.current, current?.current]).toEqual([false, true])
+    await flip('data_keys', 'wrapped_key', `id = ${old?.id}`)
+    const { code, stdout } = await verify()
+    expect(code).toBe(1)
+    expect(stdout).toContain(
+      `patients: 6 values in 2 rows, 3 do not open\n3 values of patients need data key ${old?.id} of`,
+    )
+    await flip('data_keys', 'wrapped_key', `id = ${old?.id}`)
+    expect(await verify()).toMatchObject({ code: 0 })
+  })
+
+  test('the key-encryption key: of everything that data keys seal, and of nothing else', async () => {
+    await flip('key_encryption_keys', 'wrapped_key', 'retired_at is null')
+    const { code, stdout, stderr } = await verify()
+    expect(code, stderr).toBe(1)
+    expect(stdout).toContain('key_encryption_keys: 2 values in 2 rows, 1 do not open\n')
+    const [all] = await service.database.sql<{ count: number }>(
+      'select count(*)::int as count from data_keys',
+    )
+    const count = all?.count
+    expect(stdout).toContain(`data_keys: ${count} values in ${count} rows, ${count} do not open\n`)
+    for (const { id } of await keys())
+      expect(stdout).toMatch(
+        new RegExp(
+          `^data key ${id} of tenant ${clinic.id}: key_encryption_keys[.]wrapped_key of row \\d+ does not open`,
+          'm',
+        ),
+      )
+    expect(stdout).toContain('patients: 6 values in 2 rows, 6 do not open\n')
+    expect(stdout).toMatch(/^signing_keys: \d+ values in \d+ rows, 0 do not open$/m)
+    await flip('key_encryption_keys', 'wrapped_key', 'retired_at is null')
+  })
+
+  test('what the root key seals for the service: that alone', async () => {
+    await flip('service_key', 'sealed_key', 'true')
+    await flip('signing_keys', 'sealed_private_key', 'true')
+    const { code, stdout, stderr } = await verify()
+    expect(code, stderr).toBe(1)
+    expect(stdout).toContain('service_key: 1 values in 1 rows, 1 do not open\n')
+    expect(stdout).toContain('signing_keys: 1 values in 1 rows, 1 do not open\n')
+    expect(stdout).toContain('patients: 6 values in 2 rows, 0 do not open\n')
+    await flip('service_key', 'sealed_key', 'true')
+    await flip('signing_keys', 'sealed_private_key', 'true')
+  })
+})
+
+test('changes nothing, and makes no key where there is none', async () => {
+  const empty = await migratedDatabase()
+  const { code, stdout, stderr } = await wardkeep(empty, ['keys', 'verify'])
+  expect(code, stderr).toBe(0)
+  expect(stdout).toContain('root_keys: 0 values in 0 rows, 0 do not open\n')
+  expect(await empty.sql('select 1 from root_keys')).toEqual([])
 })

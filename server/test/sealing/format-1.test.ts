@@ -1,15 +1,10 @@
 /** What the releases before format 2 have sealed opens on: keys, signing keys, and every sealed column. */
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
+import { SEALED } from '../../src/app.ts'
 import { openSigningKeys } from '../../src/features/auth/tokens/signing-keys.service.ts'
-import {
-  openKeyRing,
-  openSealer,
-  placeIn,
-  type SealedTable,
-} from '../../src/platform/crypto/index.ts'
+import { openKeyRing, openSealer, placeIn } from '../../src/platform/crypto/index.ts'
 import { keysFrom, nameOf, openSealingKey } from '../../src/platform/crypto/seal.ts'
-import type { Feature } from '../../src/platform/feature.ts'
 import {
   furnishAccount,
   furnishMessenger,
@@ -29,7 +24,6 @@ const BOUND_TO: Record<string, string> = {
 }
 
 let service: Service
-let tables: SealedTable[]
 
 beforeAll(async () => {
   service = await openService()
@@ -39,8 +33,6 @@ beforeAll(async () => {
   await furnishWebhook(service, clinic)
   await furnishPatient(service, clinic)
   await furnishPayment(service, clinic)
-  const features: Feature[] = Object.values(service.app.features)
-  tables = features.flatMap(({ sealed = [] }) => [...sealed])
 })
 
 /** AES-256-GCM as format 1 had it, behind the id of a data key. */
@@ -87,7 +79,7 @@ test('every sealed column of every row, under keys that are wrapped in it as wel
   const { sql } = service.database
   const keys = await wrapOld()
   const ring = await openKeyRing(service.app.db, openSealer(ROOT_KEY), unheard)
-  for (const sealed of tables) {
+  for (const sealed of SEALED) {
     const { table, id, row = id.column, columns } = sealed
     const rows = await sql<Record<string, any>>(`select *, ${row} as named from ${table}`)
     for (const one of rows) {

@@ -1,6 +1,6 @@
 /** The registry of sealed columns names all that data keys seal, and the database holds it to that. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { ROOT_SEALED } from '../../src/app.ts'
+import { ROOT_SEALED, SEALED } from '../../src/app.ts'
 import {
   type KeyRing,
   openKeyRing,
@@ -8,7 +8,6 @@ import {
   placeIn,
   type SealedTable,
 } from '../../src/platform/crypto/index.ts'
-import type { Feature } from '../../src/platform/feature.ts'
 import {
   furnishAccount,
   furnishMessenger,
@@ -36,12 +35,9 @@ const OTHERS: Record<string, string> = {
 }
 
 let service: Service
-let registry: SealedTable[]
 
 beforeAll(async () => {
   service = await openService()
-  const features: Feature[] = Object.values(service.app.features)
-  registry = features.flatMap(({ sealed = [] }) => [...sealed])
 })
 
 test('each column of bytes is sealed and registered, or named here with its reason', async () => {
@@ -51,7 +47,7 @@ test('each column of bytes is sealed and registered, or named here with its reas
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
        and not c.relispartition and a.atttypid = 'bytea'::regtype and not a.attisdropped`,
   )
-  const registered = registry.flatMap(({ table, columns, tokens }) => [
+  const registered = SEALED.flatMap(({ table, columns, tokens }) => [
     ...columns.map((column) => `${table}.${column}`),
     ...(tokens ? [`${tokens.table}.token`] : []),
   ])
@@ -64,7 +60,7 @@ test('each column of bytes is sealed and registered, or named here with its reas
 })
 
 test('is not empty, and names no table twice', () => {
-  const tables = registry.map(({ table }) => table)
+  const tables = SEALED.map(({ table }) => table)
   expect(tables).toEqual(expect.arrayContaining(['second_factors', 'payment_notifications']))
   expect(new Set(tables).size).toBe(tables.length)
 })
@@ -97,7 +93,7 @@ describe('a registered table', () => {
   }
 
   test('names in each row the key that its bytes name, which cannot go before it', async () => {
-    for (const { table, columns, id } of registry) {
+    for (const { table, columns, id } of SEALED) {
       const has = await definitionsOf(table)
       const [first, ...others] = columns
       expect(has.column('data_key_id'), table).toEqual({
@@ -118,7 +114,7 @@ describe('a registered table', () => {
   })
 
   test('has the columns that it names', async () => {
-    for (const { table, id, row = id.column, columns } of registry) {
+    for (const { table, id, row = id.column, columns } of SEALED) {
       const has = await definitionsOf(table)
       expect(has.texts, table).toContain(`PRIMARY KEY (${id.column})`)
       expect(has.column(id.column)?.type, table).toBe(id.type)
@@ -129,7 +125,7 @@ describe('a registered table', () => {
   })
 
   test('has a key for each token of its blind index, which cannot go before it', async () => {
-    for (const { tokens } of registry) {
+    for (const { tokens } of SEALED) {
       if (!tokens) continue
       const has = await definitionsOf(tokens.table)
       expect(has.texts.join('\n'), tokens.table).toMatch(
@@ -181,7 +177,7 @@ describe('what the service has sealed', () => {
   }
 
   test('opens in the place that the registry says, each column of each row', async () => {
-    for (const sealed of registry) {
+    for (const sealed of SEALED) {
       const rows = await rowsOf(sealed)
       expect(rows.length, sealed.table).toBeGreaterThan(0)
       for (const row of rows)
@@ -194,7 +190,7 @@ describe('what the service has sealed', () => {
   test('opens in no other row, column or tenant', async () => {
     const other = await makeClinic(service, await superadmin(service), 'south')
     await furnishAccount(service, other.people.auditor)
-    for (const sealed of registry) {
+    for (const sealed of SEALED) {
       const [row] = await rowsOf(sealed)
       if (!row) throw new Error(`${sealed.table} is empty`)
       const nowhere = /does not open/

@@ -14,7 +14,6 @@ import { recoveryOperations } from './recovery/recovery.routes.ts'
 import { type Recovery, recoveryService } from './recovery/recovery.service.ts'
 import { registrationOperations } from './registration/registration.routes.ts'
 import { registrationService } from './registration/registration.service.ts'
-import { SECOND_FACTORS } from './second-factor/sealed.ts'
 import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
 import { type SecondFactor, secondFactorService } from './second-factor/second-factor.service.ts'
 import { SECOND_FACTOR_TABLES } from './second-factor/second-factor.table.ts'
@@ -115,7 +114,6 @@ export async function openAuth(core: Core): Promise<Auth> {
     ],
     pages: PAGES,
     upkeep: [keyRotation(keys, config.SIGNING_KEY_DAYS * DAY)],
-    sealed: [SECOND_FACTORS],
     fixes: [expiredFix(clock)],
     capabilities: capabilitiesOf(mailer),
   }

@@ -1,3 +1,4 @@
 /** What the composition root uses of sign-in. */
 export { openAuth } from './auth.ts'
+export { SECOND_FACTORS } from './second-factor/sealed.ts'
 export { SEALED_SIGNING_KEYS } from './tokens/signing-keys.service.ts'

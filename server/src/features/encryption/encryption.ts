@@ -1,29 +1,16 @@
 /** The rotation of keys, put together. */
 import type { Needs } from '../../core.ts'
-import { keyRotation, type RootSealed, type SealedTable } from '../../platform/crypto/index.ts'
+import { keyRotation, type SealedTable } from '../../platform/crypto/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { encryptionOperations } from './encryption.routes.ts'
 import { encryptionService } from './encryption.service.ts'
 import { encryptionFixes } from './fixes.ts'
 import { startSweep } from './sweep.ts'
-import { type OnRows, verifySealed } from './verify.ts'
 
 type Core = Needs<'db' | 'log' | 'sealer' | 'keyRing' | 'changes'>
 
-export interface EncryptionCommands {
-  /** Opens everything that is sealed, and yields what came of each table. */
-  verify(onRows: OnRows): ReturnType<typeof verifySealed>
-}
-
-/**
- * @param sealed all that data keys seal, of all features
- * @param rootSealed all that the root key seals
- */
-export function openEncryption(
-  core: Core,
-  sealed: readonly SealedTable[],
-  rootSealed: readonly RootSealed[],
-): Feature & { commands: EncryptionCommands } {
+/** @param sealed all that data keys seal, of all features */
+export function openEncryption(core: Core, sealed: readonly SealedTable[]): Feature {
   const deps = { ...core, keys: keyRotation(core.sealer), sealed }
   return {
     name: 'encryption',
@@ -32,6 +19,5 @@ export function openEncryption(
     tables: { encryption_rotations: 'never touched', destroyed_keys: 'never touched' },
     fixes: encryptionFixes(deps),
     background: () => startSweep(deps),
-    commands: { verify: (onRows) => verifySealed({ ...core, sealed, rootSealed }, onRows) },
   }
 }

@@ -1,14 +1,24 @@
 /** The SQL that reads all that data keys seal, whoever's it is and whether it is deleted or not. */
 import { sql } from 'kysely'
-import type { SealedTable } from '../../platform/crypto/index.ts'
+import type { SealedTable, WrappedKey } from '../../platform/crypto/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Position } from './sweep.store.ts'
 
-export interface WholeRow extends Record<string, Buffer | null | string | number> {
+/** A data key with whose it is. */
+export interface OwnedKey extends WrappedKey {
+  tenant_id: number
+}
+
+export interface WholeRow extends Record<string, unknown> {
   $id: string | number
   /** What places call it by. */
   $row: string | number
   $tenant: number
+  /** The data key that it names, read at the same instant. */
+  $key: number | null
+  $wrapped: Buffer
+  $kek: number
+  $wrapped_kek: Buffer
 }
 
 /** The next rows in the order of their ids; those of no tenant are the platform tenant's. */
@@ -18,21 +28,26 @@ export async function nextRows(
   after: Position,
   limit: number,
 ): Promise<WholeRow[]> {
-  const idColumn = sql.ref(id.column)
-  const behind = after === null ? sql`` : sql`where ${idColumn} > ${after}`
+  const column = (name: string) => sql.ref(`t.${name}`)
+  const behind = after === null ? sql`` : sql`where ${column(id.column)} > ${after}`
   const { rows } = await sql<WholeRow>`
-    select ${idColumn} as "$id", ${sql.ref(row)} as "$row",
-      coalesce(tenant_id, (select id from tenants where is_platform)) as "$tenant",
-      ${sql.join(columns.map((column) => sql.ref(column)))}
-    from ${sql.table(table)} ${behind} order by ${idColumn} limit ${limit}`.execute(tx.db)
+    select ${column(id.column)} as "$id", ${column(row)} as "$row",
+      coalesce(t.tenant_id, (select id from tenants where is_platform)) as "$tenant",
+      k.id as "$key", k.wrapped_key as "$wrapped",
+      kek.id as "$kek", kek.wrapped_key as "$wrapped_kek",
+      ${sql.join(columns.map(column))}
+    from ${sql.table(table)} t
+    left join data_keys k on k.id = t.data_key_id
+    left join key_encryption_keys kek on kek.id = k.key_encryption_key_id
+    ${behind} order by ${column(id.column)} limit ${limit}`.execute(tx.db)
   return rows
 }
 
-/** Whose data keys there are, and how many. */
-export async function keyedTenants(tx: TenantTx): Promise<{ tenant_id: number; keys: number }[]> {
-  const { rows } = await sql<{ tenant_id: number; keys: number }>`
-    select tenant_id, count(*) as keys from data_keys group by tenant_id order by tenant_id`.execute(
-    tx.db,
-  )
+/** All data keys, in the order of their ids. */
+export async function listDataKeys(tx: TenantTx): Promise<OwnedKey[]> {
+  const { rows } = await sql<OwnedKey>`
+    select k.id, k.tenant_id, k.wrapped_key, kek.id as kek_id, kek.wrapped_key as wrapped_kek
+    from data_keys k join key_encryption_keys kek on kek.id = k.key_encryption_key_id
+    order by k.id`.execute(tx.db)
   return rows
 }

@@ -1,16 +1,16 @@
 /** Opens everything that is sealed, beside a running service, to find what does not open. */
 import {
-  type KeyRing,
+  type DataKey,
+  openStoredKey,
   placeIn,
   type RootSealed,
   type SealedTable,
   type Sealer,
-  type TenantKeys,
   UnreadableError,
   type Verified,
   verifyRootSealed,
 } from '../../platform/crypto/index.ts'
-import type { Scopes, TenantTx } from '../../platform/db/index.ts'
+import type { Scopes } from '../../platform/db/index.ts'
 import type { Position } from './sweep.store.ts'
 import * as store from './verify.store.ts'
 
@@ -18,7 +18,6 @@ const BATCH = 500
 
 export interface VerifyDeps {
   db: Scopes
-  keyRing: KeyRing
   sealer: Sealer
   /** All that data keys seal. */
   sealed: readonly SealedTable[]
@@ -29,7 +28,7 @@ export interface VerifyDeps {
 /** Told of the rows of a table that have been looked at. */
 export type OnRows = (table: string, rows: number) => void
 
-/** Yields what came of each table. */
+/** Yields what came of each table; a key that does not open stops it nowhere. */
 export async function* verifySealed(deps: VerifyDeps, onRows: OnRows): AsyncGenerator<Verified> {
   for (const sealed of deps.rootSealed)
     yield verifyRootSealed(deps.db, deps.sealer, sealed, (rows) => onRows(sealed.table, rows))
@@ -37,79 +36,99 @@ export async function* verifySealed(deps: VerifyDeps, onRows: OnRows): AsyncGene
   for (const table of deps.sealed) yield verifyTable(deps, table, onRows)
 }
 
-async function verifyDataKeys({ db, keyRing }: VerifyDeps): Promise<Verified> {
-  const tenants = await db.acrossTenants(store.keyedTenants, 'read')
-  const unreadable: string[] = []
-  for (const { tenant_id } of tenants) {
-    const why = await db.acrossTenants(async (tx) => {
-      const keys = await keysOf(keyRing, tx, tenant_id)
-      return keys instanceof UnreadableError ? keys.message : undefined
-    }, 'read')
-    if (why) unreadable.push(why)
-  }
-  const rows = tenants.reduce((sum, { keys }) => sum + keys, 0)
-  return { table: 'data_keys', rows, values: rows, unreadable }
+async function verifyDataKeys({ db, sealer }: VerifyDeps): Promise<Verified> {
+  const keys = await db.acrossTenants(store.listDataKeys, 'read')
+  const unreadable = keys.flatMap((key) => {
+    const opened = openKey(sealer, key)
+    if (!(opened instanceof UnreadableError)) return []
+    return [`data key ${key.id} of tenant ${key.tenant_id}: ${opened.message}`]
+  })
+  const { length } = keys
+  return { table: 'data_keys', rows: length, values: length, failed: unreadable.length, unreadable }
 }
 
 async function verifyTable(
-  { db, keyRing }: VerifyDeps,
+  { db, sealer }: VerifyDeps,
   sealed: SealedTable,
   onRows: OnRows,
 ): Promise<Verified> {
-  const { table } = sealed
-  const unreadable: string[] = []
-  const count = { rows: 0, values: 0 }
+  const found = { rows: 0, values: 0, faults: [] as string[], byKey: new Map<string, number>() }
   for (let after: Position = null; ; ) {
     const from: Position = after
-    const batch = await db.acrossTenants(async (tx) => {
-      const rows = await store.nextRows(tx, sealed, from, BATCH)
-      const faults: string[] = []
-      for (const row of rows)
-        faults.push(...faultsOf(sealed, row, await keysOf(keyRing, tx, row.$tenant)))
-      return { rows, faults }
-    }, 'read')
-    unreadable.push(...batch.faults)
-    count.rows += batch.rows.length
-    for (const row of batch.rows)
-      count.values += sealed.columns.filter((column) => row[column] !== null).length
-    onRows(table, count.rows)
-    if (batch.rows.length < BATCH) return { table, ...count, unreadable }
-    after = batch.rows.at(-1)?.$id ?? null
+    const rows: store.WholeRow[] = await db.acrossTenants(
+      (tx) => store.nextRows(tx, sealed, from, BATCH),
+      'read',
+    )
+    const keyOf = openedOnce(sealer)
+    for (const row of rows) {
+      const values = sealed.columns.filter((column) => row[column] !== null)
+      found.values += values.length
+      const key = keyOf(row)
+      if (typeof key === 'string') found.byKey.set(key, (found.byKey.get(key) ?? 0) + values.length)
+      else found.faults.push(...faultsOf(sealed, row, key, values))
+    }
+    found.rows += rows.length
+    onRows(sealed.table, found.rows)
+    if (rows.length < BATCH) return told(sealed.table, found)
+    after = rows.at(-1)?.$id ?? null
   }
 }
 
-/** A tenant's keys, or why they do not open. */
-async function keysOf(
-  keyRing: KeyRing,
-  tx: TenantTx,
-  tenantId: number,
-): Promise<TenantKeys | UnreadableError> {
-  try {
-    return await keyRing.ofTenant(tx, tenantId)
-  } catch (error) {
-    if (error instanceof UnreadableError) return error
-    throw error
+interface Found {
+  rows: number
+  values: number
+  /** Names each value that does not open by a key that does. */
+  faults: readonly string[]
+  /** How many values there are by each key that does not open. */
+  byKey: ReadonlyMap<string, number>
+}
+
+function told(table: string, { rows, values, faults, byKey }: Found): Verified {
+  const lost = [...byKey].map(([key, count]) => `${count} values of ${table} need ${key}`)
+  const failed = faults.length + byKey.values().reduce((sum, count) => sum + count, 0)
+  return { table, rows, values, failed, unreadable: [...faults, ...lost] }
+}
+
+/** The data key of a row, or which one it is where that does not open; each is opened once. */
+function openedOnce(sealer: Sealer): (row: store.WholeRow) => DataKey | string {
+  const keys = new Map<number | null, DataKey | string>()
+  return ({ $key, $tenant, $wrapped, $kek, $wrapped_kek }) => {
+    if ($key === null) return `a data key of tenant ${$tenant} that is gone`
+    const known = keys.get($key)
+    if (known) return known
+    const stored = { id: $key, wrapped_key: $wrapped, kek_id: $kek, wrapped_kek: $wrapped_kek }
+    const opened = openKey(sealer, { ...stored, tenant_id: $tenant })
+    const key =
+      opened instanceof UnreadableError
+        ? `data key ${$key} of tenant ${$tenant}, which does not open`
+        : opened
+    keys.set($key, key)
+    return key
   }
+}
+
+function openKey(sealer: Sealer, key: store.OwnedKey): DataKey | UnreadableError {
+  return orUnreadable(() => openStoredKey(sealer, key.tenant_id, key))
 }
 
 function faultsOf(
   sealed: SealedTable,
   row: store.WholeRow,
-  keys: TenantKeys | UnreadableError,
+  { sealing }: DataKey,
+  values: readonly string[],
 ): string[] {
-  const faults: string[] = []
-  for (const column of sealed.columns) {
-    const value = row[column]
-    if (!Buffer.isBuffer(value)) continue
+  return values.flatMap((column) => {
     const place = placeIn(sealed, column, row.$row)
-    try {
-      if (keys instanceof UnreadableError)
-        throw new UnreadableError(place, 'the keys of its tenant do not open')
-      keys.open(value, place)
-    } catch (error) {
-      if (!(error instanceof UnreadableError)) throw error
-      faults.push(error.message)
-    }
+    const opened = orUnreadable(() => sealing.open(row[column] as Buffer, place, row.$tenant))
+    return opened instanceof UnreadableError ? [opened.message] : []
+  })
+}
+
+function orUnreadable<T>(open: () => T): T | UnreadableError {
+  try {
+    return open()
+  } catch (error) {
+    if (error instanceof UnreadableError) return error
+    throw error
   }
-  return faults
 }

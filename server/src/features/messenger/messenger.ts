@@ -11,7 +11,7 @@ import { watchStanding } from './bot/standing.ts'
 import { updateTaker } from './bot/taking.ts'
 import { updateHandler } from './bot/updates.ts'
 import { messengerFixes } from './fixes/fixes.ts'
-import { MESSENGER_LINKS, openChats } from './linking/chats.ts'
+import { openChats } from './linking/chats.ts'
 import { linkingService } from './linking/linking.service.ts'
 import { replier } from './linking/replies.ts'
 import { unlinker } from './linking/unlink.ts'
@@ -104,7 +104,6 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
     checks: standing ? { messenger: () => (standing.isWell() ? 'ok' : 'degraded') } : {},
     conflicts: { messenger_links__chat: 'chat_linked' },
     purgeRows,
-    sealed: [MESSENGER_LINKS],
     fixes: [expiredFix(core.clock), ...messengerFixes({ ...core, hasBot: token !== undefined })],
     async close() {
       await standing?.stop()

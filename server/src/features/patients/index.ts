@@ -1,4 +1,5 @@
 /** What the composition root and other features may use of patients. */
 
 export { openPatients } from './patients.ts'
+export { GRANTS, PATIENTS } from './sealed.ts'
 export { insertPatients, type NewDemoPatient } from './upkeep/made.ts'

@@ -13,7 +13,6 @@ import { patientOperations } from './patients.routes.ts'
 import { PATIENT_TABLES } from './patients.table.ts'
 import { loaderOf } from './records/load.ts'
 import { recordsService } from './records/records.service.ts'
-import { GRANTS, PATIENTS } from './sealed.ts'
 import { searchService } from './search/search.service.ts'
 import { breakingGlass } from './sight/break-glass.service.ts'
 import { openSights } from './sight/sight.ts'
@@ -56,7 +55,6 @@ export function openPatients(core: Core): Feature {
     ],
     upkeep: [comparesCache({ db, changes, cache, node: NODE })],
     fixes: PATIENT_FIXES,
-    sealed: [PATIENTS, GRANTS],
     conflicts: { patient_tokens__identifier: 'identifier_taken' },
     tables: PATIENT_TABLES,
     counts: { patients_count: countPatients },

@@ -8,7 +8,7 @@ import { behind } from './fixes/behind.ts'
 import { stuck } from './fixes/stuck.ts'
 import { openArrivals } from './inbox/arrivals.ts'
 import { startDrain } from './inbox/drain.ts'
-import { openSeals, PAYMENT_NOTIFICATIONS } from './inbox/sealed.ts'
+import { openSeals } from './inbox/sealed.ts'
 import { startWorker } from './inbox/worker.ts'
 import { openPaygate } from './paygate/paygate.ts'
 import { startReconciliation } from './paygate/reconciliation.ts'
@@ -81,7 +81,6 @@ export function openPayments(core: Core): Feature {
     },
     fixes: [stuck(fixDeps), behind(fixDeps)],
     purgeRows: purgeSome,
-    sealed: [PAYMENT_NOTIFICATIONS],
     stopping: watch.stop,
     // The watch again: a start that fails before all features are open calls no `stopping`.
     close: () => Promise.all([watch.stop(), arrivals.stop(STOP_MS), paygate.close()]),

@@ -9,7 +9,7 @@ import { webhookFixes } from './fixes/fixes.ts'
 import { attemptMetrics } from './metrics.ts'
 import { probesReceivers } from './probes/probes.jobs.ts'
 import { registrationsService } from './registrations/registrations.service.ts'
-import { openSecrets, WEBHOOK_SECRETS } from './registrations/secrets.ts'
+import { openSecrets } from './registrations/secrets.ts'
 import { replaysService } from './replays/replays.service.ts'
 import { sender } from './sending/attempt.ts'
 import { daysUpkeep } from './upkeep/days.ts'
@@ -73,7 +73,6 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     },
     conflicts: { webhook_replays__one_running: 'replay_running' },
     purgeRows: purgeWebhooks,
-    sealed: [WEBHOOK_SECRETS],
     fixes: webhookFixes({
       clock: core.clock,
       enable: registrations.enable,

@@ -1,6 +1,13 @@
 /** Cryptography for the features: passwords, sealing at rest, the root key. */
 
-export { type KeyRing, openKeyRing, openStoredKeys, type StoredKey } from './key-ring.ts'
+export {
+  type KeyRing,
+  openKeyRing,
+  openStoredKey,
+  openStoredKeys,
+  type StoredKey,
+  type WrappedKey,
+} from './key-ring.ts'
 export { type KeyRotation, keyRotation } from './key-rotation.ts'
 export { KEY_TABLES } from './keys.table.ts'
 export { refuseLooseModes } from './loose-modes.ts'
@@ -22,7 +29,7 @@ export {
   type RootKeySource,
   readKeyFile,
 } from './root-key.ts'
-export { openRootKeys, type RootKeys } from './root-keys.ts'
+export { openRootKeys, openRootSealer, type RootKeys } from './root-keys.ts'
 export { type RotatedRoot, rotateRoot } from './root-rotation.ts'
 export { KEYS_ROOT_SEALED, type RootSealed, rootPlace } from './root-sealed.ts'
 export { destroyFormerRoots } from './root-sealing.ts'
@@ -43,4 +50,4 @@ export {
   type SealedTable,
   type SealedTokens,
 } from './sealed-table.ts'
-export type { TenantKeys, Token } from './tenant-keys.ts'
+export type { DataKey, TenantKeys, Token } from './tenant-keys.ts'

@@ -10,7 +10,7 @@ import * as store from './keys.store.ts'
 import { mustOpen } from './root-key.ts'
 import { rootPlace, SEALED_KEK } from './root-sealed.ts'
 import { nameOf, openSealingKey, type Place, type Sealer, type SealingKey } from './seal.ts'
-import { openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'
+import { type DataKey, openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'
 
 export const KEY_BYTES = 32
 
@@ -120,12 +120,15 @@ const kekOpener =
     openSealingKey(root.open(wrapped_key, kekPlace(id)), nameOf(id))
 
 /** A data key with what wraps it, as it is stored. */
-export interface StoredKey {
+export interface WrappedKey {
   id: number
   wrapped_key: Buffer
-  retired_at: string | null
   kek_id: number
   wrapped_kek: Buffer
+}
+
+export interface StoredKey extends WrappedKey {
+  retired_at: string | null
 }
 
 /**
@@ -139,13 +142,15 @@ export function openStoredKeys(
   rows: readonly StoredKey[],
   onNewer: (id: number) => void,
 ): TenantKeys {
-  const openKek = kekOpener(root)
-  const opened = rows.map(({ id, wrapped_key, kek_id, wrapped_kek }) => {
-    const kek = openKek({ id: kek_id, wrapped_key: wrapped_kek })
-    return openDataKey(id, kek.open(wrapped_key, dataKeyPlace(tenantId)))
-  })
+  const opened = rows.map((row) => openStoredKey(root, tenantId, row))
   const current = rows.find(({ retired_at }) => retired_at === null)
   return tenantKeys(tenantId, opened, current?.id ?? 0, onNewer)
+}
+
+/** Opens one. @throws UnreadableError that names what does not open: itself, or what wraps it */
+export function openStoredKey(root: Sealer, tenantId: number, stored: WrappedKey): DataKey {
+  const kek = kekOpener(root)({ id: stored.kek_id, wrapped_key: stored.wrapped_kek })
+  return openDataKey(stored.id, kek.open(stored.wrapped_key, dataKeyPlace(tenantId)))
 }
 
 export const kekPlace = (id: number): Place => rootPlace(SEALED_KEK, id)

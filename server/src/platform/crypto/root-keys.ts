@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { StartupError } from '../../lib/startup-error.ts'
 import { lockUntilEnd, type Scopes, type TenantTx } from '../db/index.ts'
 import { findCurrentKek } from './keys.store.ts'
-import { type GivenKey, otherRootKey, type RootKeySource } from './root-key.ts'
+import { type GivenKey, mustOpen, otherRootKey, type RootKeySource } from './root-key.ts'
 import * as store from './root-keys.store.ts'
 import { rootPlace, SEALED_KEK, SEALED_ROOT_KEY, SEALED_SERVICE_KEY } from './root-sealed.ts'
 import {
@@ -11,6 +11,7 @@ import {
   fingerprintOf,
   keysFrom,
   openSealer,
+  type Place,
   type Sealer,
   UnreadableError,
 } from './seal.ts'
@@ -30,18 +31,52 @@ export interface RootKeys {
  * Finds the root key that the database names, or has it name the first that is given.
  * @throws StartupError that says which one it needs
  */
-export async function openRootKeys(db: Scopes, source: RootKeySource): Promise<RootKeys> {
+export function openRootKeys(db: Scopes, source: RootKeySource): Promise<RootKeys> {
+  return whileNoneRotates(db, async (tx) => {
+    const { root, former, sealer } = await findRoot(tx, source)
+    await source.settle(sealer.fingerprint)
+    return {
+      sealer,
+      deriveKey: keysFrom(await serviceKey(tx, sealer)),
+      ofRoots: [keysFrom(root.key), ...former.map(keysFrom)],
+    }
+  })
+}
+
+/**
+ * What opens by the root key that the database names, and by those before it that still open: for who looks
+ * at what is broken. It makes and names no key.
+ * @throws StartupError that says which one it needs
+ */
+export function openRootSealer(db: Scopes, source: RootKeySource): Promise<Sealer> {
+  return whileNoneRotates(db, async (tx) => {
+    const named = await store.findCurrent(tx)
+    const given = await source.given()
+    const root = named ? byName(given, named) : given[0]
+    if (!root) throw otherRootKey(named, given)
+    const own = openSealer(root.key)
+    const former = (await store.listFormer(tx)).filter((one) =>
+      opens(own, formerPlace(one), one.sealed_key),
+    )
+    return openSealer(
+      root.key,
+      former.map((one) => own.open(one.sealed_key, formerPlace(one))),
+    )
+  })
+}
+
+const byName = (given: readonly GivenKey[], named: string) =>
+  given.find(({ key }) => fingerprintOf(key) === named)
+
+const formerPlace = ({ fingerprint }: { fingerprint: string }) =>
+  rootPlace(SEALED_ROOT_KEY, fingerprint)
+
+/** One process at a time: of several first ones, and beside one that rotates. */
+async function whileNoneRotates<T>(db: Scopes, work: (tx: TenantTx) => Promise<T>): Promise<T> {
   try {
     return await db.acrossTenants(async (tx) => {
-      // One process at a time: of several first ones, and beside one that rotates.
       await lockUntilEnd(tx, 'rootKey')
-      const { root, former, sealer } = await findRoot(tx, source)
-      await source.settle(sealer.fingerprint)
-      return {
-        sealer,
-        deriveKey: keysFrom(await serviceKey(tx, sealer)),
-        ofRoots: [keysFrom(root.key), ...former.map(keysFrom)],
-      }
+      return work(tx)
     })
   } catch (error) {
     if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
@@ -59,13 +94,11 @@ export interface FoundRoot {
 export async function findRoot(tx: TenantTx, source: RootKeySource): Promise<FoundRoot> {
   const named = await store.findCurrent(tx)
   const given = await source.given()
-  const root = named
-    ? given.find(({ key }) => fingerprintOf(key) === named)
-    : await nameFirst(tx, source, given)
+  const root = named ? byName(given, named) : await nameFirst(tx, source, given)
   if (!root) throw otherRootKey(named, given)
   const own = openSealer(root.key)
-  const former = (await store.listFormer(tx)).map(({ fingerprint, sealed_key }) =>
-    own.open(sealed_key, rootPlace(SEALED_ROOT_KEY, fingerprint)),
+  const former = (await store.listFormer(tx)).map((one) =>
+    mustOpen(() => own.open(one.sealed_key, formerPlace(one))),
   )
   return { root, former, sealer: openSealer(root.key, former) }
 }
@@ -78,15 +111,17 @@ async function nameFirst(
 ): Promise<GivenKey | undefined> {
   const kek = await findCurrentKek(tx)
   const root = kek
-    ? given.find(({ key }) => opens(openSealer(key), kek))
+    ? given.find(({ key }) =>
+        opens(openSealer(key), rootPlace(SEALED_KEK, kek.id), kek.wrapped_key),
+      )
     : (given[0] ?? (await source.make()))
   if (root) await store.insert(tx, fingerprintOf(root.key))
   return root
 }
 
-function opens(sealer: Sealer, kek: { id: number; wrapped_key: Buffer }): boolean {
+function opens(sealer: Sealer, place: Place, sealed: Buffer): boolean {
   try {
-    sealer.open(kek.wrapped_key, rootPlace(SEALED_KEK, kek.id))
+    sealer.open(sealed, place)
     return true
   } catch (error) {
     if (error instanceof UnreadableError) return false
@@ -97,7 +132,7 @@ function opens(sealer: Sealer, kek: { id: number; wrapped_key: Buffer }): boolea
 async function serviceKey(tx: TenantTx, sealer: Sealer): Promise<Buffer> {
   const place = rootPlace(SEALED_SERVICE_KEY, 1)
   const sealed = await store.findServiceKey(tx)
-  if (sealed) return sealer.open(sealed, place)
+  if (sealed) return mustOpen(() => sealer.open(sealed, place))
   const key = randomBytes(32)
   await store.insertServiceKey(tx, sealer.seal(key, place))
   return key

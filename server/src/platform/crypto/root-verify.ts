@@ -11,7 +11,9 @@ export interface Verified {
   readonly table: string
   readonly rows: number
   readonly values: number
-  /** What does not open: never what it says. */
+  /** Values that do not open. */
+  readonly failed: number
+  /** Names what does not open: never what it says. */
   readonly unreadable: readonly string[]
 }
 
@@ -41,7 +43,8 @@ export async function verifyRootSealed(
     }
     count += rows.length
     onBatch(count)
-    if (rows.length < BATCH) return { table, rows: count, values: count, unreadable }
+    if (rows.length < BATCH)
+      return { table, rows: count, values: count, failed: unreadable.length, unreadable }
     after = rows.at(-1)?.id ?? null
   }
 }
