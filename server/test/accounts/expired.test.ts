@@ -2,7 +2,8 @@
 import { beforeAll, expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import type { Fix } from '../../src/platform/fix.ts'
-import { makeClinic, superadmin } from '../support/clinics.ts'
+import { refresh } from '../sessions/users.ts'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { findings, fixOf, look, repair } from '../support/fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 import { PROXIED } from './people.ts'
@@ -11,13 +12,14 @@ import { PROXIED } from './people.ts'
 let service: Service
 let expired: Fix
 let codes: Fix
+let clinic: Clinic
 
 beforeAll(async () => {
   service = await openService({ config: PROXIED, role: 'api' })
   const { auth, messenger } = service.app.features
   expired = fixOf(auth.fixes ?? [], 'auth.expired')
   codes = fixOf(messenger.fixes ?? [], 'messenger.expired')
-  await makeClinic(service, await superadmin(service), 'north')
+  clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 
 const rowsOf = async (table: string) => {
@@ -28,6 +30,11 @@ const rowsOf = async (table: string) => {
 }
 const tablesFound = async (fix: Fix) =>
   (await findings(service.app.db, fix)).map(({ subject }) => subject)
+
+const tokensFound = async () =>
+  (await findings(service.app.db, expired)).filter(
+    ({ measured }) => measured.table === 'refresh_tokens',
+  )
 
 test('counts, links, tokens and sessions, each once it is over for hours', async () => {
   const wrong = { email: 'doctor@north.test', password: 'wrong-Horse-9', subdomain: 'north' }
@@ -47,6 +54,13 @@ test('counts, links, tokens and sessions, each once it is over for hours', async
   const afterADay = await tablesFound(expired)
   expect(afterADay).toContain('table account_tokens')
   expect(afterADay).not.toContain('table sessions')
+  // Of those who operate the platform, whose sessions are short; nobody else's is over.
+  const [operators] = await tokensFound()
+  expect(operators).toMatchObject({ measured: { table: 'refresh_tokens', rows: 1 } })
+  if (operators) await repair(service.app.db, expired, operators)
+  expect(await tokensFound()).toEqual([])
+  for (const { refresh: token, role } of Object.values(clinic.people))
+    expect((await refresh(service, token)).status, role).toBe(200)
   service.clock.advance(91 * DAY + 30 * DAY)
   const { findings: found, looked_at } = await look(service.app.db, expired)
   const tables = ['refresh_tokens', 'sessions', 'account_tokens', 'throttles']

@@ -98,6 +98,39 @@ test('spent refresh tokens go when they could no longer be used', async () => {
   expect((await refresh(service, body.refresh_token)).status).toBe(200)
 })
 
+test('the newest refresh token lives for as long as its session, whoever has it', async () => {
+  const lives = {
+    doctor: { idle: 14 * DAY, longest: 90 * DAY },
+    superadmin: { idle: 8 * HOUR, longest: DAY },
+  }
+  for (const [role, { idle, longest }] of Object.entries(lives)) {
+    const person =
+      role === 'doctor' ? await newColleague(service, clinic) : await superadmin(service)
+    const left = async () => {
+      await run()
+      return count(
+        'refresh_tokens',
+        'session_id = (select id from sessions where user_id = $1 order by created_at desc limit 1)',
+        [person.id],
+      )
+    }
+    const begun = service.clock.now()
+    let latest = person.refresh
+    while (service.clock.now() + idle - MINUTE < begun + longest) {
+      service.clock.advance(idle - MINUTE)
+      expect(await left(), role).toBeGreaterThan(0)
+      const next = await refresh(service, latest)
+      expect(next.status, role).toBe(200)
+      latest = next.body.refresh_token
+    }
+    service.clock.advance(begun + longest - MINUTE - service.clock.now())
+    expect(await left(), role).toBeGreaterThan(0)
+    service.clock.advance(2 * MINUTE)
+    expect(await left(), role).toBe(0)
+    expect((await refresh(service, latest)).status, role).toBe(401)
+  }
+})
+
 test('failed guesses are forgotten after an hour', async () => {
   await login(service, 'nobody@north.test', 'north', 'a-wrong-Guess-1')
   await run()
