@@ -1,4 +1,5 @@
 /** Whose work comes next, and who is told to come later. */
+import { setImmediate as settled } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'
 import { fairTurns } from './fair-turns.ts'
@@ -71,4 +72,54 @@ test('as many run as may, and a failure gives its turn back', async () => {
   held.open()
   await Promise.allSettled(all)
   expect(await turn('one', async () => 'free')).toBe('free')
+})
+
+describe('of two turns', () => {
+  /** Pieces of work that run until they are let go, and who has begun so far. */
+  function two() {
+    const clock = { ms: 0 }
+    const turn = fairTurns({ ...LIMITS, atOnce: 2, now: () => clock.ms })
+    const begun: string[] = []
+    const work = (party: string) => {
+      const held = gate()
+      const done = turn(party, async () => {
+        begun.push(party)
+        await held.pass
+      })
+      return () => {
+        held.open()
+        return done
+      }
+    }
+    return { clock, begun, work }
+  }
+
+  test('somebody alone has both', () => {
+    const { begun, work } = two()
+    for (const party of ['a', 'a', 'a']) work(party)
+    expect(begun).toEqual(['a', 'a'])
+  })
+
+  test('one stays free while others come, who wait for nobody', async () => {
+    const { begun, work } = two()
+    await work('b')()
+    for (const party of ['a', 'a']) work(party)
+    expect(begun).toEqual(['b', 'a'])
+    work('b')
+    expect(begun).toEqual(['b', 'a', 'b'])
+  })
+
+  test('both are had by one again, ten seconds after the last of the others', async () => {
+    const { clock, begun, work } = two()
+    await work('b')()
+    const [first] = ['a', 'a', 'a', 'a'].map(work)
+    clock.ms = 9_999
+    await first?.()
+    await settled()
+    expect(begun).toEqual(['b', 'a', 'a'])
+    clock.ms = 10_000
+    work('a')
+    await settled()
+    expect(begun).toEqual(['b', 'a', 'a', 'a'])
+  })
 })
