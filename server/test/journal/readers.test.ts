@@ -1,13 +1,16 @@
 /** A reader of the journal falls behind: who or what does it, and what can be done about it. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
-import { LOCKS, ownerClient } from '../../src/platform/db/index.ts'
+import { type DatabaseAddress, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
 import type { Finding } from '../../src/platform/fix.ts'
 import { openReaders } from '../../src/platform/journal/index.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { databaseOn } from '../support/database.ts'
+import { scratch, started, until } from '../support/embedded.ts'
 import { findings, fixOf, look, repair } from '../support/fixes.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
@@ -196,4 +199,48 @@ test('where all processes are of the role api nobody reads, until one is at work
   expect(readers.fix('journal.unread').repair).toBeUndefined()
   await openService({ database: idle.database, role: 'worker' })
   await until('it has read all', async () => (await readers.all()).length === 0 || undefined)
+})
+
+test('a transaction that was prepared and never ended is told of, until it is', async () => {
+  const server = await started(await scratch(), {
+    max_prepared_transactions: '2',
+    max_connections: '60',
+    fsync: 'off',
+  })
+  await migrate(server.connection, silentLog)
+  const held = await openService({ database: databaseOn(server.connection) })
+  const { sql } = held.database
+  const prepare = async (database: DatabaseAddress, gid: string) => {
+    const client = ownerClient(database)
+    await client.connect()
+    await client.query('begin')
+    await client.query('select pg_current_xact_id()')
+    await client.query(`prepare transaction '${gid}'`)
+    await client.end()
+  }
+  // Of another database it holds nobody back.
+  const elsewhere = databaseOn({ ...server.connection, database: 'postgres' })
+  await prepare(elsewhere.address, 'theirs')
+  await prepare(held.database.address, 'xa-7 of anna@clinic.test')
+  await makeClinic(held, await superadmin(held), 'north')
+  expect(await later(held, 4).all()).toEqual([])
+  const readers = later(held, 10)
+  expect(await readers.all()).toEqual([
+    {
+      tenant_id: null,
+      subject: expect.stringMatching(/^prepared transaction \d+$/),
+      measured: {
+        gid: 'xa-7 of anna?clinic.test',
+        owner: server.connection.user,
+        age_seconds: expect.any(Number),
+      },
+      expected: { age_seconds_at_most: 300 },
+      since: expect.stringMatching(/^20.*Z$/),
+    },
+  ])
+  expect(readers.fix('journal.prepared').repair).toBeUndefined()
+  expect(await readers.looked('journal.prepared')).toBe(1)
+  await sql("rollback prepared 'xa-7 of anna@clinic.test'")
+  await until('all is read', async () => (await readers.all()).length === 0 || undefined)
+  await elsewhere.sql("rollback prepared 'theirs'")
 })

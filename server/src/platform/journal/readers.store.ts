@@ -71,3 +71,19 @@ export async function endWriter(
     from (values (${pid}::integer)) w(pid) where not ${isRightful}`.execute(tx.db)
   return rows[0]?.ended ?? undefined
 }
+
+/** A transaction of two phases that waits for the second. */
+export interface Prepared {
+  number: number
+  gid: string
+  owner: string
+  /** ISO 8601 */
+  prepared_at: string
+}
+
+export async function listPrepared(tx: TenantTx): Promise<Prepared[]> {
+  const { rows } = await sql<Prepared>`
+    select transaction::text::bigint as number, gid, owner, prepared as prepared_at
+    from pg_prepared_xacts where database = current_database() order by prepared`.execute(tx.db)
+  return rows
+}

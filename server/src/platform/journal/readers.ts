@@ -1,6 +1,6 @@
 /**
  * The readers that the service counts on, and what can be wrong with one that falls behind: a transaction
- * holds it back, nobody works, or its work fails. No entry is ever skipped for it.
+ * holds it back, open or prepared, nobody works, or its work fails. No entry is ever skipped for it.
  */
 import { type Clock, isoAt, MINUTE } from '../../lib/clock.ts'
 import type { TenantTx } from '../db/index.ts'
@@ -26,11 +26,17 @@ export function openReaders({ clock, waits }: { clock: Clock; waits: () => boole
     waits() ? [] : store.standings(tx, consumers, (await horizonOf(tx)).xid)
   return {
     add: (consumer) => void consumers.push(consumer),
-    fixes: [heldBack(clock, standings), unread(clock, standings), failing(clock, standings)],
+    fixes: [heldBack, prepared, unread, failing].map((fix) => fix(clock, standings)),
   }
 }
 
 type Standings = (tx: TenantTx) => Promise<store.Standing[]>
+
+const isHeldBack = (all: readonly store.Standing[], late: string): boolean =>
+  all.some(
+    ({ waiting_since, is_settled }) =>
+      waiting_since !== null && waiting_since < late && is_settled === false,
+  )
 
 const heldBack = (clock: Clock, standings: Standings): Fix => ({
   key: 'journal.held_back',
@@ -43,12 +49,8 @@ const heldBack = (clock: Clock, standings: Standings): Fix => ({
   runbook: 'journal-readers.md',
   async detect(tx) {
     const late = isoAt(clock, -LATE_MS)
-    const isHeldBack = (await standings(tx)).some(
-      ({ waiting_since, is_settled }) =>
-        waiting_since !== null && waiting_since < late && is_settled === false,
-    )
     const writers = await store.listWriters(tx)
-    const holders = isHeldBack
+    const holders = isHeldBack(await standings(tx), late)
       ? writers.filter(({ begun_at }) => begun_at === null || begun_at < late)
       : []
     const findings = holders.map((holder) => holderFinding(holder, clock))
@@ -77,13 +79,49 @@ function holderFinding(holder: store.Writer, clock: Clock): Finding {
       connected,
       begun,
       age_seconds: begun_at && Math.round((clock.now() - Date.parse(begun_at)) / 1000),
-      // Whoever connects has named it: nothing that could be an address stays in it.
-      application: application.replace(/[^\w .:/()-]/g, '?'),
+      application: cleaned(application),
     },
     expected: { age_seconds_at_most: LATE_MS / 1000 },
     ...(begun_at ? { since: begun_at } : {}),
   }
 }
+
+/** Of what strangers have named: nothing that could be an address stays in it. */
+const cleaned = (name: string) => name.replace(/[^\w .:/()-]/g, '?')
+
+const prepared = (clock: Clock, standings: Standings): Fix => ({
+  key: 'journal.prepared',
+  title: 'A prepared transaction holds the readers of the journal back',
+  description:
+    'A program has prepared a transaction of two phases and ended neither well nor badly. It outlives its connection and every restart, and webhooks and messages about what was written after it wait. The service itself prepares none.',
+  severity: 'high',
+  automatic: false,
+  // Whoever has prepared it was promised that it can be committed, and may have told others that it is.
+  plan: 'Nothing is done: only the program that has prepared it knows whether it is to be committed. Ask there, or whoever its owner is, and end it as the runbook says.',
+  runbook: 'journal-readers.md',
+  async detect(tx) {
+    const late = isoAt(clock, -LATE_MS)
+    const all = await store.listPrepared(tx)
+    const isFault = all.length > 0 && isHeldBack(await standings(tx), late)
+    const holders = isFault ? all.filter(({ prepared_at }) => prepared_at < late) : []
+    return { findings: holders.map((one) => preparedFinding(one, clock)), looked_at: all.length }
+  },
+})
+
+const preparedFinding = (
+  { number, gid, owner, prepared_at }: store.Prepared,
+  clock: Clock,
+): Finding => ({
+  tenant_id: null,
+  subject: `prepared transaction ${number}`,
+  measured: {
+    gid: cleaned(gid),
+    owner,
+    age_seconds: Math.round((clock.now() - Date.parse(prepared_at)) / 1000),
+  },
+  expected: { age_seconds_at_most: LATE_MS / 1000 },
+  since: prepared_at,
+})
 
 const unread = (clock: Clock, standings: Standings): Fix => ({
   key: 'journal.unread',
