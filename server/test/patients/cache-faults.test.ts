@@ -71,6 +71,16 @@ test('what was changed behind the back of one node is seen by another, and mende
 
 test.each([
   ['another department', 'update patients set department_id = $2 where id = $1', 'department_id'],
+  [
+    'another content at the same version',
+    `update patients set sealed_notes = null where id = $1 and $2 > 0`,
+    'notes',
+  ],
+  [
+    'a field that was cut',
+    `update patients set sealed_notes = substr(sealed_notes, 1, 40) where id = $1 and $2 > 0`,
+    'notes does not open',
+  ],
   ['no such patient', 'delete from patients where id = $1 and $2 > 0', 'deleted'],
 ])('%s is found by name', async (_, change, differs) => {
   const id = await held()

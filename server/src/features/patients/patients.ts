@@ -53,7 +53,7 @@ export function openPatients(core: Core): Feature {
       ),
       ...cacheOperations(cacheAdministration({ db, changes, cache, loadMany: load.many, bounds })),
     ],
-    upkeep: [comparesCache({ db, changes, cache, node: NODE })],
+    upkeep: [comparesCache({ db, changes, cache, load: load.anybody, node: NODE })],
     fixes: PATIENT_FIXES,
     conflicts: { patient_tokens__identifier: 'identifier_taken' },
     tables: PATIENT_TABLES,

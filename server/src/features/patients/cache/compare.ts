@@ -1,18 +1,23 @@
 /**
- * Compares what this node holds of patients with their rows, some at a time, and writes down what
+ * Compares what this node holds of patients with their rows, opened, some at a time, and writes down what
  * differs: no other node sees its memory. A change that is on its way here is no fault, so what differs
  * counts once it is still held at the next look, by when every change before has been heard.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { SECOND } from '../../../lib/clock.ts'
 import type { Held } from '../../../lib/fair-lru.ts'
 import type { Changes, Scopes } from '../../../platform/db/index.ts'
 import type { Upkeep } from '../../../platform/upkeep.ts'
-import { type CacheFault, type Facts, factsOf, noteFaults } from './faults.store.ts'
-import type { HeldPatient } from './held.ts'
+import type { LoadAnybody, Loaded } from '../records/load.ts'
+import { isReadable } from '../records/record.ts'
+import { type CacheFault, noteFaults } from './faults.store.ts'
+import { type HeldPatient, heldOf } from './held.ts'
 import { type CachedPatient, isHeld, type PatientCache } from './patient-cache.ts'
 
-/** Some 2 ms of reading what is held, and one query by keys. */
+/** Some 100 ms of opening records, a few at a time, so that others have their turn between. */
 const SLICE = 1_000
+/** Of one query: all of them together could take much memory. */
+const TOGETHER = 100
 /** Longer than any change takes to be heard while changes are trusted. */
 const EVERY_MS = 30 * SECOND
 
@@ -20,6 +25,7 @@ export interface CompareDeps {
   db: Scopes
   changes: Pick<Changes, 'trusted'>
   cache: PatientCache
+  load: LoadAnybody
   /** Which node this is. */
   node: string
 }
@@ -27,7 +33,7 @@ export interface CompareDeps {
 type Entry = Held<number, CachedPatient>
 type Differing = Entry & { fault: CacheFault }
 
-export function comparesCache({ db, changes, cache, node }: CompareDeps): Upkeep {
+export function comparesCache({ db, changes, cache, load, node }: CompareDeps): Upkeep {
   let walk = cache.all()
   let suspects: readonly Entry[] = []
   /** Whether there may be something of this node's to take back, as after a crash. */
@@ -50,14 +56,17 @@ export function comparesCache({ db, changes, cache, node }: CompareDeps): Upkeep
 
   /** Those that differ from their rows, and were not let go of while these were read. */
   async function differing(entries: readonly Entry[]): Promise<Differing[]> {
-    if (entries.length === 0) return []
-    const ids = entries.map(({ key }) => key)
-    const rows = await db.acrossTenants((tx) => factsOf(tx, ids), 'read')
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return entries.filter(isHeldStill).flatMap((entry) => {
-      const fault = faultOf(entry, byId.get(entry.key))
-      return fault ? { ...entry, fault } : []
-    })
+    const found: Differing[] = []
+    for (let from = 0; from < entries.length; from += TOGETHER) {
+      const some = entries.slice(from, from + TOGETHER)
+      const records = await load(some.map(({ key }) => key))
+      const byId = new Map(records.map((record) => [record.id, record]))
+      for (const entry of some.filter(isHeldStill)) {
+        const fault = faultOf(entry, byId.get(entry.key))
+        if (fault) found.push({ ...entry, fault })
+      }
+    }
+    return found
   }
 
   return {
@@ -81,24 +90,33 @@ export function comparesCache({ db, changes, cache, node }: CompareDeps): Upkeep
 }
 
 /** How what is held differs from the patient's row; undefined where it does not. */
-function faultOf({ tenantId, key, value }: Entry, row: Facts | undefined): CacheFault | undefined {
+function faultOf(
+  { tenantId, key, value }: Entry,
+  record: Loaded | undefined,
+): CacheFault | undefined {
   if (!isHeld(value)) return undefined
-  const held = factsIn(tenantId, value)
-  const differs = row
-    ? Object.keys(held).filter((name) => held[name as keyof Facts] !== row[name as keyof Facts])
-    : ['deleted']
+  const differs = differencesOf(value, record)
   if (differs.length === 0) return undefined
-  const version = row?.version ?? null
   return {
     tenant_id: tenantId,
     patient_id: key,
     differs,
-    held_version: held.version,
-    version,
+    held_version: Number(fieldsOf(value).version),
+    version: record?.version ?? null,
   }
 }
 
-function factsIn(tenantId: number, { id, department_id, attending_doctor_id, open }: HeldPatient) {
-  const { version, updated_at } = JSON.parse(open) as Pick<Facts, 'version' | 'updated_at'>
-  return { id, tenant_id: tenantId, department_id, attending_doctor_id, version, updated_at }
+/** The names of the fields; never what is in them. */
+function differencesOf(held: HeldPatient, record: Loaded | undefined): string[] {
+  if (!record) return ['deleted']
+  if (!isReadable(record)) return record.unreadable.map((field) => `${field} does not open`)
+  const fresh = heldOf(record)
+  if (held.open === fresh.open && held.clinical === fresh.clinical) return []
+  const [before, now] = [fieldsOf(held), fieldsOf(fresh)]
+  return Object.keys(now).filter((name) => !isDeepStrictEqual(before[name], now[name]))
 }
+
+const fieldsOf = ({ open, clinical }: HeldPatient): Record<string, unknown> => ({
+  ...JSON.parse(open),
+  ...JSON.parse(clinical),
+})

@@ -1,25 +1,7 @@
 /** The SQL of what nodes hold otherwise than the database has it. */
 import { sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
-import type { PatientPlace } from '../records/fields.ts'
-import { patientsOf } from '../records/records.store.ts'
 import '../patients.table.ts'
-
-const FACTS = [
-  'id',
-  'tenant_id',
-  'department_id',
-  'attending_doctor_id',
-  'version',
-  'updated_at',
-] as const
-
-export type Facts = Pick<PatientPlace, (typeof FACTS)[number]>
-
-/** What says that a patient is as they were; of living patients alone. */
-export function factsOf(tx: TenantTx, ids: readonly number[]): Promise<Facts[]> {
-  return patientsOf(tx).select(FACTS).where('id', '=', sql<number>`any(${ids}::bigint[])`).execute()
-}
 
 export interface CacheFault {
   tenant_id: number
