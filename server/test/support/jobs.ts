@@ -32,7 +32,12 @@ const nobody: Changes = {
 /** One process' worth of jobs, not started yet; stopped with the test. */
 export function openNode(
   database: TestDatabase,
-  options: { works?: boolean; address?: DatabaseAddress; maintenanceSeconds?: number } = {},
+  options: {
+    works?: boolean
+    address?: DatabaseAddress
+    maintenanceSeconds?: number
+    rests?: () => boolean
+  } = {},
 ): JobsNode {
   const logged: JobsNode['logged'] = []
   const at = (level: string) => (fields: object, message: string) =>
@@ -48,6 +53,7 @@ export function openNode(
     log: log as Logger,
     works: options.works ?? true,
     maintenanceSeconds: options.maintenanceSeconds ?? 1,
+    ...(options.rests ? { rests: options.rests } : {}),
   })
   let isOpen = true
   const stop = async () => {

@@ -35,6 +35,9 @@ const JOB = [
   'finished_at',
 ] as const
 
+/** Whose break says that another one is at it. */
+export const CONFLICTS = { backup_jobs__one_at_a_time: 'backup_running' } as const
+
 /** A list of more is told by its total: retention keeps far fewer. */
 const MAX_LISTED = 1_000
 

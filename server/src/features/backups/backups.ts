@@ -8,6 +8,7 @@ import { canFail } from '../../platform/observe/can-fail.ts'
 import { isBackedUp, type RestoreRules } from '../../platform/restore-rule.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
+import { CONFLICTS } from './backups.store.ts'
 import { type BackupCommands, backupCommands } from './commands/commands.ts'
 import { schedulesDrills } from './drill/planned.ts'
 import { proveDatabase, proveSeals } from './drill/seals.ts'
@@ -66,7 +67,7 @@ export async function openBackups(
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))
   const work = (only?: string) =>
     startWorker({
-      db,
+      db: db.whileClosed(),
       log,
       keeper,
       store,
@@ -84,7 +85,7 @@ export async function openBackups(
     checks: { backups: watch.check },
     upkeep: [watch.upkeep],
     fixes: backupFixes({ ...core, store, keeper, cron: config.BACKUP_SCHEDULE }),
-    conflicts: { backup_jobs__one_at_a_time: 'backup_running' },
+    conflicts: CONFLICTS,
     commands: backupCommands({ ...drills, startWorker: work }),
     background() {
       void canFail(clearThrownAway(dataDir, log), 'clearing what drills have left', log)

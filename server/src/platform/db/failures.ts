@@ -46,6 +46,11 @@ export function isKeyGone(error: unknown): boolean {
   return code === FOREIGN_KEY && (constraint?.endsWith('__data_key') ?? false)
 }
 
+/** Whether it was refused as a restore has closed the service: it may be done by and by. */
+export function isResting(error: unknown): error is Problem {
+  return error instanceof Problem && error.code === 'restoring'
+}
+
 /** Whether the transaction lost a race, or knew something that is outdated, and may run again. */
 export function isRetryable(error: unknown): boolean {
   const { code } = error as DriverError
@@ -69,6 +74,7 @@ export type Conflicts = Readonly<Record<string, ProblemCode>>
  * @param conflicts those of all features, for whoever tells the caller
  */
 export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | undefined {
+  if (isResting(error)) return error
   const constraint = isRetryable(error) ? undefined : brokenConstraint(error)
   if (constraint) return new Problem(conflicts[constraint] ?? 'conflict', { cause: error })
   if (isRetryable(error) || (error as DriverError).code === '55P03')
@@ -82,5 +88,5 @@ export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | 
 /** Whether a failure passes by itself, and so means all that was written together; any other means one of them. */
 export function isPassing(error: unknown): boolean {
   const code = problemOf(error)?.code
-  return code === 'database_away' || code === 'busy'
+  return code === 'database_away' || code === 'busy' || code === 'restoring'
 }

@@ -10,7 +10,7 @@ export {
   PLATFORM_ROLE,
 } from './connection.ts'
 export type { Database } from './database.ts'
-export { type Conflicts, isPassing, Outpaced, problemOf } from './failures.ts'
+export { type Conflicts, isPassing, isResting, Outpaced, problemOf } from './failures.ts'
 export { type Holder, openHolder } from './holder.ts'
 export { listWritesUpkeep } from './list-writes.ts'
 export { LOCKS } from './lock-numbers.ts'

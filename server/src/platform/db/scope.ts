@@ -13,6 +13,7 @@ import { CHANNEL } from './changes.ts'
 import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
 import { isAborted, isKeyGone, isOutdated, isRetryable } from './failures.ts'
+import { requireOpen } from './require-open.ts'
 import { ask, prepared, queriesOn, type Send, type Statement } from './statements.ts'
 import type { Topic } from './topics.ts'
 import { OldTotal, openTotals, type Totals } from './totals.ts'
@@ -77,11 +78,17 @@ export type ListMode = 'list' | 'filtered list'
 /** All but `write` transactions cannot write, and their commit is not waited for. */
 export type Mode = 'write' | 'read' | ListMode
 
+/**
+ * What would write is refused (503 `restoring`) while a restore has closed the service for the scope: also
+ * what works by itself, which comes again.
+ */
 export interface Scopes {
   /** Runs `work` seeing the rows of one tenant. Runs again when others have outpaced it (`isRetryable`). */
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /** Runs `work` seeing the rows of all tenants: for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
+  /** The same for the restore itself, which is never refused. */
+  whileClosed(): Scopes
   /** How many transactions wait for a connection. */
   waiting(): number
   /** Milliseconds of one round trip. Fails as any query does when the database is away. */
@@ -179,8 +186,10 @@ export function openScopes(
     tenantId: number | null,
     mode: Mode,
     work: (tx: TenantTx) => Promise<T>,
+    isRefused: boolean,
   ): Promise<T> {
     for (let tried = 1; ; tried += 1) {
+      if (isRefused && mode === 'write') requireOpen(changes, tenantId)
       try {
         return await once(tenantId, mode, work, tried > 1)
       } catch (error) {
@@ -192,9 +201,11 @@ export function openScopes(
     }
   }
 
-  return {
-    inTenant: (tenantId, work, mode = 'write') => run(tenantId, mode, work),
-    acrossTenants: (work, mode = 'write') => run(null, mode, work),
+  /** Each try asks anew: what was outpaced by a restore is not to come behind it. */
+  const scopesFor = (isRefused: boolean): Scopes => ({
+    inTenant: (tenantId, work, mode = 'write') => run(tenantId, mode, work, isRefused),
+    acrossTenants: (work, mode = 'write') => run(null, mode, work, isRefused),
+    whileClosed: () => scopesFor(false),
     waiting: () => pool.waitingCount,
     async ping() {
       const start = performance.now()
@@ -202,7 +213,8 @@ export function openScopes(
       return performance.now() - start
     },
     close: () => pool.end(),
-  }
+  })
+  return scopesFor(true)
 }
 
 /** The handle of a transaction, and what its work leaves for the commit and for after it. */

@@ -18,8 +18,8 @@ export interface Claim {
 
 export interface Boss {
   readonly jobs: PgBoss
-  /** Makes a claimed job claimable again, at once and without counting the attempt against it. */
-  release(name: string, claim: Claim): Promise<void>
+  /** Makes a claimed job claimable again, in some seconds and without counting the attempt against it. */
+  release(name: string, claim: Claim, seconds: number): Promise<void>
   /** Whether the error only says that the database is away, which is logged already, and once. */
   isAway(error: unknown): boolean
   /** Lets go of the connections, waiting for the statements that run. */
@@ -69,8 +69,8 @@ export function openBoss(
   return {
     jobs,
     // The next claim counts on, so whatever this process still says of its own is fenced off.
-    release: async (name, { id, retryCount }) =>
-      void (await db.executeSql(RELEASE, [name, id, retryCount])),
+    release: async (name, { id, retryCount }, seconds) =>
+      void (await db.executeSql(RELEASE, [name, id, retryCount, seconds])),
     isAway,
     close: () => pool.end(),
   }
@@ -79,7 +79,7 @@ export function openBoss(
 /** pg-boss fails what a stopping process still runs; that costs a retry and waits its delay. */
 const RELEASE = `
   update pgboss.job_common
-  set state = 'retry', start_after = pgboss.job_now(), retry_limit = retry_limit + 1
+  set state = 'retry', start_after = pgboss.job_now() + make_interval(secs => $4), retry_limit = retry_limit + 1
   where name = $1 and id = $2 and state = 'active' and retry_count = $3`
 
 /** Everything off that makes or rebuilds tables (the migrations do) or that nobody asked for. */

@@ -62,13 +62,16 @@ export interface JobsOptions {
   works: boolean
   /** How often leases and schedules are looked at. 30 unless a test cannot wait. */
   maintenanceSeconds?: number
+  /** Whether nothing is begun for now, as a restore has closed the service. */
+  rests?: () => boolean
 }
 
 const FINISH_MS = 6_000
 /** For pg-boss' own work, and again for the pool. */
 const LET_GO_MS = 900
 
-export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsOptions): Jobs {
+export function openJobs(options: JobsOptions): Jobs {
+  const { address, log, works, maintenanceSeconds = 30, rests = () => false } = options
   const boss = openBoss(address, { log, works, maintenanceSeconds })
   const registered = new Map<string, Work<object>>()
   const schedules = new Map<string, string | undefined>()
@@ -127,6 +130,7 @@ export function openJobs({ address, log, works, maintenanceSeconds = 30 }: JobsO
         concurrency,
         pollSeconds,
         when,
+        rests,
       })
     },
 

@@ -8,6 +8,7 @@ import type { JobWithMetadata } from 'pg-boss'
 import { SECOND } from '../../lib/clock.ts'
 import { poller } from '../../lib/poller.ts'
 import { within } from '../../lib/within.ts'
+import { isResting } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Boss } from './boss.ts'
@@ -33,6 +34,8 @@ export interface Work<T extends object> {
   pollSeconds: number
   /** Says when the work begins; what is enqueued before waits. */
   when: (begin: () => void) => void
+  /** Whether nothing is begun for now, as a restore has closed the service. */
+  rests: () => boolean
 }
 
 export interface Worker {
@@ -44,6 +47,8 @@ export interface Worker {
 
 /** How long to wait before telling the database again what it could not hear. */
 const SETTLE_AGAIN_MS = 500
+/** Between looks whether a restore is over. */
+const RESTING_SECONDS = 1
 
 interface Running {
   job: JobWithMetadata<object>
@@ -69,6 +74,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
 
   /** Begins what is due, as far as there is room. Returns the milliseconds until it is asked again. */
   async function fetch(): Promise<number> {
+    if (work.rests()) return RESTING_SECONDS * SECOND
     const room = concurrency - running.size
     if (room > 0) {
       mayHaveMore = false
@@ -97,7 +103,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
 
   async function run(entry: Running): Promise<void> {
     const { job, abort } = entry
-    if (isStopping) return release(entry)
+    if (isStopping) return release(entry, 0)
     const lease = setTimeout(
       () => abort.abort(new Error(`not done within ${kind.expireInSeconds} s`)),
       job.expireInSeconds * 1000,
@@ -107,7 +113,8 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
       await Promise.race([handler(job.data, context), endOf(abort.signal, () => !isStopping)])
     } catch (error) {
       if (entry.isReleased) return
-      return isStopping && isAbort(error, abort.signal) ? release(entry) : fail(entry, error)
+      if (isResting(error)) return release(entry, RESTING_SECONDS)
+      return isStopping && isAbort(error, abort.signal) ? release(entry, 0) : fail(entry, error)
     } finally {
       clearTimeout(lease)
     }
@@ -131,10 +138,10 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
     )
   }
 
-  /** Makes the job claimable again, at once and without counting the attempt. */
-  async function release(entry: Running): Promise<void> {
+  /** Makes the job claimable again, without counting the attempt. */
+  async function release(entry: Running, seconds: number): Promise<void> {
     entry.isReleased = true
-    await canFail(boss.release(kind.name, entry.job), `releasing job ${kind.name}`, log)
+    await canFail(boss.release(kind.name, entry.job, seconds), `releasing job ${kind.name}`, log)
   }
 
   /**
@@ -163,7 +170,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
         .stop()
         .then(() => Promise.allSettled([...running.values()].map(({ done }) => done)))
       await within(patience, finished)
-      await Promise.all([...running.values()].map(release))
+      await Promise.all([...running.values()].map((entry) => release(entry, 0)))
       isOver = true
     },
   }

@@ -1,6 +1,6 @@
 /** Notes of a consumer that its work fails, where every node can see it. */
 import { sql } from 'kysely'
-import { problemOf, type Scopes } from '../db/index.ts'
+import { isResting, problemOf, type Scopes } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import './journal.table.ts'
@@ -19,7 +19,7 @@ export function failureNotes(db: Scopes, consumer: string, log: Logger): Failure
   return {
     async failed(error) {
       const isAway = problemOf(error)?.code === 'database_away'
-      if (isAway || performance.now() - notedAt < APART_MS) return
+      if (isAway || isResting(error) || performance.now() - notedAt < APART_MS) return
       notedAt = performance.now()
       await canFail(note(db, consumer, classOf(error)), `noting that ${consumer} fails`, log)
     },

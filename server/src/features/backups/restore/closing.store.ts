@@ -1,4 +1,6 @@
 /** The SQL of a restore's end: closed nodes, one transaction, one word to all of them. */
+import pg from 'pg'
+import { Problem } from '../../../lib/problems.ts'
 import {
   APP_ROLE,
   CHANNEL,
@@ -8,9 +10,16 @@ import {
   PLATFORM_ROLE,
 } from '../../../platform/db/index.ts'
 import type { Actor } from '../../../platform/journal/index.ts'
+import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
 
 /** Longer than any node that is well takes to hear of it. */
 const HEARD_AFTER_MS = 1_000
+/** What writes for longer than any statement of the service may is somebody's who has to be asked. */
+const WRITERS_END_WITHIN = '60s'
+const SOMEBODY_WRITES =
+  'Nothing was restored: somebody writes to the database for longer than a minute; see who by pg_stat_activity, and ask again'
+/** Somebody may wait for us while we wait for them: one gives way, and begins again. */
+const TRIES = 10
 
 /** Has every node answer 503, for the tenant or for all, for as long as the connection lives or until reopened. */
 export async function close(client: Connection, tenantId: number | null): Promise<void> {
@@ -23,13 +32,52 @@ export async function reopen(client: Connection, tenantId: number | null): Promi
 }
 
 /**
+ * The tables in which nobody else may write while everything is restored: those that it writes, and those whose rows
+ * may go along with theirs. The restore enters its safety backup meanwhile, in those that are never touched.
+ */
+export async function writtenBy(client: Connection, rules: RestoreRules): Promise<string[]> {
+  const having = (...kinds: RestoreRule[]) =>
+    Object.keys(rules).filter((name) => kinds.some((kind) => kind === rules[name]))
+  const { rows } = await client.query<{ name: string }>(
+    `select c.relname as name from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and c.relname <> all($2) and (c.relname = any($1) or exists (
+         select from pg_constraint f join pg_class t on t.oid = f.confrelid
+         where f.contype = 'f' and f.conrelid = c.oid and t.relname = any($1)))
+     order by 1`,
+    [having('restored', 'merged', 'kept', 'ended'), having('never touched')],
+  )
+  return rows.map(({ name }) => name)
+}
+
+/**
  * Begins the one transaction. What others commit from here on is either not touched by it, or makes it
  * fail: nothing that is not in the snapshot is ever overwritten. Returns the snapshot's name.
+ * @param still tables in which nobody else writes from here on; who is at it is waited for
  */
-export async function begin(client: Connection): Promise<string> {
-  await client.query('begin isolation level repeatable read')
+export async function begin(client: Connection, still: readonly string[]): Promise<string> {
+  for (let tried = 1; ; tried += 1)
+    try {
+      await client.query('begin isolation level repeatable read')
+      // Before the first look: what is committed while this waits has to be in the snapshot.
+      if (still.length > 0)
+        await client.query(`set local lock_timeout = '${WRITERS_END_WITHIN}';
+          lock table ${still.map(pg.escapeIdentifier).join(', ')} in share row exclusive mode;
+          set local lock_timeout to default`)
+      break
+    } catch (error) {
+      await client.query('rollback')
+      if ((error as { code?: string }).code === '55P03')
+        throw new Problem('busy', { detail: SOMEBODY_WRITES, cause: error })
+      if (tried >= TRIES || !isOutrun(error)) throw error
+    }
   const { rows } = await client.query<{ name: string }>('select pg_export_snapshot() as name')
   return rows[0]?.name ?? ''
+}
+
+/** Whether others were at the same rows, so that the transaction was given up: as a whole it may be tried again. */
+export function isOutrun(error: unknown): boolean {
+  return ['40001', '40P01'].includes((error as { code?: string }).code ?? '')
 }
 
 /** From here on row-level security holds: of the tenant, or of the platform. */

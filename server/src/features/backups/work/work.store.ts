@@ -113,6 +113,19 @@ export async function endJob(
   return ended !== undefined
 }
 
+/** Fails the safety backups that restores of the scope have begun and not made. Returns them. */
+export async function failSafeties(tx: TenantTx, tenantId: number | null): Promise<string[]> {
+  const failed = await tx.db
+    .updateTable('backups')
+    .set({ status: 'failed' })
+    .where('reason', '=', 'safety')
+    .where('status', '=', 'queued')
+    .where('tenant_id', 'is not distinct from', tenantId)
+    .returning('id')
+    .execute()
+  return failed.map(({ id }) => id)
+}
+
 export interface Made {
   size_bytes: number
   sha256: string

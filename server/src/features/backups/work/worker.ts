@@ -72,7 +72,7 @@ export function startWorker(deps: WorkerDeps): BackupWorker {
   const stopping = new AbortController()
 
   async function look(): Promise<boolean> {
-    for (const job of await db.acrossTenants(store.findAbandoned)) await bury(deps, job)
+    await buryAbandoned(deps)
     if (stopping.signal.aborted) return false
     const job = await db.acrossTenants((tx) => store.findQueued(tx, deps.only), 'read')
     return job !== undefined && (await work(deps, job, stopping.signal)) === 'ended'
@@ -225,6 +225,11 @@ async function finish(
 /** What it takes to end a job. */
 export type BuryDeps = Pick<WorkerDeps, 'db' | 'store' | 'keeper' | 'log'>
 
+/** Ends the jobs whose processes have died. */
+export async function buryAbandoned(deps: BuryDeps): Promise<void> {
+  for (const job of await deps.db.acrossTenants(store.findAbandoned)) await bury(deps, job)
+}
+
 /** Ends a job whose process has died. */
 export async function bury(deps: BuryDeps, job: store.Job): Promise<void> {
   await cleanUp(deps, job)
@@ -238,8 +243,12 @@ async function fail({ db }: BuryDeps, job: store.Job, error: string): Promise<vo
 }
 
 /** Takes away what was written of a file that will not be completed. */
-async function cleanUp(deps: BuryDeps, { kind, backup_id }: store.Job): Promise<void> {
+async function cleanUp(deps: BuryDeps, { kind, backup_id, tenant_id }: store.Job): Promise<void> {
   if (kind === 'create') await discard(deps, backup_id)
+  // One restore of a scope runs at a time: what is half is its own.
+  if (kind === 'restore')
+    for (const id of await deps.db.acrossTenants((tx) => store.failSafeties(tx, tenant_id)))
+      await discard(deps, id)
   if (kind === 'forget') await settleLeft(deps, backup_id)
 }
 

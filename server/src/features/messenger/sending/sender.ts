@@ -107,7 +107,7 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
   }
 
   async function look(): Promise<boolean | number> {
-    if (!tenure.isSure() || !bot.isGood()) return false
+    if (!tenure.isSure() || !bot.isGood() || changes.isClosed(null)) return false
     const found = await db.acrossTenants(findAll, 'read')
     const shortest = Math.min(...found.map(beginDue), POLL_MS)
     return Math.max(Math.ceil(shortest), GATHER_MS)

@@ -1,7 +1,7 @@
 /** One chat's turn: sends what waits for it, and writes down how that went. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Clock, isoAt } from '../../../lib/clock.ts'
-import { problemOf, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
+import { isPassing, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type BotApi, BotFault } from '../bot/api.ts'
@@ -66,7 +66,7 @@ export function turnTaker(deps: TurnDeps): Turn {
       try {
         return await record(hash, work)
       } catch (error) {
-        if (!mayPass(error) || tenure.over.aborted) throw error
+        if (!isPassing(error) || tenure.over.aborted) throw error
         log.warn({ err: error }, 'what became of a message could not be written down')
         await delay(RECORD_AGAIN_MS, undefined, { signal: tenure.over })
       }
@@ -179,7 +179,7 @@ export function turnTaker(deps: TurnDeps): Turn {
     try {
       return await take(chat, way)
     } catch (error) {
-      if (error instanceof TenureOver || tenure.over.aborted || mayPass(error)) throw error
+      if (error instanceof TenureOver || tenure.over.aborted || isPassing(error)) throw error
       // A fault of ours, which is not to be the first thing to do for ever.
       log.error({ err: error }, 'a message could not be made or written down')
       await record(chat.hash, async () => failedOnceMore(chat))
@@ -187,7 +187,3 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
   }
 }
-
-/** Whether the same would work by and by: the database is away, or others were before us. */
-const mayPass = (error: unknown) =>
-  ['database_away', 'busy'].includes(problemOf(error)?.code as string)

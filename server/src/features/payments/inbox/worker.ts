@@ -6,7 +6,7 @@ import { UnreadableError } from '../../../platform/crypto/index.ts'
 import {
   type Changes,
   isPassing,
-  problemOf,
+  logFailures,
   type Scopes,
   type TenantTx,
 } from '../../../platform/db/index.ts'
@@ -51,12 +51,7 @@ export interface Worker {
 export const msUntil = (due: string, clock: Clock) =>
   Math.min(Math.max(Date.parse(due) - clock.now(), 1), POLL_MS)
 
-/** That the database is away is said once. */
-export const lookFailed = (log: Logger) => (error: unknown, previous: unknown) => {
-  const isAway = (one: unknown) => problemOf(one)?.code === 'database_away'
-  if (!previous || !isAway(error) || !isAway(previous))
-    log.warn({ err: error }, 'looking for notifications failed')
-}
+export const lookFailed = (log: Logger) => logFailures('looking for notifications', log)
 
 export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: WorkerOptions): Worker {
   const { db, clock, changes, log, seals } = deps

@@ -1,5 +1,6 @@
 /** Sends what waits in the queues, as many at once as they and the budget allow, and settles each try. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Changes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Send } from '../sending/attempt.ts'
@@ -13,6 +14,7 @@ import type { ResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
 
 export interface DispatcherDeps {
+  changes: Pick<Changes, 'isClosed'>
   clock: Clock
   send: Send
   disable: Disable
@@ -42,24 +44,28 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   let disabling: Promise<void> = Promise.resolve()
   let onQuiet = (): void => undefined
 
+  /** What is being restored rests: nobody is to hear of it meanwhile. */
+  const mayBegin = (queue: Queue, now: number) =>
+    maySend(queue, now) && !deps.changes.isClosed(queue.tenantId)
+
   function sendAll(): void {
     if (isStopping) return
     const now = clock.now()
-    const ready = new Set([...leases.queues.values()].filter((queue) => maySend(queue, now)))
+    const ready = new Set([...leases.queues.values()].filter((queue) => mayBegin(queue, now)))
     while (ready.size > 0 && budget.hasRoom()) {
       const queue = budget.next(ready)
       if (!queue) return
       sendNext(queue)
       ready.delete(queue)
       // Behind the others again.
-      if (maySend(queue, now)) ready.add(queue)
+      if (mayBegin(queue, now)) ready.add(queue)
     }
   }
 
   /** As `sendAll`, for one queue while there is room for everybody. */
   function sendFrom(queue: Queue): void {
     const now = clock.now()
-    while (!isStopping && budget.hasRoom() && maySend(queue, now)) sendNext(queue)
+    while (!isStopping && budget.hasRoom() && mayBegin(queue, now)) sendNext(queue)
   }
 
   function sendNext(queue: Queue): void {

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { batcher } from '../../../lib/batcher.ts'
 import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
-import type { Scopes } from '../../../platform/db/index.ts'
+import { type Changes, isResting, type Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Budget } from './budget.ts'
@@ -48,6 +48,7 @@ export interface Leases {
 
 export interface LeasesDeps {
   db: Scopes
+  changes: Pick<Changes, 'isClosed'>
   clock: Clock
   keyRing: KeyRing
   log: Logger
@@ -62,7 +63,8 @@ const GATHERED_MS = 100
 const AGAIN_MS = 20
 const NOWHERE = { url: '', keys: [] }
 
-export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDeps): Leases {
+export function openLeases(deps: LeasesDeps): Leases {
+  const { db, changes, clock, keyRing, log, tuning, budget } = deps
   const worker = randomUUID()
   const queues = new Map<number, Queue>()
   /** What has changed since the claim began that is under way: it may have read it before. */
@@ -75,6 +77,7 @@ export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDe
       // One that fails now and then changes with every message.
       minGapMs: GATHERED_MS,
       onError(error) {
+        if (isResting(error)) return 'retry'
         log.warn({ err: error }, 'writing down how receivers do failed')
         return 'drop'
       },
@@ -107,7 +110,8 @@ export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDe
   }
 
   async function renew(): Promise<void> {
-    const leased = [...queues.values()]
+    // Those of a clinic that is being restored are left alone.
+    const leased = [...queues.values()].filter(({ tenantId }) => !changes.isClosed(tenantId))
     if (leased.length === 0) return
     const askedAt = performance.now()
     const answers = await db.acrossTenants((tx) => store.renewLeases(tx, leased))
@@ -177,6 +181,7 @@ export function openLeases({ db, clock, keyRing, log, tuning, budget }: LeasesDe
     },
     async renew() {
       await renew()
+      if (changes.isClosed(null)) return
       const now = isoAt(clock)
       const work = db.acrossTenants((tx) => store.unscheduleInactive(tx, now))
       await canFail(work, 'unscheduling inactive webhooks', log)

@@ -4,7 +4,7 @@
  */
 import { type Batcher, batcher } from '../../../lib/batcher.ts'
 import { type Clock, isoAt } from '../../../lib/clock.ts'
-import type { Scopes } from '../../../platform/db/index.ts'
+import { isResting, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type Outcome, recordOutcomes } from './deliveries.store.ts'
 
@@ -19,7 +19,8 @@ export function createResultWriter(db: Scopes, clock: Clock, log: Logger): Resul
     {
       maxItems: MAX_AT_ONCE,
       onError(error, outcomes) {
-        log.warn({ err: error, deliveries: outcomes.length }, 'writing down deliveries failed')
+        if (!isResting(error))
+          log.warn({ err: error, deliveries: outcomes.length }, 'writing down deliveries failed')
         // One that can't be written must not keep the others from it: it is found by going alone.
         return isForGood(error) ? 'split' : 'retry'
       },

@@ -1,0 +1,133 @@
+/** What works by itself rests while a restore has closed the service, and can't make it fail. */
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
+import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
+import type { Clinic } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openReceiver } from '../support/receiver.ts'
+import { clinicOn } from '../webhooks/clinic.ts'
+import { openRestoring, type Restoring } from './restoring.ts'
+import { contents, fileOf, make } from './support.ts'
+
+let at: Restoring
+
+beforeEach(async () => {
+  at = await openRestoring()
+})
+
+/** A webhook of the clinic for all events, with what it has received. */
+async function hearing(clinic: Clinic) {
+  const receiver = await openReceiver()
+  const { id } = await clinicOn(at.service, clinic).register({ url: receiver.url })
+  return { id, receiver }
+}
+
+/** Something happens in a clinic, by whichever node. */
+const happens = ({ id }: Clinic) =>
+  at.sql(
+    `insert into journal (tenant_id, action, resource_type, resource_id, changes)
+     values ($1, 'user.updated', 'user', '1', '{}')`,
+    [id],
+  )
+
+/** A connection of somebody else's, as the owner. */
+async function somebody(): Promise<Connection> {
+  const client = ownerClient(at.service.database.address)
+  client.on('error', () => undefined)
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+test('everything: succeeds at once beside an engine that did not hear, and writes again and again', async () => {
+  const id = await make(at.service, at.root)
+  const webhook = await hearing(at.north)
+  let isOver = false
+  const writing = (async () => {
+    for (; !isOver; ) {
+      await at.sql('update webhook_queues set due_at = now() where webhook_id = $1', [webhook.id])
+      await at.sql('update users set last_login_at = now()')
+      await happens(at.north)
+    }
+  })()
+  const { tables } = await at.restore(at.root, { backup_id: id }).finally(() => {
+    isOver = true
+  })
+  await writing
+  expect(tables.webhooks).toMatchObject({ removed: 1 })
+  expect(await at.sql('select from webhook_queues where webhook_id = $1', [webhook.id])).toEqual([])
+  const safeties = await at.sql(`select from backups where reason = 'safety'`)
+  expect(safeties).toHaveLength(1)
+})
+
+test('a clinic: who was at its rows is waited for, and what they wrote is in the safety backup', async () => {
+  const { nurse } = at.north.people
+  const id = await make(at.service, at.root, { type: 'tenant', tenant_id: at.north.id })
+  await at.rename(at.root, nurse.id, 'Since')
+  const other = await somebody()
+  await other.query('begin')
+  await other.query(`update users set full_name = 'Just Now' where id = $1`, [nurse.id])
+  const restored = at.restore(at.root, { backup_id: id })
+  await until('the restore to wait for them', async () => {
+    const [row] = await at.sql(
+      `select from pg_stat_activity where datname = current_database()
+       and $1 = any(pg_blocking_pids(pid))`,
+      [await pidOf(other)],
+    )
+    return row
+  })
+  await other.query('commit')
+  const { safety_backup_id } = await restored
+  expect(await at.nameOf(nurse.id)).toBe('nurse of north')
+  const safety = await contents(fileOf(at.service, safety_backup_id))
+  expect(safety.rowsOf('users').find((row) => row.id === String(nurse.id))?.full_name).toBe(
+    'Just Now',
+  )
+})
+
+async function pidOf(client: Connection): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return rows[0]?.pid ?? 0
+}
+
+test('a clinic that is closed sends nothing, and its neighbour goes on; killed, it goes on by itself', async () => {
+  const [north, south] = [await hearing(at.north), await hearing(at.south)]
+  const closing = await somebody()
+  await closing.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, at.north.id])
+  await until('the clinic to be closed', async () => {
+    const { status } = await at.call(at.north.people.admin, 'GET', '/api/users/me')
+    return status === 503 || undefined
+  })
+  await happens(at.north)
+  await happens(at.south)
+  const heard = ({ receiver }: typeof north) => receiver.received.length > 0 || undefined
+  await until('the neighbour to hear', async () => heard(south))
+  expect(heard(north)).toBeUndefined()
+  await at.sql('select pg_terminate_backend($1)', [await pidOf(closing)])
+  await until('the clinic to hear', async () => heard(north))
+})
+
+test('closed for all, nothing is followed; then all of it is', async () => {
+  const north = await hearing(at.north)
+  const positions = () => at.sql('select consumer, id from journal_consumers order by 1')
+  const closing = await somebody()
+  await closing.query('select pg_advisory_lock($1, 0)', [LOCKS.closed])
+  await until('the service to be closed', async () => {
+    const { status } = await at.call(at.root, 'GET', '/api/users/me')
+    return status === 503 || undefined
+  })
+  const before = await positions()
+  await happens(at.north)
+  await expect(at.service.app.db.acrossTenants(async () => 1)).rejects.toMatchObject({
+    code: 'restoring',
+  })
+  await expect(at.service.app.db.inTenant(at.north.id, async () => 1)).rejects.toThrow()
+  expect(await at.service.app.db.acrossTenants(async () => 1, 'read')).toBe(1)
+  expect(await at.service.app.db.whileClosed().acrossTenants(async () => 1)).toBe(1)
+  expect(await positions()).toEqual(before)
+  await closing.query('select pg_advisory_unlock($1, 0)', [LOCKS.closed])
+  await until('it to be heard', async () => north.receiver.received.length > 0 || undefined)
+  // That it rests is no failure of its own.
+  const isTold = ([level, fields]: any) => level === 'warn' && fields.err?.code === 'restoring'
+  expect(at.service.logged.filter(isTold)).toEqual([])
+})

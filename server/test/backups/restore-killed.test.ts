@@ -1,0 +1,93 @@
+/** A restore killed with -9 at each of its steps: the old state stays, in every table, and nothing stays closed. */
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
+import { signIn } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { command } from '../support/process.ts'
+import { ROOT_KEY, SUPERADMIN } from '../support/service.ts'
+import { type ByCommand, openByCommand } from './by-command.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+
+let at: ByCommand
+let id: string
+
+beforeAll(async () => {
+  at = await openByCommand()
+  id = (await at.made()).backup.backup_id
+  await at.service.database.sql(
+    `update users set full_name = 'Since'; update departments set name = 'Since' where id = ${at.clinic.departmentId}`,
+  )
+  return at.close
+})
+
+let other: Connection
+
+beforeEach(async () => {
+  other = ownerClient(at.service.database.address)
+  other.on('error', () => undefined)
+  await other.connect()
+  onTestFinished(() => other.end())
+})
+
+const namesNow = () =>
+  at.service.database.sql(
+    `select array_agg(distinct u.full_name) as users, max(d.name) as department
+     from users u, departments d where d.id = ${at.clinic.departmentId}`,
+  )
+
+/** What somebody else holds, for the restore to stop at: each a step further. */
+const STEPS = {
+  // The first: whoever comes next writes there before, to bury the one that was killed.
+  'the safety backup is begun': 'lock table backups in share mode',
+  'who writes is waited for': 'lock table users in row exclusive mode',
+  'rows are written': 'select from users for update',
+}
+
+test.each(Object.entries(STEPS))('killed where %s', async (_step, held) => {
+  await other.query(`begin; ${held}`)
+  const { rows } = await other.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const run = command(['backup', 'restore', id, '--yes'], {
+    DATABASE_URL: at.service.database.url,
+    ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+    DATA_DIR: at.folder,
+    BACKUP_DIR: at.folder,
+  })
+  await until('the restore to wait', async () => {
+    const [waiting] = await at.service.database.sql(
+      'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+      [rows[0]?.pid],
+    )
+    return waiting
+  })
+  const signingIn = () => signIn(at.service, { ...SUPERADMIN, subdomain: 'platform' })
+  await expect(signingIn()).rejects.toThrow('503')
+  run.signal('SIGKILL')
+  await run.ended
+  await other.query('rollback')
+  await until('the service to be open', () => signingIn().catch(() => undefined))
+  expect(await namesNow()).toEqual([{ users: ['Since'], department: 'Since' }])
+})
+
+test('the next one buries it with what it has left, and is not held up', async () => {
+  const { sql } = at.service.database
+  const [half] = [randomUUID()]
+  // As one leaves it that is killed while its safety backup is written.
+  await sql(`insert into backups (id, type, reason) values ($1, 'full', 'safety')`, [half])
+  await sql(
+    `update backup_jobs set status = 'running', started_at = now()
+     where kind = 'restore' and status = 'failed' and number = (select max(number) from backup_jobs)`,
+  )
+  await writeFile(at.fileOf(half), 'half of it')
+  const ended = await at.run(['restore', id, '--yes'])
+  expect(ended.code, ended.stderr).toBe(0)
+  const [{ users, department } = {}] = await namesNow()
+  expect([users, department]).toEqual([expect.not.arrayContaining(['Since']), 'Surgery'])
+  const unfinished = `select from backup_jobs where status in ('queued', 'running')`
+  expect(await sql(unfinished)).toEqual([])
+  expect(await sql('select status from backups where id = $1', [half])).toEqual([
+    { status: 'failed' },
+  ])
+})
