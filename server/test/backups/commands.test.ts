@@ -146,6 +146,50 @@ describe('adopt', () => {
     expect(twice).toEqual([])
   })
 
+  test('is not asked for where one of the store alone is verified or restored by its id', async () => {
+    const { backup } = await made()
+    const id = backup.backup_id
+    await forget(id)
+    const verified = await run(['verify', id, '--json'])
+    expect(verified.code, verified.stderr).toBe(0)
+    expect(JSON.parse(verified.stdout)).toMatchObject({ backup_id: id, status: 'completed' })
+    await forget(id)
+    const tried = await run(['restore', id, '--dry-run', '--json'])
+    expect(tried.code, tried.stderr).toBe(0)
+    expect(JSON.parse(tried.stdout)).toMatchObject({ backup_id: id, status: 'completed' })
+    await forget(id)
+    const entry = await readFile(join(folder, `${id}.json`), 'utf8')
+    await writeFile(join(folder, `${id}.json`), entry.replace('"full"', '"tenant"'))
+    const refused = await run(['restore', id, '--yes'])
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain(`${id}: it was not written with this root key.`)
+    await rm(join(folder, `${id}.json`))
+    const unknown = await run(['restore', id, '--yes'])
+    expect(unknown.stderr).toBe(`The database does not know backup ${id}: nor does the store.\n`)
+  })
+
+  test('refuses what another installation with the same root key has made, as does a restore in place', async () => {
+    const [own, foreign] = [(await made()).backup, (await made()).backup]
+    await forget(foreign.backup_id)
+    const { sql } = service.database
+    const [before] = await sql<{ id: string }>('select id from installation')
+    await sql('update installation set id = gen_random_uuid()')
+    onTestFinished(() => void sql('update installation set id = $1', [before?.id]))
+    const { adopted, refused } = JSON.parse((await run(['adopt', '--json'])).stdout)
+    expect(adopted).not.toContain(foreign.backup_id)
+    expect(refused).toContainEqual({
+      name: `${foreign.backup_id}.json`,
+      reason: 'it is of another installation: restore its file into an empty database',
+    })
+    const ended = await run(['restore', own.backup_id, '--yes'])
+    expect(ended).toMatchObject({ code: 1, stdout: '' })
+    expect(ended.stderr).toMatch(/Refused: the backup is of another installation; .*empty database/)
+    // A file goes into an empty database alone.
+    const file = await run(['restore', fileOf(own.backup_id)])
+    expect(file).toMatchObject({ code: 1, stdout: '' })
+    expect(file.stderr).toMatch(/empty/)
+  })
+
   test('leaves out what is forged, what has no file, and whose tenant is gone', async () => {
     const BACKUP_DIR = await scratch()
     const reasons: Record<string, string> = {}

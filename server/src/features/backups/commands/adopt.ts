@@ -11,13 +11,14 @@ import type { Keeper } from '../file/identity.ts'
 import { readSigned } from '../file/signed.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
-import { insertAdopted } from './commands.store.ts'
+import { insertAdopted, ownInstallation } from './commands.store.ts'
 
 const ENTRY = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})[.]json$/
 
 const Entry = Compile(
   Type.Object({
     backup_id: Type.String(),
+    installation: Type.String(),
     type: Type.Enum([...BACKUP_TYPES]),
     tenant_id: Type.Union([Type.Integer(), Type.Null()]),
     created_at: Type.String(),
@@ -78,11 +79,13 @@ export async function adoptOne(
   const told = await entryOf(store, keeper, sidecarName(id))
   if (typeof told === 'string') return told
   if (told.backup_id !== id) return 'it is of another backup'
+  if (told.installation !== (await db.acrossTenants(ownInstallation, 'read')))
+    return 'it is of another installation: restore its file into an empty database'
   const fault = await faultOfFile(store, told)
   if (fault !== undefined) return fault
   const locked_until = await store.lockedUntil(sidecarName(id))
   return db.acrossTenants(async (tx) => {
-    const { backup_id: _, ...backup } = { ...told, locked_until }
+    const { backup_id: _, installation: __, ...backup } = { ...told, locked_until }
     if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))
       return `its tenant ${backup.tenant_id} is not here`
     await insertAdopted(tx, { id, ...backup })
@@ -95,11 +98,11 @@ async function entryOf(store: Store, keeper: Keeper, name: string) {
   const told = await readSigned(store, keeper, name)
   if (typeof told === 'string') return told
   if (!Entry.Check(told)) return 'it is no list entry'
-  const { backup_id, type, tenant_id, created_at, size_bytes, sha256, records, schema_version } =
-    told
+  const { backup_id, installation, type, tenant_id, created_at } = told
+  const { size_bytes, sha256, records, schema_version } = told
   const rewriting = { rewritten_at: told.rewritten_at ?? null, forgotten: told.forgotten ?? [] }
   const made = { size_bytes, sha256, records, schema_version }
-  return { backup_id, type, tenant_id, created_at, ...made, ...rewriting }
+  return { backup_id, installation, type, tenant_id, created_at, ...made, ...rewriting }
 }
 
 async function faultOfFile(

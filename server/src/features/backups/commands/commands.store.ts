@@ -1,4 +1,5 @@
 /** The SQL of the command line: what a person's requests have no need of. */
+import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Status } from '../backups.table.ts'
 import type { BackupType } from '../file/format.ts'
@@ -14,6 +15,12 @@ export function jobState(
     .select(['status', 'progress', 'error'])
     .where('id', '=', id)
     .executeTakeFirst()
+}
+
+/** Which installation the database is of. */
+export async function ownInstallation(tx: TenantTx): Promise<string | undefined> {
+  const { rows } = await sql<{ id: string }>`select id from installation`.execute(tx.db)
+  return rows[0]?.id
 }
 
 export interface Adopted {

@@ -16,8 +16,8 @@ import { queueRestore, type Wanted } from '../restore/order.ts'
 import { isBeingMade } from '../schedule/schedule.store.ts'
 import { queueBackup } from '../schedule/schedule.ts'
 import { NotStoredError } from '../stores/store.ts'
-import type { BackupWorker } from '../work/worker.ts'
-import { type AdoptDeps, type Adoption, adopt } from './adopt.ts'
+import { type BackupWorker, buryAbandoned } from '../work/worker.ts'
+import { type AdoptDeps, type Adoption, adopt, adoptOne } from './adopt.ts'
 import { jobState } from './commands.store.ts'
 import { inWords } from './in-words.ts'
 
@@ -52,13 +52,22 @@ export interface CommandDeps extends AdoptDeps, NamedDrillDeps {
 
 export function backupCommands(deps: CommandDeps): BackupCommands {
   const { db, store, keeper } = deps
+  /** Of the list; one that lies in the store alone is entered first. */
   const found = async (id: string): Promise<Backup> => {
-    const backup = await db.acrossTenants((tx) => findBackup(tx, id), 'read')
-    if (!backup) throw new Problem('not_found')
-    return backup
+    const find = () => db.acrossTenants((tx) => findBackup(tx, id), 'read')
+    const known = await find()
+    if (known) return known
+    const reason = await adoptOne(deps, id).catch((error: unknown) => {
+      if (error instanceof NotStoredError) return 'nor does the store'
+      throw error
+    })
+    if (reason !== undefined)
+      throw new StartupError(`The database does not know backup ${id}: ${reason}.`)
+    return orNotFound(await find(), 'backup')
   }
 
   async function create(tenantId: number | null, onProgress: OnProgress): Promise<Backup> {
+    await buryAbandoned(deps)
     const { job_id, backup_id } = await db.acrossTenants(async (tx) => {
       if (tenantId !== null && !(await findTenant(tx, tenantId))) throw new Problem('not_found')
       if (await isBeingMade(tx, tenantId)) throw new Problem('backup_running')
@@ -80,6 +89,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
   }
 
   async function restore(id: string, wanted: Wanted, onProgress: OnProgress): Promise<BackupJob> {
+    await buryAbandoned(deps)
     const { job_id } = await queueRestore(db, null, await found(id), wanted, SYSTEM)
     await follow(job_id, onProgress)
     return orNotFound(await db.acrossTenants((tx) => findJob(tx, job_id), 'read'), 'job')

@@ -1,6 +1,8 @@
 import { Problem } from '../../../lib/problems.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
+import { problemOf } from '../../../platform/db/index.ts'
+import { CONFLICTS } from '../backups.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { NoRoomError, NotStoredError, StoreError } from '../stores/store.ts'
 
@@ -14,7 +16,7 @@ export async function inWords<T>(work: Promise<T>): Promise<T> {
     if (error instanceof NoRoomError || error instanceof UnreadableError)
       throw new StartupError(`${error.message}.`)
     if (error instanceof StoreError) throw new StartupError(`Nothing was done: ${error.message}.`)
-    if (error instanceof Problem) throw new StartupError(`${error.message}.`)
-    throw error
+    const problem = error instanceof Problem ? error : problemOf(error, CONFLICTS)
+    throw problem ? new StartupError(`${problem.message}.`) : error
   }
 }
