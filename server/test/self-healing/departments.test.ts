@@ -126,4 +126,22 @@ describe('a department', () => {
     await scan()
     expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
   })
+
+  test('behind a thousand others is found by the scan that comes to it', async () => {
+    await service.database.sql(
+      `insert into departments (tenant_id, name, head_doctor_id)
+       select $1, 'Ward ' || n, $2 from generate_series(1, 1000) n`,
+      [south.id, south.people.doctor.id],
+    )
+    const { doctor, department, token } = await headed(north)
+    await service.call('POST', `/api/admin/users/${doctor}/block`, { token })
+    await scan()
+    expect(await fixFor(root)).toMatchObject({ occurrences: 0 })
+    await scan()
+    const { evidence, status } = await fixFor(root)
+    expect(status).toBe('proposed')
+    expect(evidence).toMatchObject([{ subject: `department ${department}` }])
+    expect((await confirm()).body.result).toMatchObject({ repaired: 1, remaining: 0 })
+    expect(await headOf(department)).toBeNull()
+  })
 })

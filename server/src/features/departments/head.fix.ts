@@ -2,6 +2,7 @@
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Finding, Fix } from '../../platform/fix.ts'
 import { append, changesBetween, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
+import { idIn } from '../../platform/subject.ts'
 import type { Department } from './departments.schema.ts'
 import type { MayHead } from './departments.service.ts'
 import { lockDepartment, updateDepartment } from './departments.store.ts'
@@ -16,10 +17,16 @@ interface Unfit {
 }
 
 /** Finds what it is about; handed in, as users know departments and not the reverse. */
-export type FindUnfitHeads = (tx: TenantTx) => Promise<{ unfit: Unfit[]; looked_at: number }>
+export type FindUnfitHeads = (
+  tx: TenantTx,
+  which: { after: number; limit: number } | { ids: readonly number[] },
+) => Promise<{ unfit: Unfit[]; looked_at: number; last: number | null }>
+
+/** Departments in one look: each head is a row of users somewhere else. */
+const SLICE = 1000
 
 const subjectOf = (id: number) => `department ${id}`
-const idOf = (subject: string) => Number(subject.split(' ')[1])
+const idOf = (finding: Finding) => Number(idIn(finding))
 
 export const departmentHeadFix = (mayHead: MayHead, findUnfitHeads: FindUnfitHeads): Fix => ({
   key: 'departments.head',
@@ -30,14 +37,21 @@ export const departmentHeadFix = (mayHead: MayHead, findUnfitHeads: FindUnfitHea
   automatic: false,
   plan: 'Leaves the department without a head, for its admin to choose another.',
 
-  async detect(tx) {
-    const { unfit, looked_at } = await findUnfitHeads(tx)
-    return { looked_at, findings: unfit.map(findingOf) }
+  async detect(tx, from) {
+    const which = { after: Number(from ?? 0), limit: SLICE }
+    const { unfit, looked_at, last } = await findUnfitHeads(tx, which)
+    const isFull = looked_at === SLICE && last !== null
+    const findings = unfit.map(findingOf)
+    return { looked_at, findings, ...(isFull ? { next: String(last) } : {}) }
+  },
+
+  async recheck(tx, findings) {
+    return (await findUnfitHeads(tx, { ids: findings.map(idOf) })).unfit.map(findingOf)
   },
 
   repair: (finding, repairing) =>
     repairing(async (tx) => {
-      const before = await lockDepartment(tx, idOf(finding.subject))
+      const before = await lockDepartment(tx, idOf(finding))
       const head = before?.head_doctor_id
       if (!before || !head || (await mayHead(tx, before.tenant_id, head))) return 'already gone'
       const after = await updateDepartment(tx, before.id, { head_doctor_id: null })

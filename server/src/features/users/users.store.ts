@@ -204,7 +204,7 @@ export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number)
 }
 
 /** A department whose head may not be it, with what the head is; null where there is no such user. */
-export interface UnfitHead {
+interface UnfitHead {
   department_id: number
   tenant_id: number
   head_doctor_id: number
@@ -213,34 +213,32 @@ export interface UnfitHead {
   is_own: boolean | null
 }
 
-/** The departments whose head is no active doctor of their tenant, and how many have a head. */
-export async function findUnfitHeads(
-  tx: TenantTx,
-): Promise<{ unfit: UnfitHead[]; looked_at: number }> {
-  const headed = tx.db
-    .selectFrom('departments')
-    .where('head_doctor_id', 'is not', null)
-    .where(ofScope(tx, 'departments.tenant_id'))
-  const { looked_at } = await headed
-    .select((eb) => eb.fn.countAll<number>().as('looked_at'))
-    .executeTakeFirstOrThrow()
-  const unfit = await headed
-    .leftJoin('users', 'users.id', 'departments.head_doctor_id')
-    .select([
-      'departments.id as department_id',
-      'departments.tenant_id',
-      sql<number>`head_doctor_id`.as('head_doctor_id'),
-      'users.role',
-      'users.is_active',
-      sql<boolean | null>`users.tenant_id = departments.tenant_id`.as('is_own'),
-    ])
-    .where(
-      sql<boolean>`(users.tenant_id = departments.tenant_id and users.role = 'doctor'
-        and users.is_active) is not true`,
-    )
-    .orderBy('departments.id')
-    .execute()
-  return { unfit, looked_at }
+/** Which departments are looked at: the next ones that have a head, or of some those that have. */
+type HeadedDepartments = { after: number; limit: number } | { ids: readonly number[] }
+
+interface Heads {
+  unfit: UnfitHead[]
+  looked_at: number
+  /** The last department that was looked at. */
+  last: number | null
+}
+
+/** The departments whose head is no active doctor of their tenant. */
+export async function findUnfitHeads(tx: TenantTx, which: HeadedDepartments): Promise<Heads> {
+  const wanted =
+    'ids' in which ? sql`id = any(${which.ids}::bigint[])` : sql`id > ${which.after}::bigint`
+  const { rows } = await sql<Heads>`
+    select count(*) as looked_at, max(d.id) as last,
+      coalesce(jsonb_agg(jsonb_build_object('department_id', d.id, 'tenant_id', d.tenant_id,
+        'head_doctor_id', d.head_doctor_id, 'role', u.role, 'is_active', u.is_active,
+        'is_own', u.tenant_id = d.tenant_id) order by d.id) filter (where
+          (u.tenant_id = d.tenant_id and u.role = 'doctor' and u.is_active) is not true), '[]') as unfit
+    from (
+      select id, tenant_id, head_doctor_id from departments
+      where head_doctor_id is not null and ${wanted} and ${ofScope(tx, 'tenant_id')}
+      order by id limit ${'limit' in which ? which.limit : which.ids.length}
+    ) d left join users u on u.id = d.head_doctor_id`.execute(tx.db)
+  return rows[0] ?? { unfit: [], looked_at: 0, last: null }
 }
 
 /**
