@@ -129,16 +129,19 @@ export const schemaQueries = {
 
   // Not-null constraints are rows of their own from PostgreSQL 18 on; the columns tell them anyway.
   constraints: `
+    with ${relation}
     select 'r' || conrelid as owner,
-      format('CONSTRAINT %I %s', conname, pg_get_constraintdef(oid, true)) as line
-    from pg_constraint where contype in ('p', 'u', 'x', 'c', 'f') and conparentid = 0
+      format('CONSTRAINT %I %s', conname, pg_get_constraintdef(c.oid, true)) as line
+    from relation r join pg_constraint c on c.conrelid = r.oid
+    where contype in ('p', 'u', 'x', 'c', 'f') and conparentid = 0
     order by conrelid, array_position('{p,u,x,c,f}'::text[], contype::text), conname collate "C"`,
 
   // ONLY says of a partitioned table's index what is left out here: its partitions.
   indexes: `
-    select 'r' || i.indrelid as owner,
+    with ${relation}
+    select 'r' || r.oid as owner,
       replace(pg_get_indexdef(i.indexrelid, 0, true), ' ON ONLY ', ' ON ') || ';' as line
-    from pg_index i join pg_class c on c.oid = i.indexrelid
+    from relation r join pg_index i on i.indrelid = r.oid join pg_class c on c.oid = i.indexrelid
     where not exists (select from pg_constraint where conindid = i.indexrelid and contype in ('p', 'u', 'x'))
     order by i.indrelid, c.relname collate "C"`,
 
