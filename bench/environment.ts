@@ -19,7 +19,8 @@ export type Scale = 'large' | 'small' | 'crowded'
 
 /** Floods meet the service's own limits; all else is measured without. */
 const SETTINGS: Record<Scale, Settings> = {
-  large: {},
+  // Its scans begin when a scenario wants them.
+  large: { SELF_HEALING_SCAN: '0 0 29 2 *' },
   small: {},
   crowded: OWN_LIMITS,
 }

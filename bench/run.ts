@@ -17,6 +17,7 @@ import { refreshes } from './scenarios/refreshes.ts'
 import { rotation } from './scenarios/rotation.ts'
 import type { Scenario } from './scenarios/scenario.ts'
 import { secondLevel } from './scenarios/second-level.ts'
+import { selfHealing } from './scenarios/self-healing.ts'
 import { signIns } from './scenarios/sign-ins.ts'
 import { auditSizes, paymentSizes, userSizes } from './scenarios/sizes.ts'
 import { stalledProvider } from './scenarios/stalled-provider.ts'
@@ -43,6 +44,7 @@ const SCENARIOS: Record<string, Scenario> = {
   'read-entries': readEntries,
   'webhooks-beside-reads': webhooksBesideReads,
   rotation,
+  'self-healing': selfHealing,
   'flaky-receiver': flakyReceiver,
   flood,
   'stalled-provider': stalledProvider,

@@ -37,7 +37,7 @@ export async function pageBehind(deployment: Deployment, as: As, path: string): 
 
 type Headers = Record<string, string>
 
-async function callersOf({ service: { url } }: Deployment, as: As): Promise<Headers[]> {
+export async function callersOf({ service: { url } }: Deployment, as: As): Promise<Headers[]> {
   if (as === 'superadmin') await makeSuperadmins(url)
   const callers: Headers[] = []
   for (let place = 1; place <= CALLERS; place += 1) {

@@ -27,20 +27,7 @@ const ACTIONS = SHARES.flatMap(([action, resource, share]) =>
 
 /** Months before the current one; those from it on are made by the service. */
 export async function makePastPartitions(client: pg.Client): Promise<void> {
-  await client.query(`
-    do $$
-    declare
-      first_day date;
-      part text;
-    begin
-      for back in 1 .. ${MONTHS} loop
-        first_day := (date_trunc('month', now() at time zone 'UTC') - make_interval(months => back))::date;
-        part := 'journal_' || to_char(first_day, 'YYYY_MM');
-        continue when to_regclass('public.' || part) is not null;
-        execute format('create table %I partition of journal for values from (%L) to (%L)', part,
-          first_day::text || ' 00:00:00+00', (first_day + interval '1 month')::date::text || ' 00:00:00+00');
-      end loop;
-    end $$`)
+  await client.query('select ensure_journal_partitions(0, $1)', [MONTHS])
 }
 
 export const ENTRY_COLUMNS = [

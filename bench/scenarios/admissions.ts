@@ -1,0 +1,65 @@
+/** What the seed does not bring to the clinics: patients, and heads of departments. */
+import pg from 'pg'
+import type { Deployment } from '../environment.ts'
+import { tenantId } from '../seed/people.ts'
+import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
+import { signIn } from '../service.ts'
+import { CONNECTIONS } from './scenario.ts'
+import { call, patientOf } from './ward.ts'
+
+const ADMITTED = 'select distinct tenant_id::integer from patients'
+
+const COLUMNS = `tenant_id, sealed_full_name, sealed_birth_date, sealed_sex, sealed_identifiers,
+  sealed_phone, sealed_email, sealed_address, sealed_allergies, sealed_notes`
+/** The first patient of each clinic, and how many it has. */
+const FIRST = 'select tenant_id, min(id) as id, count(*) as there from patients group by tenant_id'
+/** More patients with the sealed fields of the first: nobody opens them, as they are sealed for its row. */
+const COPY_PATIENTS = `
+  insert into patients (${COLUMNS})
+  select ${COLUMNS} from (${FIRST}) first join patients using (tenant_id, id),
+    generate_series(1, $1::integer - there)`
+/** Their tokens, as many as the first has, and others. */
+const COPY_TOKENS = `
+  insert into patient_tokens (tenant_id, patient_id, kind, token, data_key_id)
+  select tenant_id, p.id, kind, decode(md5(p.id || ' ' || token::text), 'hex'), t.data_key_id
+  from (${FIRST}) first join patients p using (tenant_id) join patient_tokens t using (tenant_id)
+  where t.patient_id = first.id
+    and not exists (select from patient_tokens has where has.patient_id = p.id)`
+
+/** The first active doctor of each department. */
+const HEADS = `
+  update departments d set head_doctor_id = (
+    select min(u.id) from users u where u.tenant_id = d.tenant_id and u.department_id = d.id
+      and u.role = 'doctor' and u.is_active)
+  where head_doctor_id is null`
+
+/**
+ * Sees to it that each clinic has so many patients, the first of them made through the API, and each
+ * department a head. Those of an earlier run are there already.
+ */
+export async function admit(deployment: Deployment, each: number): Promise<void> {
+  const client = new pg.Client(deployment.database)
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ tenant_id: number }>(ADMITTED)
+    const admitted = new Set(rows.map(({ tenant_id }) => tenant_id))
+    const clinics = Array.from({ length: deployment.size.tenants }, (_, clinic) => clinic)
+    const lacking = clinics.filter((clinic) => !admitted.has(tenantId(clinic))).values()
+    const lane = async () => {
+      for (const clinic of lacking) await admitFirst(deployment, clinic)
+    }
+    await Promise.all(Array.from({ length: CONNECTIONS }, lane))
+    await client.query(COPY_PATIENTS, [each])
+    await client.query(COPY_TOKENS)
+    await client.query(HEADS)
+    await client.query('vacuum (analyze) patients, patient_tokens, departments')
+  } finally {
+    await client.end()
+  }
+}
+
+async function admitFirst({ service }: Deployment, clinic: number): Promise<void> {
+  const admin = await signIn(service.url, emailOf(clinic, 0), PASSWORD, subdomainOf(clinic))
+  const headers = { authorization: `Bearer ${admin.access_token}` }
+  await call(service, headers, 'POST', '/api/patients', patientOf(clinic))
+}
