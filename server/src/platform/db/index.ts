@@ -1,5 +1,6 @@
 /** The database's door for the features and the composition root. */
 
+export { byteaArray } from './bytea-array.ts'
 export { alone, CHANNEL, type Changes, EVERY_TENANT, watchChanges } from './changes.ts'
 export { type CoherentCache, coherentCache } from './coherent-cache.ts'
 export {

@@ -1,8 +1,7 @@
 /** The inbox's SQL for what arrives: one statement however many come together. */
 import { sql } from 'kysely'
-import { lockUntilEnd, statement, type TenantTx } from '../../../platform/db/index.ts'
+import { byteaArray, lockUntilEnd, statement, type TenantTx } from '../../../platform/db/index.ts'
 import type { Notice, Provider } from '../payment-facts.ts'
-import { packed } from './packed.ts'
 import type { SealedFields } from './sealed.ts'
 import '../payments.table.ts'
 
@@ -23,8 +22,6 @@ export interface Arrival extends Notice, SealedFields {
  */
 export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): Promise<void> {
   const column = <K extends keyof Arrival>(name: K) => arrivals.map((arrival) => arrival[name])
-  const bodies = packed(column('sealed_body'))
-  const signatures = packed(column('sealed_signature'))
   await tx.sendFor(
     insertAll({
       provider: column('provider'),
@@ -36,12 +33,8 @@ export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[])
       received_at: column('received_at'),
       verified_at: column('verified_at'),
       seal_id: column('seal_id'),
-      bodies: bodies.bytes,
-      body_start: bodies.starts,
-      body_length: bodies.lengths,
-      signatures: signatures.bytes,
-      signature_start: signatures.starts,
-      signature_length: signatures.lengths,
+      sealed_body: byteaArray(column('sealed_body')),
+      sealed_signature: byteaArray(column('sealed_signature')),
     }),
   ).rows
 }
@@ -55,8 +48,7 @@ const insertAll = statement<Record<string, unknown>>(
       times_received, received_at, verified_at, seal_id, sealed_body, sealed_signature,
       armed_at, state, reason, due_at, waiting_since)
     select a.provider, a.event_key, a.type, a.provider_payment_id, a.holds_key, a.times_received,
-      a.received_at, a.verified_at, a.seal_id, substr(${value('bodies')}::bytea, a.body_start, a.body_length),
-      substr(${value('signatures')}::bytea, a.signature_start, a.signature_length), a.received_at,
+      a.received_at, a.verified_at, a.seal_id, a.sealed_body, a.sealed_signature, a.received_at,
       case when a.holds_key then 'received' else 'unverified' end,
       case when a.holds_key then null else 'not_configured' end,
       case when a.holds_key then a.received_at end, case when a.holds_key then a.received_at end
@@ -64,10 +56,9 @@ const insertAll = statement<Record<string, unknown>>(
       ${value('provider_payment_id')}::text[], ${value('holds_key')}::boolean[],
       ${value('times')}::integer[], ${value('received_at')}::timestamptz[],
       ${value('verified_at')}::timestamptz[], ${value('seal_id')}::uuid[],
-      ${value('body_start')}::integer[], ${value('body_length')}::integer[],
-      ${value('signature_start')}::integer[], ${value('signature_length')}::integer[])
+      ${value('sealed_body')}::bytea[], ${value('sealed_signature')}::bytea[])
       as a(provider, event_key, type, provider_payment_id, holds_key, times_received, received_at,
-        verified_at, seal_id, body_start, body_length, signature_start, signature_length)
+        verified_at, seal_id, sealed_body, sealed_signature)
     on conflict (provider, event_key) where holds_key do update set
       times_received = n.times_received + excluded.times_received,
       state = case when ${isOpen} then 'received' else n.state end,

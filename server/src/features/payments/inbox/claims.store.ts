@@ -4,10 +4,9 @@
  * nothing.
  */
 import { sql } from 'kysely'
-import { statement, type TenantTx } from '../../../platform/db/index.ts'
+import { byteaArray, statement, type TenantTx } from '../../../platform/db/index.ts'
 import type { Provider, Reason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
-import { packed } from './packed.ts'
 import type { SealedFields, SealPlace } from './sealed.ts'
 
 /** A notification that is leased to whoever holds it. */
@@ -117,8 +116,6 @@ export interface Outcome {
 /** Writes what has become of notifications that are locked. Nobody waits for it but the commit. */
 export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
   const column = <K extends keyof Outcome>(name: K) => outcomes.map((outcome) => outcome[name])
-  const bodies = packed(outcomes.map(({ sealed }) => sealed?.sealed_body ?? null))
-  const signatures = packed(outcomes.map(({ sealed }) => sealed?.sealed_signature ?? null))
   tx.send(
     settleAll({
       id: column('id'),
@@ -133,12 +130,8 @@ export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
       due_at: column('due_at'),
       verified_at: column('verified_at'),
       processed_at: column('processed_at'),
-      bodies: bodies.bytes,
-      body_start: bodies.starts,
-      body_length: bodies.lengths,
-      signatures: signatures.bytes,
-      signature_start: signatures.starts,
-      signature_length: signatures.lengths,
+      sealed_body: byteaArray(outcomes.map(({ sealed }) => sealed?.sealed_body ?? null)),
+      sealed_signature: byteaArray(outcomes.map(({ sealed }) => sealed?.sealed_signature ?? null)),
     }),
   )
 }
@@ -151,19 +144,18 @@ const settleAll = statement<Record<string, unknown>>(
       due_at = o.due_at, leased_until = null,
       waiting_since = case when o.state = 'received' then n.waiting_since end,
       verified_at = coalesce(n.verified_at, o.verified_at), processed_at = o.processed_at,
-      sealed_body = coalesce(substr(${value('bodies')}::bytea, o.body_start, o.body_length), n.sealed_body),
-      sealed_signature = case when o.body_length is null then n.sealed_signature
-        else substr(${value('signatures')}::bytea, o.signature_start, o.signature_length) end
+      sealed_body = coalesce(o.sealed_body, n.sealed_body),
+      sealed_signature = case when o.sealed_body is null then n.sealed_signature
+        else o.sealed_signature end
     from unnest(${value('id')}::bigint[], ${value('state')}::text[], ${value('reason')}::text[],
       ${value('tenant_id')}::bigint[], ${value('payment_id')}::bigint[],
       ${value('provider_payment_id')}::text[], ${value('attempts')}::integer[],
       ${value('tries')}::integer[], ${value('armed_at')}::timestamptz[],
       ${value('due_at')}::timestamptz[], ${value('verified_at')}::timestamptz[],
-      ${value('processed_at')}::timestamptz[], ${value('body_start')}::integer[],
-      ${value('body_length')}::integer[], ${value('signature_start')}::integer[],
-      ${value('signature_length')}::integer[])
+      ${value('processed_at')}::timestamptz[], ${value('sealed_body')}::bytea[],
+      ${value('sealed_signature')}::bytea[])
       as o(id, state, reason, tenant_id, payment_id, provider_payment_id, attempts, tries, armed_at,
-        due_at, verified_at, processed_at, body_start, body_length, signature_start, signature_length)
+        due_at, verified_at, processed_at, sealed_body, sealed_signature)
     where n.id = o.id`,
 )
 
