@@ -28,7 +28,8 @@ export interface Batch {
 
 type SealedRows = readonly store.SealedRow[]
 
-export interface Swept {
+/** The rows that a batch has locked. */
+export interface Locked {
   /** Where to go on; null where there is no more. */
   last: store.Position
   rows: number
@@ -38,36 +39,40 @@ export interface Swept {
 /**
  * Seals the next rows behind `after` anew. What fails as a whole is tried again by halves, down to the row
  * that fails by itself.
+ * @param onLocked called once the rows are locked: the next batch may begin behind them
  * @throws what passes by itself, such as a database that is away
  */
 export async function sealAnew(
-  { db, keyRing }: { db: Scopes; keyRing: KeyRing },
+  deps: { db: Scopes; keyRing: KeyRing },
   batch: Batch,
   after: store.Position,
   limit: number,
-): Promise<Swept> {
-  let locked: SealedRows = []
+  onLocked: (locked: Locked) => void = () => undefined,
+): Promise<Locked> {
+  let rows: SealedRows = []
   try {
-    return await db.acrossTenants(async (tx) => {
-      locked = await store.lockRows(tx, batch.table, batch.key.id, after, limit)
-      const keys = await keyRing.forWriting(tx, batch.key.tenant_id)
-      await write(tx, keys, batch, locked)
-      return sweptOf(locked, limit)
+    return await deps.db.acrossTenants(async (tx) => {
+      rows = await store.lockRows(tx, batch.table, batch.key.id, after, limit)
+      const locked = lockedOf(rows, limit)
+      onLocked(locked)
+      const keys = await deps.keyRing.forWriting(tx, batch.key.tenant_id)
+      await write(tx, keys, batch, rows)
+      return locked
     })
   } catch (error) {
-    const [first] = locked
+    const [first] = rows
     if (!first || isPassing(error)) throw error
     if (limit === 1) {
       batch.onFailed(first.$id, error)
-      return sweptOf(locked, limit)
+      return lockedOf(rows, limit)
     }
-    const half = await sealAnew({ db, keyRing }, batch, after, limit >> 1)
+    const half = await sealAnew(deps, batch, after, limit >> 1)
     if (half.last === null) return half
-    return sealAnew({ db, keyRing }, batch, half.last, limit - (limit >> 1))
+    return sealAnew(deps, batch, half.last, limit - (limit >> 1))
   }
 }
 
-function sweptOf(rows: SealedRows, limit: number): Swept {
+function lockedOf(rows: SealedRows, limit: number): Locked {
   const sizes = rows.flatMap((row) => Object.values(row)).map((value) => lengthOf(value))
   return {
     last: rows.length < limit ? null : (rows.at(-1)?.$id ?? null),
@@ -85,8 +90,8 @@ async function write(tx: TenantTx, keys: TenantKeys, batch: Batch, rows: SealedR
   if (opened.length === 0) return
   await table.tokens?.add(tx, keys, opened, breathe)
   const ids = opened.map(({ id }) => id)
-  await store.writeSealed(tx, table, ids, values)
-  await rotations.addDone(tx, rotationId, opened.length)
+  store.writeSealed(tx, table, ids, values)
+  rotations.addDone(tx, rotationId, opened.length)
 }
 
 /** Opens the rows and seals them anew: values by column, in the order of the opened rows. */

@@ -21,8 +21,8 @@ export const restMs = ({ workedMs, heldMs, waiting }: Felt): number =>
   heldMs > BUSY_MS || waiting > 0 ? workedMs : 0
 
 export interface Pace {
-  /** Runs a batch, and then rests. */
-  <T>(batch: () => Promise<T>): Promise<T>
+  /** Rests where others had to wait since it was last asked. */
+  rest(): Promise<void>
   stop(): void
 }
 
@@ -30,14 +30,15 @@ export interface Pace {
 export function openPace(waiting: () => number): Pace {
   const held = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   held.enable()
-  const paced = async <T>(batch: () => Promise<T>): Promise<T> => {
-    held.reset()
-    const begun = performance.now()
-    const answer = await batch()
-    const workedMs = performance.now() - begun
-    const heldMs = held.max / 1e6 - RESOLUTION_MS
-    await delay(restMs({ workedMs, heldMs, waiting: waiting() }))
-    return answer
+  let begun = performance.now()
+  return {
+    async rest() {
+      const workedMs = performance.now() - begun
+      const heldMs = held.max / 1e6 - RESOLUTION_MS
+      await delay(restMs({ workedMs, heldMs, waiting: waiting() }))
+      held.reset()
+      begun = performance.now()
+    },
+    stop: () => void held.disable(),
   }
-  return Object.assign(paced, { stop: () => void held.disable() })
 }

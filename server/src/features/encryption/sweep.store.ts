@@ -1,7 +1,7 @@
 /** The SQL of sealing anew: rows of a retired key, whatever their table. */
 import { sql } from 'kysely'
 import type { SealedTable } from '../../platform/crypto/index.ts'
-import type { TenantTx } from '../../platform/db/index.ts'
+import { byteaArray, type TenantTx } from '../../platform/db/index.ts'
 
 /** A data key that seals no more. */
 export interface OldKey {
@@ -48,21 +48,25 @@ export async function lockRows(
   return rows
 }
 
-/** Writes what was sealed anew, and nothing beside it. @param values by column, in the order of `ids` */
-export async function writeSealed(
+/**
+ * Writes what was sealed anew, and nothing beside it. Nobody waits for it but the commit.
+ * @param values by column, in the order of `ids`
+ */
+export function writeSealed(
   tx: TenantTx,
   { table, id, columns }: SealedTable,
   ids: readonly RowId[],
   values: readonly (readonly (Buffer | null)[])[],
-): Promise<void> {
+): void {
   const type = sql.raw(id.type)
-  const lists = values.map((list) => sql`${list}::bytea[]`)
+  const lists = values.map((list) => sql`${byteaArray(list)}::bytea[]`)
   const sets = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`v.${column}`)}`)
-  await sql`
-    update ${sql.table(table)} t set ${sql.join(sets)}
-    from unnest(${ids}::${type}[], ${sql.join(lists)})
-      as v ("$id", ${sql.join(columns.map((column) => sql.ref(column)))})
-    where ${sql.ref(`t.${id.column}`)} = v."$id"`.execute(tx.db)
+  tx.send(
+    sql`update ${sql.table(table)} t set ${sql.join(sets)}
+      from unnest(${ids}::${type}[], ${sql.join(lists)})
+        as v ("$id", ${sql.join(columns.map((column) => sql.ref(column)))})
+      where ${sql.ref(`t.${id.column}`)} = v."$id"`.compile(tx.db),
+  )
 }
 
 export async function countLeft(tx: TenantTx, table: string): Promise<number> {

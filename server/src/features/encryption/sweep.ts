@@ -8,14 +8,17 @@ import { type KeyRing, type SealedTable, UnreadableError } from '../../platform/
 import { type Changes, logFailures } from '../../platform/db/index.ts'
 import type { Background } from '../../platform/feature.ts'
 import type { Logger } from '../../platform/observe/log.ts'
-import { type Batch, type Swept, sealAnew } from './batch.ts'
+import { type Batch, type Locked, sealAnew } from './batch.ts'
 import { type EndDeps, end } from './end.ts'
+import { openLanes } from './lanes.ts'
 import { openPace, type Pace } from './pace.ts'
 import { findRunning, type Running } from './rotations.store.ts'
 import * as store from './sweep.store.ts'
 
 /** Rows of a batch, where they are small. */
 const ROWS = 100
+/** Batches under way at once: while one is written, the next is read and sealed. */
+const LANES = 2
 /** What it takes to write more at once would hold the event loop. */
 const BYTES = 256 * 1024
 const POLL_MS = 5_000
@@ -49,19 +52,25 @@ export function startSweep(deps: SweepDeps): Background {
 
   async function sweepTable(table: SealedTable, { rotation_id }: Running, pass: Pass, pace: Pace) {
     const keys = await db.acrossTenants((tx) => store.keysLeft(tx, table.table), 'read')
+    const lanes = openLanes(LANES)
     for (const key of keys) {
       const onFailed: Batch['onFailed'] = (id, error) => pass.add(table.table, id, error)
       const batch: Batch = { table, key, rotationId: rotation_id, onFailed }
       let limit = ROWS
       let after: store.Position = null
       do {
-        if (isStopping) return
+        if (isStopping) return lanes.end()
         const from: store.Position = after
-        const swept: Swept = await pace(() => sealAnew(deps, batch, from, limit))
-        after = swept.last
-        limit = Math.max(1, Math.min(ROWS, Math.floor((BYTES * swept.rows) / swept.bytes)))
+        const most = limit
+        const locked: Locked = await lanes.begin((onLocked) =>
+          sealAnew(deps, batch, from, most, onLocked),
+        )
+        after = locked.last
+        limit = Math.max(1, Math.min(ROWS, Math.floor((BYTES * locked.rows) / locked.bytes)))
+        await pace.rest()
       } while (after !== null)
     }
+    await lanes.end()
   }
 
   const looks = poller(look, { pollMs: POLL_MS, onError: logFailures('sealing anew', log) })

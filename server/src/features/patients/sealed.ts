@@ -14,7 +14,7 @@ export const PATIENTS: SealedTable = {
     async add(tx, keys, rows, breathe) {
       const tokens: PatientToken[] = []
       for (const row of rows) {
-        tokens.push(...tokensOf(keys, Number(row.id), fieldsOf(row)))
+        tokens.push(...tokensOf(keys, Number(row.id), fieldsOf(row), 'current'))
         await breathe()
       }
       insertTokens(tx, keys.tenantId, tokens)

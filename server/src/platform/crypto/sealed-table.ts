@@ -26,7 +26,8 @@ export interface SealedTable {
 export interface SealedTokens {
   readonly table: string
   /**
-   * Adds what is missing of the rows' tokens by all living keys, and takes none away.
+   * Adds what is missing of the rows' tokens by the key that seals, and takes none away: those by the
+   * keys before it are there since the rows were written.
    * @param breathe waited for after each row
    */
   add(tx: TenantTx, keys: TenantKeys, rows: readonly OpenedRow[], breathe: Breathe): Promise<void>

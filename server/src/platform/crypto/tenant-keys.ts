@@ -28,11 +28,12 @@ export interface TenantKeys {
   /** @throws UnreadableError when the tenant, the place, the key or a byte differs */
   open(sealed: Uint8Array, place: Place): Buffer
   /**
-   * The tokens of a normalised text, one by each living key: the current one's, then in a rotation that
+   * The tokens of a normalised text, one by each of these keys: the current one's, then in a rotation that
    * of the key before.
    * @param kind table and field: equal texts of two kinds have different tokens
+   * @param by all living keys by default
    */
-  tokens(kind: string, text: string): Token[]
+  tokens(kind: string, text: string, by?: 'living' | 'current'): Token[]
 }
 
 /** A data key, unwrapped. */
@@ -79,9 +80,10 @@ export function tenantKeys(
       if (!key) throw new UnreadableError(place, `data key ${id} of tenant ${tenantId} is gone`)
       return key.sealing.open(sealed, place, tenantId)
     },
-    tokens(kind, text) {
+    tokens(kind, text, by = 'living') {
       const input = joined(tenantId, kind, text)
-      return keys.map(({ id, index }) => ({
+      const those = by === 'living' ? keys : keys.filter(({ id }) => id === currentId)
+      return those.map(({ id, index }) => ({
         keyId: id,
         token: createHmac('sha256', index).update(input).digest().subarray(0, TOKEN_BYTES),
       }))

@@ -1,6 +1,6 @@
 /** The SQL of single patients and their tokens. */
 import { sql } from 'kysely'
-import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
+import { byteaArray, ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import type { PatientToken } from '../search/tokens.ts'
 import { type PatientRow, SEALED_COLUMNS, type SealedColumns } from './fields.ts'
 import '../patients.table.ts'
@@ -138,7 +138,8 @@ export function insertTokens(
     sql`insert into patient_tokens (tenant_id, patient_id, kind, token, data_key_id, is_living)
       select p.tenant_id, p.id, t.kind, t.token, t.data_key_id, p.deleted_at is null
       from unnest(${tokens.map((one) => one.patient_id)}::bigint[],
-        ${tokens.map((one) => one.kind)}::smallint[], ${tokens.map((one) => one.token)}::bytea[],
+        ${tokens.map((one) => one.kind)}::smallint[],
+        ${byteaArray(tokens.map((one) => one.token))}::bytea[],
         ${tokens.map((one) => one.data_key_id)}::bigint[]) t (patient_id, kind, token, data_key_id)
       join patients p on p.id = t.patient_id and p.tenant_id = ${tenantId}
       on conflict (patient_id, token) do nothing`.compile(tx.db),

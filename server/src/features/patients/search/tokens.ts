@@ -45,21 +45,26 @@ function textsOf(fields: Partial<PatientFields>): [Kind, string][] {
   return texts.filter(([, text]) => text !== '')
 }
 
-/** The tokens of a patient's fields under every living key, each once. */
+/** The tokens of a patient's fields, each once: under every living key, or under the one that seals. */
 export function tokensOf(
   keys: TenantKeys,
   patient_id: number,
   fields: Partial<PatientFields>,
+  by: 'living' | 'current' = 'living',
 ): PatientToken[] {
   const made = new Map<string, PatientToken>()
   for (const [kind, text] of textsOf(fields))
-    for (const { keyId: data_key_id, token } of tokensUnder(keys, kind, text))
+    for (const { keyId: data_key_id, token } of tokensUnder(keys, kind, text, by))
       made.set(token.toString('hex'), { patient_id, kind: KINDS[kind], token, data_key_id })
   return [...made.values()]
 }
 
-const tokensUnder = (keys: TenantKeys, kind: Kind, text: string) =>
-  keys.tokens(`patients.${kind}`, text)
+const tokensUnder = (
+  keys: TenantKeys,
+  kind: Kind,
+  text: string,
+  by: 'living' | 'current' = 'living',
+) => keys.tokens(`patients.${kind}`, text, by)
 
 /** What `search` may mean: a whole name, an identifier with or without its system, a phone, an address. */
 export function tokensOfSearch(keys: TenantKeys, search: string): Buffer[] {

@@ -1,0 +1,59 @@
+/** Pieces of work overlap as far as they tell where to go on. */
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { gate } from '../../../test/sessions/scopes.ts'
+import { openLanes } from './lanes.ts'
+
+test('the next begins once the one before it has told, and no more than may at once', async () => {
+  const lanes = openLanes(2)
+  const [first, second] = [gate(), gate()]
+  const begun: string[] = []
+  const piece = (name: string, until: Promise<void>) =>
+    lanes.begin<string>(async (tell) => {
+      begun.push(name)
+      tell(name)
+      await until
+      return 'its end'
+    })
+  expect(await piece('a', first.pass)).toBe('a')
+  expect(await piece('b', second.pass)).toBe('b')
+  const third = piece('c', Promise.resolve())
+  await turnOfTheLoop()
+  expect(begun).toEqual(['a', 'b'])
+  second.open()
+  expect(await third).toBe('c')
+  first.open()
+  await lanes.end()
+})
+
+test('one that tells nothing resolves with its end', async () => {
+  expect(await openLanes(2).begin(async () => 7)).toBe(7)
+})
+
+test('a failure is thrown by whoever comes next, when nothing is under way any more', async () => {
+  const lanes = openLanes(2)
+  const held = gate()
+  let isOver = false
+  await lanes.begin<void>(async (tell) => {
+    tell()
+    await held.pass
+    isOver = true
+  })
+  await lanes.begin<void>(async (tell) => {
+    tell()
+    throw new Error('it failed')
+  })
+  const next = lanes.begin(async () => 'never')
+  held.open()
+  await expect(next).rejects.toThrow('it failed')
+  expect(isOver).toBe(true)
+  await expect(lanes.end()).rejects.toThrow('it failed')
+})
+
+test('so is the failure of one that has told nothing', async () => {
+  const lanes = openLanes(2)
+  const failing = lanes.begin(async () => {
+    throw new Error('it failed at once')
+  })
+  await expect(failing).rejects.toThrow('it failed at once')
+})
