@@ -9,6 +9,8 @@ export const MANIFEST_MAC = 'manifest.mac'
 
 /** Rows of one file, cut at the end of a row; one row may be longer. */
 export const PART_BYTES = 8 * 1024 * 1024
+/** What zstd makes comes in pieces of this size: each costs the way from its thread. */
+export const ZSTD_CHUNK_BYTES = 256 * 1024
 /** The longest row that PostgreSQL can hand out, and the part that it comes behind. */
 export const MAX_FILE_BYTES = 1024 * 1024 * 1024 + PART_BYTES
 

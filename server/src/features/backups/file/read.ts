@@ -1,5 +1,5 @@
 /** Reads a backup as a stream, and proves as it goes that it is whole and was made here. */
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createZstdDecompress } from 'node:zlib'
 import { decrypt, UnreadableFile } from './age.ts'
 import {
@@ -13,11 +13,13 @@ import {
   partName,
   README,
   tableOf,
+  ZSTD_CHUNK_BYTES,
 } from './format.ts'
 import type { Keeper } from './identity.ts'
-import { type TarFile, unarchive } from './tar.ts'
-import { through } from './through.ts'
-import { add } from './write.ts'
+import { wholeRows } from './rows.ts'
+import { bytesOf, type ReadFile, unarchive } from './tar.ts'
+import { letGo, through } from './through.ts'
+import { add, newTotal, type Total } from './write.ts'
 
 /** What a reader does with a backup. */
 export interface Reader {
@@ -49,7 +51,7 @@ export async function readBackup(
   keeper: Keeper,
   reader: Reader,
 ): Promise<Proven> {
-  await using parts = partsOf(source, keeper, reader.header)
+  await using parts = partsOf(source, keeper, reader.header, reader.rows === undefined)
   for (;;) {
     const next = await parts.next()
     if (next.done) return next.value
@@ -84,67 +86,70 @@ async function* partsOf(
   source: AsyncIterable<Uint8Array>,
   keeper: Keeper,
   onHeader?: Reader['header'],
+  /** Whether the rows of a part are no longer used when the next is asked for. */
+  areLetGo = false,
 ): AsyncGenerator<Part, Proven> {
-  const frame = through(decrypt(source, keeper.opener), createZstdDecompress())
+  const zstd = createZstdDecompress({ chunkSize: ZSTD_CHUNK_BYTES })
+  const frame = through(decrypt(source, keeper.opener), zstd, areLetGo ? letGo : undefined)
   const files = unarchive(frame, MAX_FILE_BYTES)
   const header = await readHeader(files)
   await onHeader?.(header.value)
-  const seen = new Map<string, Total>()
-  let manifest: TarFile | undefined
-  let mac: TarFile | undefined
+  const seen = new Map<string, Seen>()
+  let manifest: Buffer | undefined
+  let mac: Buffer | undefined
   for await (const file of files) {
     const table = tableOf(file.name)
     if (mac || (manifest && file.name !== MANIFEST_MAC)) throw unknown(file)
     if (table && !manifest) {
-      addPart(seen, table, file)
-      yield { table, rows: file.body }
-    } else if (file.name === MANIFEST && !manifest) manifest = file
-    else if (file.name === MANIFEST_MAC && manifest) mac = file
+      const total = beginPart(seen, table, file)
+      for await (const rows of wholeRows(file.body)) {
+        add(total, rows)
+        yield { table, rows }
+      }
+    } else if (file.name === MANIFEST && !manifest) manifest = await bytesOf(file)
+    else if (file.name === MANIFEST_MAC && manifest) mac = await bytesOf(file)
     else throw unknown(file)
   }
   if (!manifest || !mac) throw new UnreadableFile('the backup has no manifest')
-  if (!keeper.isSigned(manifest.body, String(mac.body).trim()))
+  if (!keeper.isSigned(manifest, String(mac).trim()))
     throw new UnreadableFile('the backup was not made with this root key')
-  const value = JSON.parse(String(manifest.body)) as Manifest
+  const value = JSON.parse(String(manifest)) as Manifest
   compare(header, value, seen)
   return { header: header.value, manifest: value }
 }
 
-interface Total {
-  rows: number
-  bytes: number
-  parts: number
-  hash: Hash
-}
+type Seen = Total & { parts: number }
 
-const unknown = ({ name }: TarFile) => new UnreadableFile(`${name} is no file of a backup here`)
+const unknown = ({ name }: ReadFile) => new UnreadableFile(`${name} is no file of a backup here`)
 
-async function readHeader(files: AsyncGenerator<TarFile>) {
+async function readHeader(files: AsyncGenerator<ReadFile>) {
   for (const name of [README, HEADER]) {
     const next = await files.next()
     if (next.done || next.value.name !== name) throw new UnreadableFile(`the file has no ${name}`)
+    const text = await bytesOf(next.value)
     if (name !== HEADER) continue
-    const value = JSON.parse(String(next.value.body)) as Header
+    const value = JSON.parse(String(text)) as Header
     if (value.format !== FORMAT)
       throw new UnreadableFile(`the file has format ${value.format}, this release reads ${FORMAT}`)
-    return { value, sha256: createHash('sha256').update(next.value.body).digest('hex') }
+    return { value, sha256: createHash('sha256').update(text).digest('hex') }
   }
   throw new UnreadableFile('the file is empty')
 }
 
-function addPart(seen: Map<string, Total>, table: string, file: TarFile): void {
-  const total = seen.get(table) ?? { rows: 0, bytes: 0, parts: 0, hash: createHash('sha256') }
+/** What was seen of a table, of which a part begins. */
+function beginPart(seen: Map<string, Seen>, table: string, file: ReadFile): Seen {
+  const total = seen.get(table) ?? { ...newTotal(), parts: 0 }
   seen.set(table, total)
   total.parts += 1
   if (file.name !== partName(table, total.parts)) throw unknown(file)
-  add(total, file.body)
+  return total
 }
 
 /** @throws UnreadableFile unless the manifest tells of this header and of these rows */
 function compare(
   header: { value: Header; sha256: string },
   manifest: Manifest,
-  seen: ReadonlyMap<string, Total>,
+  seen: ReadonlyMap<string, Seen>,
 ): void {
   const { tables, backup_id } = header.value
   if (manifest.header !== header.sha256 || manifest.backup_id !== backup_id)

@@ -1,53 +1,130 @@
-/** tar as a stream of whole files, each small enough to be in memory: so that its size is known. */
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { extract, pack } from 'tar-stream'
+/** tar as a stream of files, whose sizes are known before their bytes come. */
+import { UnreadableFile } from './age.ts'
+
+const BLOCK = 512
 
 export interface TarFile {
   name: string
-  body: Buffer
+  /** Its bytes, in pieces. */
+  body: readonly Uint8Array[]
 }
 
-/** Yields the archive. @param mtime of all its files */
-export async function* archive(files: AsyncIterable<TarFile>, mtime: Date): AsyncGenerator<Buffer> {
-  const tar = pack()
-  // A failure of the files is thrown below; the archive only has to end with it.
-  tar.on('error', () => undefined)
-  const fed = feed(tar, files, mtime)
-  fed.catch((error: Error) => tar.destroy(error))
-  try {
-    yield* tar as AsyncIterable<Buffer>
-  } finally {
-    // Also where the reader left early: nobody would take what is fed on.
-    tar.destroy()
+/** A file as it is read. */
+export interface ReadFile {
+  name: string
+  /** Its bytes, in pieces, which are to be read to their end before the next file. */
+  body: AsyncIterable<Buffer>
+}
+
+/** Yields the archive; what a file holds as it is, without a copy. @param mtime of all its files */
+export async function* archive(
+  files: AsyncIterable<TarFile>,
+  mtime: Date,
+): AsyncGenerator<Uint8Array> {
+  for await (const { name, body } of files) {
+    const size = body.reduce((sum, { length }) => sum + length, 0)
+    yield headerOf(name, size, mtime)
+    yield* body
+    yield Buffer.alloc(padding(size))
   }
-  await fed
+  yield Buffer.alloc(2 * BLOCK)
 }
 
-async function feed(tar: ReturnType<typeof pack>, files: AsyncIterable<TarFile>, mtime: Date) {
-  for await (const { name, body } of files)
-    await new Promise<void>((resolve, reject) => {
-      const entry = tar.entry({ name, size: body.length, mode: 0o600, mtime }, (error) =>
-        error ? reject(error) : resolve(),
-      )
-      // As a stream, which waits for the reader; a buffer that is handed in does not.
-      entry.end(body)
-    })
-  tar.finalize()
+/** Files fill whole blocks. */
+const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK
+
+/** The header of a file that its owner alone may read (POSIX ustar). */
+function headerOf(name: string, size: number, mtime: Date): Buffer {
+  const header = Buffer.alloc(BLOCK)
+  const octal = (value: number, at: number, length: number) =>
+    header.write(value.toString(8).padStart(length - 1, '0'), at)
+  header.write(name, 0, 100)
+  octal(0o600, 100, 8)
+  octal(0, 108, 8)
+  octal(0, 116, 8)
+  octal(size, 124, 12)
+  octal(Math.floor(mtime.getTime() / 1000), 136, 12)
+  // The sum is of a header with blanks in its own place.
+  header.write('        ', 148)
+  header.write('0', 156)
+  header.write('ustar\u000000', 257)
+  octal(
+    header.reduce((sum, byte) => sum + byte, 0),
+    148,
+    7,
+  )
+  header[154] = 0
+  return header
 }
 
-/** Yields the files of an archive, one after the other. @param maxBytes of one file */
+/**
+ * Yields the files of an archive, one after the other. What it holds on to are copies.
+ * @param maxBytes of one file
+ * @throws UnreadableFile where it is none, or is cut
+ */
 export async function* unarchive(
-  source: AsyncIterable<Uint8Array>,
+  source: AsyncIterable<Buffer>,
   maxBytes: number,
-): AsyncGenerator<TarFile> {
-  const tar = extract()
-  const read = pipeline(Readable.from(source, { objectMode: false }), tar)
-  read.catch((error: Error) => tar.destroy(error))
-  for await (const entry of tar) {
-    const { name, size = 0 } = entry.header
-    if (size > maxBytes) throw new Error(`${name} is larger than any file of a backup`)
-    yield { name, body: Buffer.concat(await Array.fromAsync(entry as AsyncIterable<Buffer>)) }
+): AsyncGenerator<ReadFile> {
+  const chunks = source[Symbol.asyncIterator]()
+  let rest: Buffer = Buffer.alloc(0)
+
+  /** So many bytes as they come; undefined where nothing is left. */
+  async function next(most: number): Promise<Buffer | undefined> {
+    while (rest.length === 0) {
+      const { done, value } = await chunks.next()
+      if (done) return undefined
+      rest = value
+    }
+    const piece = rest.subarray(0, most)
+    rest = rest.subarray(piece.length)
+    return piece
   }
-  await read
+
+  async function* take(bytes: number): AsyncGenerator<Buffer> {
+    for (let left = bytes; left > 0; ) {
+      const piece = await next(left)
+      if (!piece) throw new UnreadableFile('the archive is cut')
+      left -= piece.length
+      yield piece
+    }
+  }
+
+  async function takeHeader(): Promise<Buffer | undefined> {
+    const first = await next(BLOCK)
+    if (!first) return undefined
+    // It is looked at behind the pieces that it came in.
+    const pieces = [Buffer.from(first)]
+    for await (const piece of take(BLOCK - first.length)) pieces.push(Buffer.from(piece))
+    return Buffer.concat(pieces)
+  }
+
+  try {
+    for (let header = await takeHeader(); header; header = await takeHeader()) {
+      // Empty blocks end it; the source is read to its end nevertheless, which proves that it is whole.
+      if (header.every((byte) => byte === 0)) continue
+      const { name, size } = readHeader(header)
+      if (size > maxBytes) throw new UnreadableFile(`${name} is larger than any file of a backup`)
+      yield { name, body: take(size) }
+      for await (const _ of take(padding(size)));
+    }
+  } finally {
+    await chunks.return?.()
+  }
+}
+
+function readHeader(header: Buffer): { name: string; size: number } {
+  const text = (at: number, length: number) =>
+    header.toString('latin1', at, at + length).replace(/\0.*$/s, '')
+  const size = Number.parseInt(text(124, 12), 8)
+  if (text(257, 5) !== 'ustar' || !Number.isSafeInteger(size))
+    throw new UnreadableFile('what was encrypted is no archive')
+  return { name: text(0, 100), size }
+}
+
+/** All bytes of a small file. */
+export async function bytesOf({ body }: ReadFile): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const piece of body) pieces.push(Buffer.from(piece))
+  return Buffer.concat(pieces)
 }

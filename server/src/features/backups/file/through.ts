@@ -1,15 +1,30 @@
 /** A transform stream as one step of a chain of generators. */
-import { type Duplex, Readable } from 'node:stream'
+import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-/** Yields what the transform makes of the source. Throws what either throws; ends both when it is left early. */
+/**
+ * Yields what the transform makes of the source. Throws what either throws; ends both when it is left early.
+ * @param after told of each piece once the next is asked for
+ */
 export async function* through(
   source: AsyncIterable<Uint8Array>,
   transform: Duplex,
+  after: (piece: Buffer) => void = () => undefined,
 ): AsyncGenerator<Buffer> {
-  const done = pipeline(Readable.from(source, { objectMode: false }), transform)
+  const done = pipeline(source, transform)
   // Heard below, or by whoever left early.
   done.catch(() => undefined)
-  yield* transform as AsyncIterable<Buffer>
+  for await (const piece of transform as AsyncIterable<Buffer>) {
+    yield piece
+    after(piece)
+  }
   await done
+}
+
+/**
+ * Gives the memory of a piece back that nobody uses any more, where no other follows in it. Left to be
+ * collected, gigabytes of pieces would have the collector walk through the whole heap a hundred times.
+ */
+export function letGo({ buffer, byteOffset, byteLength }: Buffer): void {
+  if (byteOffset + byteLength === buffer.byteLength) (buffer as ArrayBuffer).transfer(0)
 }

@@ -1,6 +1,7 @@
 /** Writes a backup: header, rows, manifest; tar, zstd, age; each step as fast as the next one takes it. */
 import { createHash, type Hash } from 'node:crypto'
-import { constants, createZstdCompress } from 'node:zlib'
+import type { TransformOptions } from 'node:stream'
+import { constants, createZstdCompress, type ZstdOptions } from 'node:zlib'
 import { encrypt } from './age.ts'
 import {
   HEADER,
@@ -12,8 +13,10 @@ import {
   partName,
   README,
   readme,
+  ZSTD_CHUNK_BYTES,
 } from './format.ts'
 import type { Keeper } from './identity.ts'
+import { ahead, inParts } from './rows.ts'
 import { archive, type TarFile } from './tar.ts'
 import { through } from './through.ts'
 
@@ -33,8 +36,14 @@ export function writeBackup(
   onPart: (rows: number) => void,
 ): AsyncGenerator<Buffer> {
   const tar = archive(filesOf(source, keeper, onPart), new Date(source.header.created_at))
-  const level = { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL }
-  return encrypt(through(tar, createZstdCompress({ params: level })), keeper.recipients)
+  const options: ZstdOptions & TransformOptions = {
+    params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL },
+    chunkSize: ZSTD_CHUNK_BYTES,
+    // It takes the next once it has done with the last, whose memory may then be used again.
+    writableHighWaterMark: 1,
+  }
+  const zstd = createZstdCompress(options)
+  return encrypt(through(tar, zstd), keeper.recipients)
 }
 
 async function* filesOf(
@@ -43,17 +52,18 @@ async function* filesOf(
   onPart: (rows: number) => void,
 ): AsyncGenerator<TarFile> {
   const headerText = toJson(header)
-  yield { name: README, body: Buffer.from(readme(header)) }
-  yield { name: HEADER, body: headerText }
+  yield { name: README, body: [Buffer.from(readme(header))] }
+  yield { name: HEADER, body: [headerText] }
   const tables: Record<string, Manifest['tables'][string]> = {}
   for (const { name } of header.tables) {
-    const total = { rows: 0, bytes: 0, hash: createHash('sha256') }
+    const total = newTotal()
     let part = 0
-    for await (const body of inParts(rows(name))) {
-      const count = add(total, body)
+    for await (const body of ahead(inParts(rows(name), PART_BYTES))) {
+      const before = total.rows
+      for (const piece of body) add(total, piece)
       part += 1
       yield { name: partName(name, part), body }
-      onPart(count)
+      onPart(total.rows - before)
     }
     tables[name] = { rows: total.rows, bytes: total.bytes, sha256: total.hash.digest('hex') }
   }
@@ -63,35 +73,24 @@ async function* filesOf(
     tables,
   }
   const text = toJson(manifest)
-  yield { name: MANIFEST, body: text }
-  yield { name: MANIFEST_MAC, body: Buffer.from(`${keeper.sign(text)}\n`) }
+  yield { name: MANIFEST, body: [text] }
+  yield { name: MANIFEST_MAC, body: [Buffer.from(`${keeper.sign(text)}\n`)] }
 }
 
 const toJson = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
 
-/** Adds a part to what its table comes to. Returns its rows. */
-export function add(total: { rows: number; bytes: number; hash: Hash }, part: Buffer): number {
-  let rows = 0
-  for (let at = part.indexOf(10); at >= 0; at = part.indexOf(10, at + 1)) rows += 1
-  total.rows += rows
-  total.bytes += part.length
-  total.hash.update(part)
-  return rows
+/** What the rows of a table come to. */
+export interface Total {
+  rows: number
+  bytes: number
+  hash: Hash
 }
 
-/** The rows in parts that end where a row does: a line break within a value is written as \n. */
-export async function* inParts(rows: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
-  let waiting: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of rows) {
-    waiting.push(chunk)
-    bytes += chunk.length
-    const end = bytes < PART_BYTES ? -1 : chunk.lastIndexOf(10)
-    if (end < 0) continue
-    const rest = chunk.subarray(end + 1)
-    yield Buffer.concat(waiting, bytes - rest.length)
-    waiting = rest.length > 0 ? [rest] : []
-    bytes = rest.length
-  }
-  if (bytes > 0) yield Buffer.concat(waiting, bytes)
+export const newTotal = (): Total => ({ rows: 0, bytes: 0, hash: createHash('sha256') })
+
+/** Adds some of its bytes, cut anywhere. */
+export function add(total: Total, bytes: Buffer): void {
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) total.rows += 1
+  total.bytes += bytes.length
+  total.hash.update(bytes)
 }

@@ -7,7 +7,7 @@ import { restoreIntoEmpty } from '../empty/restore.ts'
 import type { BackedUpTable } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import type { OpenedBackup } from '../file/read.ts'
-import { inParts } from '../file/write.ts'
+import { wholeRows } from '../file/rows.ts'
 
 export interface RowSource {
   tables: readonly BackedUpTable[]
@@ -62,7 +62,7 @@ async function rowsOfServer(client: Connection, names: readonly string[]): Promi
     tables,
     async each(take) {
       for (const { name } of tables)
-        for await (const part of inParts(rows(name))) await take(name, part)
+        for await (const part of wholeRows(rows(name))) await take(name, part)
     },
   }
 }
