@@ -123,13 +123,15 @@ async function ordinaryOwner(): Promise<{ database: TestDatabase; url: string }>
   const database = await emptyDatabase()
   const role = `wk_owner_${randomBytes(4).toString('hex')}`
   await database.sql(`create role ${role} login nosuperuser nobypassrls createrole password 'weak'`)
-  await database.sql(`grant wardkeep_app, wardkeep_platform to ${role} with admin option`)
+  // At once: a member that owns no database is a fault of every service on the server.
   await database.sql(
-    `do $$ begin execute format('alter database %I owner to ${role}', current_database()); end $$`,
+    `grant wardkeep_app, wardkeep_platform to ${role} with admin option;
+     do $$ begin execute format('alter database %I owner to ${role}', current_database()); end $$`,
   )
   onTestFinished(async () => {
-    await database.sql(`reassign owned by ${role} to current_user`)
-    await database.sql(`drop owned by ${role} cascade; drop role ${role}`)
+    await database.sql(
+      `reassign owned by ${role} to current_user; drop owned by ${role} cascade; drop role ${role}`,
+    )
   })
   const url = new URL(database.url)
   url.username = role

@@ -143,6 +143,17 @@ it('the journal is written while its index is built, and waits for an open trans
   expect((await bench.look(KEY)).findings).toEqual([])
 })
 
+it("an invalid index of the queue's partition is built again, and not dropped", async () => {
+  const queue = () =>
+    sql(`select pg_get_indexdef(indexrelid) as definition, indisvalid from pg_index
+      where indrelid = 'pgboss.job_common'::regclass order by 1`)
+  const before = await queue()
+  await sql(`update pg_index set indisvalid = false
+    where indexrelid = 'pgboss.job_common_i1'::regclass`)
+  await bench.mend(KEY, 'index job_common_i1 on pgboss.job_common')
+  expect(await queue()).toEqual(before)
+})
+
 it('a build that somebody else has begun is left alone', async () => {
   await sql('drop index users__blocked')
   const open = await openTransaction()

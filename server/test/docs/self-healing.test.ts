@@ -4,7 +4,7 @@ import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Fix } from '../../src/platform/fix.ts'
 import { openService } from '../support/service.ts'
-import { named, ROOT, tableOf } from './documents.ts'
+import { named, ROOT, tableOf, textOf } from './documents.ts'
 
 let fixes: readonly Fix[]
 
@@ -42,6 +42,12 @@ describe('the table of docs/self-healing.md', () => {
       if (runbook !== undefined)
         expect(existsSync(path.join(ROOT, 'docs/runbooks', runbook)), runbook).toBe(true)
   })
+})
+
+test('what waits for people has a runbook that speaks of it', () => {
+  for (const { key, automatic, repair, runbook } of fixes)
+    if (!automatic || !repair)
+      expect(textOf(`docs/runbooks/${runbook}`), key).toContain(`\`${key}\``)
 })
 
 test('a fix says in whole sentences what is wrong and what a repair does', () => {

@@ -7,31 +7,32 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { type EmbeddedServer, startEmbedded } from '../../src/platform/db/embedded/index.ts'
+import { atTheEnd } from './at-the-end.ts'
 
 export const isRoot = process.getuid?.() === 0
 
 const silence = () => undefined
 const quiet = { info: silence, warn: silence, error: silence }
 
-/** A folder under /tmp that goes with the test, once every process on it has. */
+/** A folder under /tmp that goes with the test, or its file, once every process on it has. */
 export async function scratch(): Promise<string> {
   const path = await mkdtemp('/tmp/wardkeep-test-')
   if (isRoot) await chmod(path, 0o711)
-  onTestFinished(async () => {
+  atTheEnd(async () => {
     await nobodyLeft(path)
     await rm(path, { recursive: true, force: true })
   })
   return path
 }
 
-/** The embedded server, without waiting for the disk; it stops with the test. */
+/** The embedded server, without waiting for the disk; it stops with the test, or its file. */
 export async function started(
   dataDir: string,
   settings: Record<string, string> = { fsync: 'off' },
   log: Parameters<typeof startEmbedded>[0]['log'] = quiet,
 ): Promise<EmbeddedServer> {
   const server = await startEmbedded({ dataDir, log, settings })
-  onTestFinished(() => server.stop())
+  atTheEnd(() => server.stop())
   return server
 }
 

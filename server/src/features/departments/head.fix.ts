@@ -36,6 +36,7 @@ export const departmentHeadFix = (mayHead: MayHead, findUnfitHeads: FindUnfitHea
   severity: 'low',
   automatic: false,
   plan: 'Leaves the department without a head, for its admin to choose another.',
+  runbook: 'before-confirming.md',
 
   async detect(tx, from) {
     const which = { after: Number(from ?? 0), limit: SLICE }

@@ -33,6 +33,7 @@ function stopped(deps: SweepDeps): Fix {
     plan:
       'Goes on with the rotation, as asking for it again does, and seals on this node too. Where records ' +
       'do not open, the log names them: they have to be put back from a backup first.',
+    runbook: 'before-confirming.md',
     async detect(tx) {
       const rotation = await store.findStopped(tx, STILL_MINUTES)
       if (!rotation) return NOTHING
@@ -77,6 +78,7 @@ function leftBehind(deps: SweepDeps): Fix {
     severity: 'medium',
     automatic: false,
     plan: 'Begins a sweep to the keys that seal now: all is sealed anew, and the retired keys are destroyed.',
+    runbook: 'before-confirming.md',
     async detect(tx) {
       const found = await look(tx)
       if (!found) return NOTHING

@@ -283,9 +283,11 @@ describe('nothing is renumbered', () => {
 async function ownedByAnother(): Promise<{ address: DatabaseAddress }> {
   const role = `wk_owner_${randomBytes(4).toString('hex')}`
   await database.sql(`create role ${role} login noinherit nosuperuser password 'weak'`)
+  // At once: a member that owns no database is a fault of every service on the server.
   onTestFinished(async () => {
-    await database.sql(`reassign owned by ${role} to current_user`)
-    await database.sql(`drop owned by ${role}; drop role ${role}`)
+    await database.sql(
+      `reassign owned by ${role} to current_user; drop owned by ${role}; drop role ${role}`,
+    )
   })
   await database.sql(`grant wardkeep_app, wardkeep_platform to ${role};
     do $$ declare part regclass; begin

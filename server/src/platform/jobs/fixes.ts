@@ -51,6 +51,7 @@ const givenUp = (boss: Boss, kinds: () => string[]): Fix => ({
   severity: 'medium',
   automatic: false,
   plan: 'Makes one more attempt at each, now. Mend first what the error speaks of: otherwise it fails again.',
+  runbook: 'before-confirming.md',
   async detect(tx) {
     const found = await listGivenUp(tx, sql`name = any(${kinds()}::text[])`)
     return { findings: found.map(findingOf), looked_at: kinds().length }

@@ -43,6 +43,7 @@ export function orphans(deps: AdoptDeps & { clock: Clock }): Fix {
     plan:
       'Enters a backup whose list entry lies beside its file into the list, as `wardkeep backup adopt` ' +
       'does; deletes a file, or a list entry, without the other.',
+    runbook: 'backups.md',
     async detect(tx) {
       const { lost, looked_at } = await find(tx)
       return { findings: lost.map(findingOf), looked_at }

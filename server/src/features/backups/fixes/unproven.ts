@@ -19,6 +19,7 @@ export function unproven(clock: Clock, cron: Cron | undefined): Fix {
     plan:
       'Nothing by itself. `wardkeep backup list` says what failed and why, `wardkeep backup create` makes ' +
       'one now, `wardkeep backup verify ID` proves one that is there.',
+    runbook: 'backups.md',
     async detect(tx) {
       if (!cron) return { findings: [], looked_at: 0 }
       const proven = await newestProven(tx)

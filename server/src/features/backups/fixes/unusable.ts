@@ -22,6 +22,7 @@ export function missing(store: Store): Fix {
     severity: 'high',
     automatic: false,
     plan: `${PLAN} Where the store itself is away, such as a folder that is not mounted, bring it back first.`,
+    runbook: 'backups.md',
     async detect(tx) {
       const known = await entries.listEntries(tx)
       const names = new Set((await listed(store)).map(({ name }) => name))
@@ -69,6 +70,7 @@ export const DAMAGED: Fix = {
   severity: 'high',
   automatic: false,
   plan: `${PLAN} Where the disk is at fault, look after that first.`,
+  runbook: 'backups.md',
   async detect(tx) {
     const known = await entries.listEntries(tx)
     const faulty = known.filter(({ fault }) => fault !== null)

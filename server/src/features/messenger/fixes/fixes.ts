@@ -46,6 +46,7 @@ function poller(deps: FixDeps): Fix {
     plan:
       'Ends a lease that reaches further than any, has all processes look at once, and waits for one to ' +
       'take the bot. Where none does, start one with the role worker or all.',
+    runbook: 'before-confirming.md',
     async detect(tx) {
       if (isQuiet(deps)) return { findings: [], looked_at: 0 }
       const { leased_until, is_free, is_stuck, epoch } = await store.findLease(tx, FREE_MINUTES)
@@ -90,6 +91,7 @@ function pausedChats(deps: FixDeps): Fix {
     severity: 'low',
     automatic: false,
     plan: 'Has these chats tried again now, as if nothing had failed. Those that fail again are found again.',
+    runbook: 'before-confirming.md',
     async detect(tx) {
       if (isQuiet(deps)) return { findings: [], looked_at: 0 }
       const found = await store.listPaused(tx, isoAt(clock, -PAUSED_FOR), isoAt(clock))

@@ -42,6 +42,7 @@ export function behind(deps: BehindDeps): Fix {
     plan:
       'Has the notification tried again, or the list read now. What fails again needs what its reason says, ' +
       'such as a tenant that is put back, or credentials that the provider takes.',
+    runbook: 'before-confirming.md',
     async detect(tx) {
       const run = isReconciled ? await store.findRun(tx, PROVIDER) : undefined
       const late = run && isLate(run, isoAt(clock, -UNBEGUN_FOR)) ? [findingOfRun(run)] : []

@@ -31,6 +31,7 @@ export function stuck(deps: FixDeps): Fix {
     plan:
       'Has the notification worked on now, with all its tries again. Where no process of the role worker ' +
       'runs, or the provider is not configured any more, it waits on.',
+    runbook: 'before-confirming.md',
     async detect(tx) {
       const unclaimed = await store.listUnclaimed(tx, before())
       const givenUp = await store.listFailed(tx, GIVEN_UP)

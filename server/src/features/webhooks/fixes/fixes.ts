@@ -37,6 +37,7 @@ const disabled = ({ enable }: WebhookFixesDeps): Fix => ({
   severity: 'medium',
   automatic: false,
   plan: 'Activates the webhook, as its admin could: what waits for it is sent, the oldest first.',
+  runbook: 'before-confirming.md',
   async detect(tx) {
     const all = await store.listDisabled(tx)
     const findings = all.flatMap(({ id, tenant_id, failing_since, answered_at }) =>

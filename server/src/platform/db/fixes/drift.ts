@@ -89,6 +89,8 @@ const SHOWN: readonly string[] = [
   'grants',
   'default privileges',
   'row security',
+  'role',
+  'membership',
 ] satisfies Statement['kind'][]
 const MOST = 600
 

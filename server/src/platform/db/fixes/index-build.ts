@@ -1,5 +1,5 @@
 /** Builds indexes while others read and write, as no transaction and no partitioned table lets do at once. */
-import type { Indexes, IndexFault, Partition } from './index-state.ts'
+import type { Index, Indexes, IndexFault, Partition } from './index-state.ts'
 import { LOCK_TIMEOUT } from './owner.ts'
 import type { Ask } from './schema.ts'
 import { NAME } from './statement.ts'
@@ -7,7 +7,8 @@ import { NAME } from './statement.ts'
 /** @throws when it could not be done; what was left half done is dropped, or goes on the next time */
 export async function mendIndex(ask: Ask, fault: IndexFault, found: Indexes): Promise<void> {
   const { statement, index, partitioned, state } = fault
-  if (index && (index.of_constraint || index.attached_to))
+  // What the queue's partitions have is made by its functions, and stands in no schema to build it from.
+  if (index && (index.of_constraint || index.attached_to || (!statement && isOfQueue(index))))
     return unhurried(ask, `reindex index concurrently ${index.path}`)
   if (statement && partitioned) {
     // Nothing of a partitioned index is done concurrently: this gives way where the table is busy.
@@ -17,6 +18,10 @@ export async function mendIndex(ask: Ask, fault: IndexFault, found: Indexes): Pr
   if (index) await unhurried(ask, `drop index concurrently ${index.path}`)
   if (statement) await build(ask, statement.text)
 }
+
+/** An index of the queue, and not what a reindexing has left behind. */
+const isOfQueue = ({ table, name }: Index) =>
+  table.startsWith('pgboss.') && !/_cc(new|old)\d*$/.test(name)
 
 /** An index's statement, in its pieces: names as they stand in it. */
 interface Pieces {

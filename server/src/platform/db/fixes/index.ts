@@ -6,6 +6,7 @@ import { collations } from './collations.ts'
 import { openGround } from './ground.ts'
 import { indexes } from './indexes.ts'
 import { partitionSecurity, partitionsAhead } from './partitions.ts'
+import { roles } from './roles.ts'
 import { sequences } from './sequences.ts'
 import { constraints, surplus, tables } from './structure.ts'
 
@@ -15,6 +16,7 @@ export function databaseFixes({ openConnection }: { openConnection(): Connection
   return [
     rowSecurity,
     grants,
+    roles,
     triggers,
     functions,
     indexes,

@@ -91,6 +91,22 @@ const FORMS = {
         `${text.slice(0, text.indexOf('GRANT '))}REVOKE ALL ON ${parts.on} FROM ${parts.name};`,
     },
   ],
+  role: [
+    {
+      text: `ALTER ROLE ${name} (?<on>[A-Z]+);`,
+      subject: (parts) => `role ${parts.name}`,
+      undo: (parts) => `ALTER ROLE ${parts.name} NO${parts.on};`,
+    },
+  ],
+  membership: [
+    {
+      text: `GRANT ${named} TO (?<on>${NAME})(?= GRANTED BY |;)`,
+      subject: (parts) => `membership of ${parts.on} in ${parts.name}`,
+      // With who has granted it, where that is told.
+      undo: ({ name: role }, text) =>
+        `REVOKE ${role} FROM ${text.slice(`GRANT ${role} TO `.length, -1)} CASCADE;`,
+    },
+  ],
   comment: [{ text: 'COMMENT ON (?<name>.+?) IS ' }],
 } satisfies Record<string, readonly Form[]>
 
