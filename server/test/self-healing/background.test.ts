@@ -1,6 +1,7 @@
 /** What background work has left undone: scanned, proposed with evidence, confirmed, done, found no more. */
-import { beforeAll, expect, test } from 'vitest'
-import { DAY } from '../../src/lib/clock.ts'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { DAY, MINUTE } from '../../src/lib/clock.ts'
+import { ownerClient } from '../../src/platform/db/index.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -95,4 +96,37 @@ test('jobs that were given up wait for one more attempt, and mails are only told
   await scan()
   expect((await fixFor(root, 'jobs.given_up')).evidence).toEqual([])
   expect((await fixFor(clinic.people.admin, 'jobs.too_late')).evidence).toEqual([])
+})
+
+test('a connection that holds the readers back is named, and ended once that is confirmed', async () => {
+  const other = ownerClient(service.database.address)
+  other.on('error', () => undefined)
+  await other.connect()
+  onTestFinished(() => other.end().catch(() => undefined))
+  await other.query("set application_name = 'import'; begin; select pg_current_xact_id()")
+  const renamed = await service.call('PUT', `/api/admin/tenants/${clinic.id}`, {
+    token: root.token,
+    body: { name: 'Clinic of the north' },
+  })
+  expect(renamed.status).toBe(200)
+  // What is read up to there waits for nobody.
+  await service.database.sql(
+    `update journal_consumers c set (xid, id) = (
+       select j.xid, j.id from journal j where j.xid < (
+         select xid from journal where action = 'tenant.updated' order by id desc limit 1)
+       order by j.xid desc, j.id desc limit 1)`,
+  )
+  service.clock.advance(10 * MINUTE)
+  await scan()
+  const found = await fixFor(root, 'journal.held_back')
+  expect(found).toMatchObject({ status: 'proposed', severity: 'high', occurrences: 1 })
+  expect(found.evidence[0].measured).toMatchObject({ application: 'import' })
+  expect((await fixFor(clinic.people.admin, 'journal.held_back')).evidence).toEqual([])
+  expect((await confirm('journal.held_back')).body).toMatchObject({
+    status: 'applied',
+    result: { repaired: 1, failed: 0, remaining: 0 },
+  })
+  await expect(other.query('commit')).rejects.toThrow()
+  await scan()
+  expect((await fixFor(root, 'journal.held_back')).occurrences).toBe(0)
 })
