@@ -10,6 +10,8 @@ import { auditList } from '../../src/features/audit/audit.schema.ts'
 import { listEntries } from '../../src/features/audit/audit.store.ts'
 import { departmentList } from '../../src/features/departments/departments.schema.ts'
 import { listDepartments } from '../../src/features/departments/departments.store.ts'
+import { accessList } from '../../src/features/patients/accesses/accesses.schema.ts'
+import { listAccesses } from '../../src/features/patients/accesses/accesses.store.ts'
 import { patientList } from '../../src/features/patients/patients.schema.ts'
 import { listPatients } from '../../src/features/patients/search/search.store.ts'
 import { userList } from '../../src/features/users/users.schema.ts'
@@ -195,6 +197,34 @@ test('who is searched for is found by the tokens alone, under row-level security
   expect(plan).toMatch(/patient_tokens__by_token/)
   expect(plan).toMatch(/Index Cond: .*token = ANY/)
   expect(plan).not.toMatch(/Seq Scan/)
+})
+
+test('who saw a patient is read along the indexes of that patient, whatever else the clinic has done', async () => {
+  const database = await migratedDatabase()
+  await database.sql(`
+    insert into tenants (id, name, subdomain) values (1, 't', 't1');
+    insert into journal (tenant_id, action, resource_type, resource_id, is_access)
+      select 1, 'patient.read', 'patient', (n % 2000)::text, true from generate_series(1, 30000) n;
+    insert into journal (tenant_id, action, resource_type, is_access)
+      select 1, 'patient.listed', 'patient', true from generate_series(1, 10000) n;
+    insert into journal_resources (tenant_id, resource_type, resource_id, created_at, entry_id)
+      select 1, 'patient', p, created_at, id from journal, (values (7), (8)) v (p)
+      where action = 'patient.listed';
+    analyze`)
+  const connection = await connectionTo(database)
+  for (const key of [undefined, ['9999-12-31T23:59:59.999Z', 100]]) {
+    const asked = {
+      list: accessList,
+      caller: { role: 'admin' as const, tenant_id: BIG },
+      query: { limit: 20, sort_by: 'created_at' as const, sort_order: 'desc' as const },
+      from: key && { key, page: 2, total: 0, estimated: false },
+    }
+    const [page] = await sentBy(BIG, (tx) => listAccesses(tx, 7, asked))
+    const plan = await planOf(BIG, page as pg.QueryConfig, connection)
+    expect(plan).toMatch(/Index Only Scan Backward using journal_resources_\w+_pkey/)
+    expect(plan).toMatch(/Index Scan (on|using) journal_\w+_action_resource_type_resource_hash/)
+    expect(plan).not.toMatch(/Join|Loop|_tenant_id_created_at_id_is_access_idx/)
+  }
 })
 
 test('a clinic that is one of a few reads none but its own users', async () => {

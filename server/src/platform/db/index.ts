@@ -17,7 +17,7 @@ export { listWritesUpkeep } from './list-writes.ts'
 export { LOCKS } from './lock-numbers.ts'
 export { lockUntilEnd, tryLockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'
-export { containing, countRows, listMode, readPage } from './page.ts'
+export { containing, countRows, listMode, partOf, readPage } from './page.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'
 export { requireOpen } from './require-open.ts'
 export {

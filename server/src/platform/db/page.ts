@@ -28,6 +28,8 @@ interface Options<DB, TB extends keyof DB, O> {
   filter?: (rows: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
   /** The columns of sortable fields that have another name in the table. */
   columns?: Record<string, string>
+  /** What the total counts, where `rows` gives no more than the page can hold (`partOf`). */
+  counted?: () => SelectQueryBuilder<DB, TB, O>
   /** The tables whose writes are noted and decide the total; without them it is always counted. */
   countedIn?: readonly string[]
   /** Whether the page is all that its transaction asks for, which may end with it. */
@@ -54,8 +56,9 @@ export async function readPage<DB, TB extends keyof DB, O>(
   tx: TenantTx,
   asked: Asked,
   rows: Rows<DB, TB, O>,
-  { filter = (all) => all, columns = {}, countedIn = [], isAll = false }: Options<DB, TB, O> = {},
+  options: Options<DB, TB, O> = {},
 ): Promise<Found<O>> {
+  const { filter = (all) => all, columns = {}, countedIn = [], isAll = false } = options
   const { list, query, from } = asked
   const memory = countedIn.length > 0 ? memoryOf(tx, list, query) : undefined
   const known = from || tx.isAgain ? undefined : memory?.get()
@@ -82,10 +85,21 @@ export async function readPage<DB, TB extends keyof DB, O>(
   const isStill = unchanged && (await unchanged.rows)[0]?.is_unchanged
   if (known && isStill) return { ...page, total: known.total, estimated: known.estimated }
   if (known) throw new OldTotal('a remembered total is old')
-  const counted = await countRows(tx, filter(rows(tx)))
+  const counted = await countRows(tx, options.counted?.() ?? filter(rows(tx)))
   memory?.set(counted)
   return { ...page, total: counted.total, estimated: counted.estimated }
 }
+
+/**
+ * The rows of one part of a list that can be in the page, for a list that is a union of parts: each is then
+ * read along an index of its own, as far as needed.
+ */
+export const partOf = <DB, TB extends keyof DB, O>(
+  rows: SelectQueryBuilder<DB, TB, O>,
+  { query, from }: Asked,
+  columns: Record<string, string> = {},
+): SelectQueryBuilder<DB, TB, O> =>
+  inOrder(rows, query, columns, from?.key).limit(offsetOf(query) + query.limit + 1)
 
 function offsetOf({ page = 1, limit }: PageQuery): number {
   return (page - 1) * limit
