@@ -55,6 +55,7 @@ function listOperations({ search }: PatientServices): AnyOperation[] {
       tag,
       access: members,
       body: PatientQuery,
+      isRead: true,
       list: true,
       refine: ({ caller, body, faulty }, refuse) =>
         startOf(patientList, { caller, query: body, faulty }, ([, ...field], why) =>

@@ -83,6 +83,8 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
    * is decided by the transaction of the command, which checks for itself.
    */
   checkReferences?: (given: Given<C, P, Q, B>, refuse: Refuse) => Promise<void>
+  /** Whether it changes nothing though it is no GET: it then counts towards no limit of those who write. */
+  isRead?: boolean
   /** Whether it reads a list: of these a caller has few under way at once. */
   list?: boolean
   /** The success status and its body; null for none. */

@@ -129,7 +129,7 @@ function guard(
 ): Promise<void> | undefined {
   refuseStrangers(op, request)
   const authorized = authorize(op, guards, request)
-  if (op.method === 'GET') return authorized
+  if (op.method === 'GET' || op.isRead) return authorized
   const count = () => countWrite(guards, request, reply)
   return authorized === undefined ? count() : authorized.then(count)
 }

@@ -142,6 +142,14 @@ describe('whoever writes', () => {
       const read = await service.call('GET', '/api/preferences', { token: nurse.token })
       expect(read.status).toBe(200)
       expect(read.headers).not.toHaveProperty('ratelimit')
+      // A search is a read that keeps names out of URLs.
+      const body = { search: 'nobody' }
+      const searched = await service.call('POST', '/api/patients/search', {
+        token: nurse.token,
+        body,
+      })
+      expect(searched.status).toBe(200)
+      expect(searched.headers).not.toHaveProperty('ratelimit')
     }
   })
 })
