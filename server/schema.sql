@@ -489,6 +489,19 @@ end $function$;
 REVOKE ALL ON ROUTINE sequence_positions() FROM PUBLIC;
 GRANT execute ON ROUTINE sequence_positions() TO wardkeep_platform;
 
+CREATE OR REPLACE FUNCTION public.wake_chat(chat bytea, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ INSERT INTO messenger_chats AS c (hash, due_at)
+   VALUES (wake_chat.chat, wake_chat.at) ON CONFLICT(hash) DO UPDATE SET due_at = LEAST(c.due_at, GREATEST(c.free_at, excluded.due_at));
+END;
+REVOKE ALL ON ROUTINE wake_chat(bytea,timestamp with time zone) FROM PUBLIC;
+GRANT execute ON ROUTINE wake_chat(bytea,timestamp with time zone) TO wardkeep_app;
+GRANT execute ON ROUTINE wake_chat(bytea,timestamp with time zone) TO wardkeep_platform;
+
 CREATE OR REPLACE FUNCTION public.webhook_partition_days()
  RETURNS SETOF date
  LANGUAGE sql
@@ -907,6 +920,7 @@ CREATE INDEX messenger_replies__expired ON messenger_replies USING btree (expire
 CREATE INDEX messenger_replies__of_chat ON messenger_replies USING btree (chat_hash, id);
 CREATE UNIQUE INDEX messenger_replies__one_answer ON messenger_replies USING btree (chat_hash) WHERE is_answer;
 GRANT delete, insert, select ON messenger_replies TO wardkeep_platform;
+GRANT insert ON messenger_replies TO wardkeep_app;
 GRANT update (sealed_reply) ON messenger_replies TO wardkeep_platform;
 
 CREATE TABLE messenger_subscriptions (

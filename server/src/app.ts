@@ -53,24 +53,25 @@ const NOT_BUILT: Feature = {
   },
 }
 
-/** Opens the features, each behind those that it calls. */
+/** Opens the features, each behind those that it calls, be it by a function that is handed in. */
 async function openFeatures(core: Core, onClose: OnClose) {
   const opened = <F extends Feature>(feature: F): F => {
     onClose(feature.name, () => feature.close?.())
     return feature
   }
   const auth = opened(await openAuth(core))
+  const messenger = opened(await openMessenger(core, { showAmount }))
   const features = {
     auth,
     tenants: opened(openTenants(core, auth)),
     departments: opened(openDepartments(core, { mayHead: isActiveDoctor, findUnfitHeads })),
-    users: opened(openUsers(core, auth)),
+    users: opened(openUsers(core, { ...auth, leaves: messenger.userLeaves })),
     preferences: opened(openPreferences(core)),
     audit: opened(openAudit(core)),
     patients: opened(openPatients(core)),
     webhooks: opened(openWebhooks(core)),
     payments: opened(openPayments(core)),
-    messenger: opened(await openMessenger(core, { showAmount })),
+    messenger,
     setup: opened(openSetup(core)),
   }
   const list: readonly Feature[] = Object.values(features)

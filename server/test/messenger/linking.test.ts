@@ -1,6 +1,7 @@
 /** A chat asks for a code, and the code links it with an account. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { idle } from '../accounts/people.ts'
+import { newPerson } from '../sessions/users.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
 import { BOT } from '../support/bot-server.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
@@ -154,6 +155,16 @@ test('a new chat takes the old one’s place, which is told', async () => {
 })
 
 describe('unlinking', () => {
+  /** Somebody with a chat, and the token of who may delete them. */
+  async function leaving(by: string) {
+    const root = await superadmin(scene.service)
+    const { id: tenantId, subdomain } = scene.clinic
+    const person = await newPerson(scene.service, root, { tenantId, subdomain })
+    const chat = newChat()
+    await scene.link(person, chat)
+    return { person, chat, token: by === 'an admin' ? (await signedIn('admin')).token : root.token }
+  }
+
   test('by the account tells the chat, the mail and the journal; a second time does nothing', async () => {
     const { receptionist } = scene.clinic.people
     const tokens = await scene.service.call('POST', '/api/auth/login', {
@@ -176,6 +187,34 @@ describe('unlinking', () => {
       action: 'messenger.unlinked',
       changes: { reason: 'api' },
     })
+  })
+
+  test.each(['an admin', 'a superadmin'])(
+    'by %s who deletes the account tells the chat and the journal',
+    async (by) => {
+      const { person, chat, token } = await leaving(by)
+      const gone = await scene.service.call('DELETE', `/api/admin/users/${person.id}`, { token })
+      expect(gone.status).toBe(204)
+      await scene.heard(chat, 'was deleted: nothing is told here any more')
+      expect((await entriesOf(person.id)).at(-1)).toEqual({
+        action: 'messenger.unlinked',
+        changes: { reason: 'deleted' },
+      })
+      // The chat is free for another account.
+      await scene.link(await signedIn('nurse'), chat)
+    },
+  )
+
+  test('comes with the account also where the chat does not open', async () => {
+    const { person, token } = await leaving('an admin')
+    await scene.service.database.sql(
+      `update messenger_links set sealed_chat = set_byte(sealed_chat, 50, get_byte(sealed_chat, 50) # 1)
+       where user_id = $1`,
+      [person.id],
+    )
+    const gone = await scene.service.call('DELETE', `/api/admin/users/${person.id}`, { token })
+    expect(gone.status).toBe(204)
+    expect((await entriesOf(person.id)).at(-1)?.changes).toEqual({ reason: 'deleted' })
   })
 
   test('within the chat makes its code worthless too', async () => {
@@ -283,7 +322,7 @@ describe('the bot', () => {
   })
 })
 
-async function signedIn(role: 'doctor' | 'nurse') {
+async function signedIn(role: 'doctor' | 'nurse' | 'admin') {
   const person = scene.clinic.people[role]
   const { body } = await scene.service.call('POST', '/api/auth/login', {
     body: { email: person.email, password: person.password, subdomain: 'north' },

@@ -1,7 +1,10 @@
 /** The messenger, put together: linking, what chats say, and the one process of all that is the bot. */
 import { randomUUID } from 'node:crypto'
 import type { Needs } from '../../core.ts'
+import type { Caller } from '../../platform/access/index.ts'
+import type { TenantTx } from '../../platform/db/index.ts'
 import type { Background, Feature } from '../../platform/feature.ts'
+import { actorOf } from '../../platform/journal/index.ts'
 import { openUpstream } from '../../platform/net/index.ts'
 import { type BotApi, openBotApi } from './bot/api.ts'
 import { startBot } from './bot/bot.ts'
@@ -24,6 +27,7 @@ import { composer } from './sending/compose.ts'
 import { startSender } from './sending/sender.ts'
 import { turnTaker } from './sending/turn.ts'
 import type { ShowAmount } from './text/lines.ts'
+import { DELETED } from './text/talk.ts'
 import { purgeRows } from './upkeep/upkeep.store.ts'
 
 /** Connections of the bot: requests do not wait for messages, nor these for requests. */
@@ -53,8 +57,18 @@ export interface Handed {
   showAmount: ShowAmount
 }
 
+/** Unlinks the chat of a user who is about to be deleted, and tells it. */
+export type UserLeaves = (
+  tx: TenantTx,
+  by: Caller,
+  user: { id: number; tenant_id: number },
+) => Promise<void>
+
 /** Registers the jobs of the messenger, so it comes before these start. */
-export async function openMessenger(core: Core, handed: Handed): Promise<Feature> {
+export async function openMessenger(
+  core: Core,
+  handed: Handed,
+): Promise<Feature & { userLeaves: UserLeaves }> {
   const { db, deriveKey, config } = core
   const { MESSENGER_BOT_TOKEN: token, MESSENGER_API_URL: root } = config
   const chats = openChats(core)
@@ -98,6 +112,9 @@ export async function openMessenger(core: Core, handed: Handed): Promise<Feature
       linkingService({ ...deps, standing }),
       openHook({ db, take, secret }),
     ),
+    async userLeaves(tx, by, { id, tenant_id }) {
+      await unlink(tx, { tenant_id, user_id: id }, actorOf(by), 'deleted', DELETED)
+    },
     goesOut: true,
     ...(api ? { background: () => background(api) } : {}),
     capabilities: { messenger_bot_enabled: () => standing?.works() ?? false },

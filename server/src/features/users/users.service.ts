@@ -50,6 +50,13 @@ export type EndUserSessions = (
   reason: string,
 ) => Promise<void>
 
+/** Ends what others keep of a user who is about to be deleted; handed in, as those know users. */
+export type UserLeaves = (
+  tx: TenantTx,
+  by: Admin,
+  user: { id: number; tenant_id: number },
+) => Promise<void>
+
 export interface UsersDeps {
   db: Scopes
   clock: Clock
@@ -58,6 +65,7 @@ export interface UsersDeps {
   endSessions: EndUserSessions
   /** Ends sessions and voids links of a user whose password was set; handed in, as those know users. */
   passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
+  leaves: UserLeaves
 }
 
 /** What a command on a user refers to, who may be yet to be made. */
@@ -165,6 +173,7 @@ export function usersService(deps: UsersDeps): Users {
     delete: (caller, id) =>
       onUser(caller, id, async (tx, target, superadmins) => {
         refuseLosing(caller, target, superadmins)
+        await deps.leaves(tx, caller, target)
         await store.deleteUser(tx, id)
         // Nobody attends to their patients now, by the foreign key.
         tx.invalidate(`patients:${target.tenant_id}`)

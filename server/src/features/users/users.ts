@@ -8,9 +8,9 @@ import { USER_TABLES } from './users.table.ts'
 
 export function openUsers(
   { db, clock, passwords, throttle }: Needs<'db' | 'clock' | 'passwords' | 'throttle'>,
-  { endSessions, passwordSet }: Pick<UsersDeps, 'endSessions' | 'passwordSet'>,
+  { endSessions, passwordSet, leaves }: Pick<UsersDeps, 'endSessions' | 'passwordSet' | 'leaves'>,
 ): Feature {
-  const deps = { db, clock, passwords, throttle, endSessions, passwordSet }
+  const deps = { db, clock, passwords, throttle, endSessions, passwordSet, leaves }
   return {
     name: 'users',
     tables: USER_TABLES,

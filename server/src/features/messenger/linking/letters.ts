@@ -5,12 +5,23 @@ import { shownName } from '../text/names.ts'
 import type { Chat } from './chats.ts'
 
 /** Why a chat is linked no more. */
-export type UnlinkReason = 'api' | 'chat' | 'replaced' | 'blocked' | 'deactivated' | 'unreachable'
+export type UnlinkReason =
+  | 'api'
+  | 'chat'
+  | 'replaced'
+  | 'blocked'
+  | 'deactivated'
+  | 'unreachable'
+  | 'deleted'
+
+/** Where the account is deleted, nobody is left to write to. */
+export type TellingReason = Exclude<UnlinkReason, 'deleted'>
 
 interface Letter {
   name: string
   clinic: string
-  chat: Chat
+  /** Null where it cannot be read any more. */
+  chat: Chat | null
   /** ISO 8601. */
   at: string
 }
@@ -21,7 +32,9 @@ const greetingOf = (name: string) => {
 }
 
 /** Says what is known of the chat; its owner has chosen both names. */
-function chatOf({ username, name }: Chat): string {
+function chatOf(chat: Chat | null): string {
+  if (!chat) return 'a chat'
+  const { username, name } = chat
   const shown = shownName(name)
   const handle = username ? ` (user name ${username})` : ''
   return shown ? `the chat of “${shown}”${handle}` : `a chat${handle}`
@@ -40,7 +53,7 @@ export function linkedLetter({ name, clinic, chat, at }: Letter): MailContent {
   })
 }
 
-const WHY: Record<UnlinkReason, string> = {
+const WHY: Record<TellingReason, string> = {
   api: 'It was unlinked from the account.',
   chat: 'It was unlinked from within the chat.',
   replaced: 'Another chat was linked in its place.',
@@ -49,7 +62,7 @@ const WHY: Record<UnlinkReason, string> = {
   unreachable: 'Nothing could be sent to it for more than a day.',
 }
 
-export function unlinkedLetter(letter: Letter & { reason: UnlinkReason }): MailContent {
+export function unlinkedLetter(letter: Letter & { reason: TellingReason }): MailContent {
   const { name, clinic, chat, at, reason } = letter
   return renderMail({
     subject: 'A chat is no longer linked with your account',

@@ -161,10 +161,7 @@ export interface NewReply {
 /** Has the reply said as soon as the chat is free; a new answer takes an older one's place. */
 export async function insertReply(tx: TenantTx, reply: NewReply, now: string): Promise<void> {
   // The chat first, and locked: whoever has just sent to it looks for more behind the lock.
-  await sql`
-    insert into messenger_chats as c (hash, due_at) values (${reply.chat_hash}, ${now})
-    on conflict (hash) do update set
-      due_at = least(c.due_at, greatest(c.free_at, excluded.due_at))`.execute(tx.db)
+  await sql`select wake_chat(${reply.chat_hash}, ${now})`.execute(tx.db)
   if (reply.is_answer)
     await tx.db
       .deleteFrom('messenger_replies')

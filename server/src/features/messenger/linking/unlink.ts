@@ -1,9 +1,10 @@
 /** Unlinks a chat, whoever asks for it: the journal, the owner of the account and the chat are told. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { UnreadableError } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type Actor, append } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
-import type { Chats } from './chats.ts'
+import type { Chat, Chats } from './chats.ts'
 import { type UnlinkReason, unlinkedLetter } from './letters.ts'
 import * as store from './links.store.ts'
 import type { Reply } from './replies.ts'
@@ -32,8 +33,8 @@ export function unlinker({ clock, chats, mailer, reply }: UnlinkDeps): Unlink {
   return async (tx, of, actor, reason, say) => {
     const link = await store.deleteLink(tx, of)
     if (!link) return undefined
-    const chat = await chats.openOf(tx, link)
-    if (say) await reply(tx, chat.id, say)
+    const chat = await openOrNull(chats, tx, link)
+    if (say && chat) await reply(tx, chat.id, say)
     await append(tx, actor, {
       action: 'messenger.unlinked',
       tenant_id: of.tenant_id,
@@ -41,11 +42,22 @@ export function unlinker({ clock, chats, mailer, reply }: UnlinkDeps): Unlink {
       resource_id: of.user_id,
       changes: { reason },
     })
+    if (reason === 'deleted') return link
     const owner = await store.findOwner(tx, of)
     if (owner?.is_confirmed) {
       const letter = unlinkedLetter({ ...owner, chat, at: isoAt(clock), reason })
       await mailer.send(tx, { to: owner.email, ...letter })
     }
     return link
+  }
+}
+
+/** A chat that does not open keeps nobody from being rid of it. */
+async function openOrNull(chats: Chats, tx: TenantTx, link: store.Link): Promise<Chat | null> {
+  try {
+    return await chats.openOf(tx, link)
+  } catch (error) {
+    if (error instanceof UnreadableError) return null
+    throw error
   }
 }

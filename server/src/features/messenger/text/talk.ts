@@ -29,6 +29,8 @@ export function linkedText({ name, clinic }: { name: string; clinic: string }): 
 
 export const UNLINKED =
   'This chat is no longer linked with an account. Type /start to link it again.'
+export const DELETED =
+  'The account that this chat was linked with was deleted: nothing is told here any more.'
 export const REPLACED =
   'Another chat was linked with the account in place of this one, which hears of it no more.'
 export const NOT_LINKED = 'This chat is linked with no account. Type /start for a code.'

@@ -71,7 +71,10 @@ function partsOf(tx: TenantTx, patientId: number) {
   return { own, inLists }
 }
 
-const union = (tx: TenantTx, ...[one, other]: readonly [Expression<EntryKey>, Expression<EntryKey>]) =>
+const union = (
+  tx: TenantTx,
+  ...[one, other]: readonly [Expression<EntryKey>, Expression<EntryKey>]
+) =>
   tx.db
     .selectFrom(sql<EntryKey>`(${one} union all ${other})`.as('e'))
     .select(['e.id', 'e.created_at'])
