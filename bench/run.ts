@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { openEnvironment } from './environment.ts'
 import type { Line } from './measure/table.ts'
 import { tableOf } from './measure/table.ts'
+import { backups } from './scenarios/backups.ts'
 import { baselines } from './scenarios/baselines.ts'
 import { entries } from './scenarios/entries.ts'
 import { flakyReceiver } from './scenarios/flaky-receiver.ts'
@@ -44,6 +45,7 @@ const SCENARIOS: Record<string, Scenario> = {
   'read-entries': readEntries,
   'webhooks-beside-reads': webhooksBesideReads,
   rotation,
+  backups,
   'self-healing': selfHealing,
   'flaky-receiver': flakyReceiver,
   flood,

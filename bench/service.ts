@@ -7,7 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { ClientConfig } from 'pg'
 
-const MAIN = fileURLToPath(new URL('../server/src/main.ts', import.meta.url))
+/** The service's command. */
+export const MAIN = fileURLToPath(new URL('../server/src/main.ts', import.meta.url))
 const START_LIMIT_MS = 120_000
 
 export const SUPERADMIN = { email: 'operator@bench.example', password: 'bench: brass lantern 7' }
@@ -98,7 +99,8 @@ function pidOf(child: ChildProcess): number {
   return child.pid
 }
 
-function freePort(): Promise<number> {
+/** A port of 127.0.0.1 that nothing listens at. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once('error', reject)
     probe.listen(0, '127.0.0.1', () => {

@@ -19,3 +19,19 @@ export function cpuSeconds(pid: number): number {
     return Number.NaN
   }
 }
+
+const LOOK_EVERY_MS = 100
+
+/** The largest resident memory while a work runs, in MB. */
+export async function peakMb(pid: number, work: () => Promise<unknown>): Promise<number> {
+  let peak = residentMb(pid)
+  const looking = setInterval(() => {
+    peak = Math.max(peak, residentMb(pid))
+  }, LOOK_EVERY_MS)
+  try {
+    await work()
+  } finally {
+    clearInterval(looking)
+  }
+  return peak
+}

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { byTurns, timesAsFast } from './turns.ts'
+
+describe('works by turns', () => {
+  it('turns the order around from one round to the next', async () => {
+    const done: string[] = []
+    const work = (name: string, seconds: number) => async () => {
+      done.push(name)
+      return seconds
+    }
+    const rounds = await byTurns({ ours: work('ours', 1), theirs: work('theirs', 2) }, 3)
+    expect(done).toEqual(['ours', 'theirs', 'theirs', 'ours', 'ours', 'theirs'])
+    expect(rounds).toEqual([1, 2, 3].map(() => ({ ours: 1, theirs: 2 })))
+  })
+
+  it('takes the median of the ratios, and not the ratio of the medians', () => {
+    const rounds = [
+      { ours: 1, theirs: 1 },
+      { ours: 2, theirs: 8 },
+      { ours: 10, theirs: 20 },
+    ]
+    expect(timesAsFast(rounds, 'ours', 'theirs')).toBe(2)
+  })
+})
