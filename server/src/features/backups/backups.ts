@@ -67,7 +67,7 @@ export async function openBackups(
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))
   const work = (only?: string) =>
     startWorker({
-      db: db.whileClosed(),
+      db,
       log,
       keeper,
       store,

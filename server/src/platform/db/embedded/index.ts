@@ -13,6 +13,7 @@ import { DATABASE, isReady } from './ready.ts'
 import { asStartupError } from './reasons.ts'
 import { runServer } from './server.ts'
 
+export { NoBinariesError } from './binaries.ts'
 export type { EmbeddedLog } from './log.ts'
 
 /** A running server. */
