@@ -130,6 +130,19 @@ test('with the last backup from its time its root key goes, and all stays readab
   await make(service, root)
   await until('the former root key to go', async () => (await kept()).length === 0 || undefined)
   expect(await sealedBy(OLD)).toEqual([])
+  expect(
+    await sql(
+      `select tenant_id, user_id, resource_id, changes ->> 'root_key' as root_key from journal
+       where action = 'encryption.root_key_destroyed'`,
+    ),
+  ).toEqual([
+    {
+      tenant_id: null,
+      user_id: null,
+      resource_id: fingerprintOf(OLD),
+      root_key: fingerprintOf(OLD),
+    },
+  ])
   expect(await sql('select fingerprint from root_keys order by created_at')).toEqual([
     { fingerprint: fingerprintOf(OLD) },
     { fingerprint: fingerprintOf(NEW) },

@@ -28,6 +28,7 @@ const NOT_WALKED = [
   'encryption.rotation_failed',
   'self_healing.failed',
   'encryption.root_key_rotated',
+  'encryption.root_key_destroyed',
 ]
 
 /** What `changes` is made of: all the fields of a record that came or went, else only that there are some. */

@@ -333,6 +333,14 @@ export const ACTIONS = {
       SUPERADMIN,
     )({ before: { root_key: '2c26b46b68ffc68f' }, after: { root_key: '9f86d081884c7d65' } }, null),
   },
+  'encryption.root_key_destroyed': {
+    meaning: 'A former root key is destroyed, as no backup is left from its time',
+    example: about(
+      'encryption',
+      '2c26b46b68ffc68f',
+      SUPERADMIN,
+    )({ root_key: '2c26b46b68ffc68f', backups_since: '2026-11-21T12:00:00.000Z' }, null),
+  },
   'webhook.test': { meaning: 'A webhook was tried with an event made for it', example: webhook() },
 } as const satisfies Record<string, { meaning: string; example?: Example }>
 

@@ -1,6 +1,7 @@
 /** Former root keys are kept for as long as there is a backup from their time (ADR 0028). */
 import { destroyFormerRoots, type RootSealed, type Sealer } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
+import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { idOf } from '../create/create.ts'
 import type { Store } from '../stores/store.ts'
@@ -23,7 +24,16 @@ export async function destroyUnneededRoots(deps: RootKeysDeps): Promise<void> {
     const known = await knownOf(tx, stored)
     if (stored.some((id) => !known.has(id))) return []
     const before = await oldestBackup(tx)
-    return destroyFormerRoots(tx, { sealer, sealed: rootSealed, before })
+    const gone = await destroyFormerRoots(tx, { sealer, sealed: rootSealed, before })
+    for (const root_key of gone)
+      await append(tx, SYSTEM, {
+        action: 'encryption.root_key_destroyed',
+        tenant_id: null,
+        resource_type: 'encryption',
+        resource_id: root_key,
+        changes: { root_key, backups_since: before },
+      })
+    return gone
   })
   for (const root_key of destroyed)
     log.info({ root_key }, 'a former root key is destroyed: no backup is left from its time')

@@ -338,6 +338,11 @@ export const LINES: Record<ToldAction, Words> = {
     'rotations of the root key',
     () => 'Another root key took the place of the one before.',
   ),
+  'encryption.root_key_destroyed': words(
+    'destroyed root key',
+    'destroyed root keys',
+    () => 'A former root key was destroyed: no backup is left from its time.',
+  ),
   'backup.deleted': words(
     'deleted backup',
     'deleted backups',
