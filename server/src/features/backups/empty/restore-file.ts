@@ -6,8 +6,11 @@ import { StartupError } from '../../../lib/startup-error.ts'
 import { notesIn } from '../erase/notes.ts'
 import { keeperBy } from '../file/identity.ts'
 import { folderStore } from '../stores/folder.ts'
-import type { Store } from '../stores/store.ts'
+import { type Store, StoreError } from '../stores/store.ts'
 import { type RestoreDeps, type Restored, restoreIntoEmpty } from './restore.ts'
+
+const NOTED_THERE =
+  'Tenants that were purged are noted there, and would come back: ask again once it answers, or restore without it and with the notes beside the file.'
 
 export interface FileDeps extends Omit<RestoreDeps, 'keeper' | 'notes'> {
   /** Those that there are. */
@@ -29,7 +32,10 @@ export async function restoreFile(
   const keeper = await keeperBy(rootKeys, [])
   const beside = folderStore(dirname(path))
   const stores = beside.place === store.place ? [store] : [store, beside]
-  const notes = await notesIn(stores, keeper, deps.log)
+  const notes = await notesIn(stores, keeper, deps.log).catch((error: unknown) => {
+    if (!(error instanceof StoreError)) throw error
+    throw new StartupError(`Nothing was restored: ${error.message}. ${NOTED_THERE}`)
+  })
   async function* told() {
     let read = 0
     for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
