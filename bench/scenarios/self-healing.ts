@@ -150,6 +150,8 @@ async function asFastAsAnswered(read: (turn: number) => Promise<number>): Promis
 
 async function memoryLine({ service }: Deployment, scans: Scans, { share }: Pace): Promise<Line> {
   const count = Math.ceil(SCANS_OF_A_DAY * share)
+  // The heap takes the room that scans work in, and lets go of what the reads before them needed.
+  await scans.run(Math.ceil(count / 4))
   await delay(REST_MS)
   const before = residentMb(service.pid)
   await scans.run(count)
