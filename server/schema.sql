@@ -124,19 +124,6 @@ end $function$;
 REVOKE ALL ON ROUTINE ensure_webhook_partitions(date,date) FROM PUBLIC;
 GRANT execute ON ROUTINE ensure_webhook_partitions(date,date) TO wardkeep_platform;
 
-CREATE OR REPLACE FUNCTION public.has_transactions_before(instant timestamp with time zone)
- RETURNS boolean
- LANGUAGE sql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
-BEGIN ATOMIC
- SELECT ((now() < instant) OR (EXISTS ( SELECT
-            FROM pg_stat_activity
-           WHERE ((pg_stat_activity.datname = current_database()) AND (pg_stat_activity.backend_type = 'client backend'::text) AND (pg_stat_activity.pid <> pg_backend_pid()) AND (pg_stat_activity.xact_start < has_transactions_before.instant)))));
-END;
-REVOKE ALL ON ROUTINE has_transactions_before(timestamp with time zone) FROM PUBLIC;
-GRANT execute ON ROUTINE has_transactions_before(timestamp with time zone) TO wardkeep_platform;
-
 CREATE OR REPLACE PROCEDURE public.isolate(IN target regclass, IN tenant_column text DEFAULT 'tenant_id'::text)
  LANGUAGE plpgsql
 AS $procedure$
@@ -488,6 +475,21 @@ begin
 end $function$;
 REVOKE ALL ON ROUTINE sequence_positions() FROM PUBLIC;
 GRANT execute ON ROUTINE sequence_positions() TO wardkeep_platform;
+
+CREATE OR REPLACE FUNCTION public.transactions_before(instant timestamp with time zone)
+ RETURNS TABLE(pid integer, since timestamp with time zone, application text)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ SELECT a.pid,
+     a.xact_start,
+     regexp_replace(a.application_name, '[^[:alnum:]_ .:/()-]'::text, '?'::text, 'g'::text) AS regexp_replace
+    FROM pg_stat_activity a
+   WHERE ((a.datname = current_database()) AND (a.backend_type = 'client backend'::text) AND (a.pid <> pg_backend_pid()) AND (a.xact_start < transactions_before.instant));
+END;
+REVOKE ALL ON ROUTINE transactions_before(timestamp with time zone) FROM PUBLIC;
+GRANT execute ON ROUTINE transactions_before(timestamp with time zone) TO wardkeep_platform;
 
 CREATE OR REPLACE FUNCTION public.wake_chat(chat bytea, at timestamp with time zone)
  RETURNS void

@@ -18,18 +18,19 @@ create unique index encryption_rotations__one_at_a_time on encryption_rotations 
 create index encryption_rotations__latest on encryption_rotations (started_at);
 grant select, insert, update on encryption_rotations to wardkeep_platform;
 
--- Whether a transaction of this database began before the instant and is still open. Whoever is not its owner
--- sees no other session's times.
-create function has_transactions_before(instant timestamptz) returns boolean
+-- The transactions of this database that began before the instant and are still open. Whoever is not its owner
+-- sees no other session's times. Whoever connects has named it: nothing that could be an address stays in the name.
+create function transactions_before(instant timestamptz)
+returns table (pid integer, since timestamptz, application text)
 language sql security definer set search_path = public, pg_temp
 begin atomic
-  select now() < instant or exists (
-    select from pg_stat_activity
-    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
-      and xact_start < instant);
+  select a.pid, a.xact_start, regexp_replace(a.application_name, '[^[:alnum:]_ .:/()-]', '?', 'g')
+  from pg_stat_activity a
+  where a.datname = current_database() and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
+    and a.xact_start < instant;
 end;
-revoke execute on function has_transactions_before from public;
-grant execute on function has_transactions_before to wardkeep_platform;
+revoke execute on function transactions_before from public;
+grant execute on function transactions_before to wardkeep_platform;
 
 -- Keys that are no more, for a restore to honour; their ids are never given again.
 create table destroyed_keys (

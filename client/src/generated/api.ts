@@ -2301,6 +2301,31 @@ export interface components {
             /** Format: date-time */
             finished_at: string | null;
         };
+        RotationStatus: {
+            rotation_id: string | null;
+            /** @enum {string} */
+            status: "idle" | "running" | "completed" | "failed";
+            /** @description the key-encryption key that it has brought */
+            key_id: number | null;
+            records_total: number;
+            records_done: number;
+            records_failed: number;
+            /** @description why it has failed */
+            reason: string | null;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** @description all is sealed anew, and this transaction began before every node knew the new keys: until it is over the old ones stay */
+            waits_for: {
+                /** @description of its connection, as in pg_stat_activity */
+                pid: number;
+                /** @description as whoever connected has named it */
+                application: string;
+                /** Format: date-time */
+                since: string;
+            } | null;
+        };
         SeededFixes: {
             created: number;
             updated: number;
@@ -4791,7 +4816,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Rotation"];
+                    "application/json": components["schemas"]["RotationStatus"];
                 };
             };
             /** @description The request or its link is not acceptable (ambiguous_host, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */

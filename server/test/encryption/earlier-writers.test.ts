@@ -121,12 +121,24 @@ test('the old tokens stay until who knows no others is done, so that identifiers
     return row?.has || undefined
   })
   await rotations.lookedAgain()
-  expect((await rotations.status()).status).toBe('running')
+  // It says whom it waits for, and logs it once.
+  const [oldest] = await service.database.sql<{ pid: number; application: string }>(
+    `select pid, application_name as application from pg_stat_activity
+     where datname = current_database() and backend_type = 'client backend'
+       and pid <> pg_backend_pid() and xact_start is not null order by xact_start limit 1`,
+  )
+  const waits_for = { ...oldest, since: expect.stringMatching(/Z$/) }
+  expect(await rotations.status()).toMatchObject({ status: 'running', waits_for })
+  await rotations.lookedAgain()
+  const told = service.logged.filter(([, , message]) =>
+    /waits for a transaction/.test(`${message}`),
+  )
+  expect(told).toEqual([['info', waits_for, expect.anything()]])
   expect(await oldTokens(service)).toBeGreaterThan(0)
 
   await scene.patient({ identifiers: [{ system: 'ward', value: 'a1' }] })
   open.open()
   await expect(slow.ended).rejects.toMatchObject({ constraint: 'patient_tokens__identifier' })
-  await rotations.until('completed')
+  expect(await rotations.until('completed')).toMatchObject({ waits_for: null })
   expect(await oldTokens(service)).toBe(0)
 })

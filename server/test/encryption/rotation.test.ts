@@ -20,7 +20,10 @@ const ended = (status_: string) =>
   expect.poll(async () => (await status()).body.status, PATIENCE).toBe(status_)
 
 test('before the first, the status is idle', async () => {
-  expect(await status()).toMatchObject({ status: 200, body: { status: 'idle', key_id: null } })
+  expect(await status()).toMatchObject({
+    status: 200,
+    body: { status: 'idle', key_id: null, waits_for: null },
+  })
 })
 
 test.each(['', 'short', 'A'.repeat(42), 'g'.repeat(64)])('%j is no key', async (new_key) => {

@@ -2,7 +2,7 @@
 import { superadmins } from '../../platform/access/index.ts'
 import { parseKey } from '../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { KeyOrder, Rotation } from './encryption.schema.ts'
+import { KeyOrder, Rotation, RotationStatus } from './encryption.schema.ts'
 import type { Encryption } from './encryption.service.ts'
 
 const tag = 'Encryption'
@@ -34,7 +34,7 @@ export function encryptionOperations(encryption: Encryption): AnyOperation[] {
       summary: 'How far the rotation of keys is: the running one, else the last',
       tag,
       access: superadmins,
-      success: [200, Rotation],
+      success: [200, RotationStatus],
       handle: () => encryption.status(),
     }),
   ]

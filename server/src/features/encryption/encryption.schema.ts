@@ -29,3 +29,22 @@ export const Rotation = Type.Object(
   { $id: 'Rotation' },
 )
 export type Rotation = Static<typeof Rotation>
+
+export const RotationStatus = Type.Object(
+  {
+    ...Rotation.properties,
+    waits_for: Nullable(
+      Type.Object({
+        pid: Type.Integer({ description: 'of its connection, as in pg_stat_activity' }),
+        application: Type.String({ description: 'as whoever connected has named it' }),
+        since: Timestamp,
+      }),
+      {
+        description:
+          'all is sealed anew, and this transaction began before every node knew the new keys: until it is over the old ones stay',
+      },
+    ),
+  },
+  { $id: 'RotationStatus' },
+)
+export type RotationStatus = Static<typeof RotationStatus>

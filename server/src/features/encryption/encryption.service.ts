@@ -4,7 +4,8 @@ import type { Caller } from '../../platform/access/index.ts'
 import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Actor, actorOf, append } from '../../platform/journal/index.ts'
-import type { Rotation } from './encryption.schema.ts'
+import type { Rotation, RotationStatus } from './encryption.schema.ts'
+import { countLeft } from './fixes.store.ts'
 import * as store from './rotations.store.ts'
 
 export interface Encryption {
@@ -13,7 +14,7 @@ export interface Encryption {
    * @throws Problem 409 while one runs, and for a key in use
    */
   rotate(caller: Caller, key: Buffer | undefined): Promise<Rotation>
-  status(): Promise<Rotation>
+  status(): Promise<RotationStatus>
 }
 
 const IDLE: Rotation = {
@@ -48,6 +49,13 @@ export function encryptionService(deps: {
     return store.insertRotation(tx, key_id, total)
   }
 
+  /** The transaction that the rotation waits for, once there is nothing else to do. */
+  async function waitsFor(tx: TenantTx): Promise<RotationStatus['waits_for']> {
+    const running = await store.seenRunning(tx)
+    if (!running || (await countLeft(tx, sealed)).length > 0) return null
+    return (await store.earlierWriters(tx, running)).oldest
+  }
+
   return {
     rotate: (caller, key) =>
       db.acrossTenants(async (tx) => {
@@ -57,7 +65,11 @@ export function encryptionService(deps: {
         await note(tx, actorOf(caller), 'started', rotation)
         return rotation
       }),
-    status: () => db.acrossTenants(async (tx) => (await store.findLatest(tx)) ?? IDLE, 'read'),
+    status: () =>
+      db.acrossTenants(async (tx) => {
+        const last = (await store.findLatest(tx)) ?? IDLE
+        return { ...last, waits_for: last.status === 'running' ? await waitsFor(tx) : null }
+      }, 'read'),
   }
 }
 

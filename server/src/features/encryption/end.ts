@@ -2,6 +2,7 @@
 import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { SYSTEM } from '../../platform/journal/index.ts'
+import type { Logger } from '../../platform/observe/log.ts'
 import { note } from './encryption.service.ts'
 import * as rotations from './rotations.store.ts'
 import * as store from './sweep.store.ts'
@@ -11,15 +12,30 @@ const TOKENS = 2_000
 
 export interface EndDeps {
   db: Scopes
+  log: Logger
   keys: KeyRotation
   sealed: readonly SealedTable[]
 }
 
-/** Ends the rotation where nothing is left but `failed` rows that cannot be sealed anew. Returns whether it has. */
-export async function end(deps: EndDeps, rotation: rotations.Running, failed: number) {
+/** Ends a rotation where nothing is left but `failed` rows that cannot be sealed anew. Returns whether it has. */
+export type End = (rotation: rotations.Running, failed: number) => Promise<boolean>
+
+/** The end of rotations, which tells once of each transaction that it waits for. */
+export function ending(deps: EndDeps): End {
+  let told = ''
+  return async (rotation, failed) => {
+    const earlier = (tx: TenantTx) => rotations.earlierWriters(tx, rotation)
+    const { are, oldest } = await deps.db.acrossTenants(earlier, 'read')
+    const name = oldest ? `${rotation.rotation_id} ${oldest.pid} ${oldest.since}` : ''
+    if (oldest && name !== told)
+      deps.log.info(oldest, 'a rotation of keys waits for a transaction that began before it')
+    told = name
+    return are ? false : end(deps, failed)
+  }
+}
+
+async function end(deps: EndDeps, failed: number): Promise<boolean> {
   const { db, sealed, keys } = deps
-  const isEarly = (tx: TenantTx) => rotations.hasEarlierWriters(tx, rotation)
-  if (await db.acrossTenants(isEarly, 'read')) return false
   const left = await db.acrossTenants((tx) => countLeft(tx, sealed), 'read')
   if (left !== failed) return false
   if (left === 0) await deleteTokens(deps)

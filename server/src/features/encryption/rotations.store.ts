@@ -89,14 +89,40 @@ export async function findRunning(tx: TenantTx): Promise<Running | undefined> {
   return rows[0]
 }
 
+/** As `findRunning`, where somebody has seen it. */
+export async function seenRunning(tx: TenantTx): Promise<Running | undefined> {
+  const { rows } = await sql<Running>`
+    select id::text as rotation_id, seen_at from encryption_rotations
+    where status = 'running' and seen_at is not null`.execute(tx.db)
+  return rows[0]
+}
+
+/** A transaction that is open. */
+export interface OpenTransaction {
+  pid: number
+  application: string
+  since: string
+}
+
+/** Whether there may be writers who know the old keys alone, and the one who began first. */
+export interface Earlier {
+  are: boolean
+  oldest: OpenTransaction | null
+}
+
 /**
- * Whether some transaction began before every node had heard of the new keys, which is within a second after
- * they were committed: it may still write by the old ones alone.
+ * The transactions that began before every node had heard of the new keys, which is within a second after
+ * they were committed: they may still write by the old ones alone.
  */
-export async function hasEarlierWriters(tx: TenantTx, { seen_at }: Running): Promise<boolean> {
-  const { rows } = await sql<{ are: boolean }>`
-    select has_transactions_before(${seen_at}::timestamptz + interval '2 seconds') as are`.execute(
+export async function earlierWriters(tx: TenantTx, { seen_at }: Running): Promise<Earlier> {
+  const { rows } = await sql<OpenTransaction & { is_early: boolean; pid: number | null }>`
+    select now() < f.instant as is_early, t.pid, t.application, t.since
+    from (values (${seen_at}::timestamptz + interval '2 seconds')) f (instant)
+      left join lateral (
+        select * from transactions_before(f.instant) order by since limit 1) t on true`.execute(
     tx.db,
   )
-  return rows[0]?.are ?? true
+  const { is_early = true, pid = null, application = '', since = '' } = rows[0] ?? {}
+  const oldest = pid === null ? null : { pid, application, since }
+  return { are: is_early || oldest !== null, oldest }
 }

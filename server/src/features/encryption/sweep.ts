@@ -9,7 +9,7 @@ import { type Changes, logFailures } from '../../platform/db/index.ts'
 import type { Background } from '../../platform/feature.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { type Batch, type Locked, sealAnew } from './batch.ts'
-import { type EndDeps, end } from './end.ts'
+import { type EndDeps, ending } from './end.ts'
 import { openLanes } from './lanes.ts'
 import { openPace, type Pace } from './pace.ts'
 import { findRunning, type Running } from './rotations.store.ts'
@@ -26,7 +26,6 @@ const POLL_MS = 5_000
 const AGAIN_MS = 500
 
 export interface SweepDeps extends EndDeps {
-  log: Logger
   keyRing: KeyRing
   changes: Pick<Changes, 'subscribe'>
 }
@@ -34,6 +33,7 @@ export interface SweepDeps extends EndDeps {
 export function startSweep(deps: SweepDeps): Background {
   const { db, log, changes } = deps
   const failures = failuresIn(log)
+  const end = ending(deps)
   let isStopping = false
 
   async function look(): Promise<boolean | number> {
@@ -47,7 +47,7 @@ export function startSweep(deps: SweepDeps): Background {
       pace.stop()
     }
     if (isStopping) return false
-    return (await end(deps, rotation, pass.failed.size)) ? false : AGAIN_MS
+    return (await end(rotation, pass.failed.size)) ? false : AGAIN_MS
   }
 
   async function sweepTable(table: SealedTable, { rotation_id }: Running, pass: Pass, pace: Pace) {
