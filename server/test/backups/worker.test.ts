@@ -143,6 +143,21 @@ test('a disk that is full fails it with what is to be done', async () => {
   expect(job?.error).toBe('there is room for 1 MiB, and 2 MiB are needed: free some.')
 })
 
+test('a store that keeps another byte than it was given fails it', async () => {
+  const { job_id, backup_id } = await order(service, await superadmin(service))
+  const { store, files } = memoryStore()
+  const write: Store['write'] = async (name, ...rest) => {
+    await store.write(name, ...rest)
+    const kept = files.get(name)
+    if (kept && name.endsWith('.age'))
+      kept.writeUInt8(kept.readUInt8(kept.length >> 1) ^ 1, kept.length >> 1)
+  }
+  await work({ ...store, write })
+  const job = await has(job_id, 'failed')
+  expect(job?.error).toMatch(`${backup_id}.tar.zst.age is not the file that was written`)
+  expect([...files.keys()]).toEqual([])
+})
+
 test('two that work share one queue: each job is done once', async () => {
   const root = await superadmin(service)
   const written: string[] = []

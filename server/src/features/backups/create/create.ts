@@ -1,4 +1,4 @@
-/** Makes a backup: snapshot, file, store, and the whole of it read back before it counts. */
+/** Makes a backup: snapshot, file, store, and what is stored read back and compared before it counts. */
 import { createHash } from 'node:crypto'
 import type { Connection } from '../../../platform/db/index.ts'
 import { UnreadableFile } from '../file/age.ts'
@@ -80,12 +80,43 @@ export async function createBackup(
   await store.write(name, written.source, watch.signal)
   await snapshot.release()
   const { size_bytes, sha256 } = written.result()
-  await verifyFile(store, keeper, { name, sha256 }, watch.signal, (bytes) =>
+  await compareStored(store, { name, sha256 }, watch.signal, (bytes) =>
     watch.progress(WRITING + ((1 - WRITING) * bytes) / size_bytes),
   )
   const made = { size_bytes, sha256, records: rows, schema_version: header.schema_version }
   await writeSidecar(store, keeper, header, made, watch.signal)
   return { ...made, locked_until: await store.lockedUntil(sidecarName(job.backup_id)) }
+}
+
+/**
+ * Reads what the store has back, and compares it with what was written. That it opens is proven by a drill.
+ * @throws UnreadableFile where it is another, NotStoredError
+ */
+async function compareStored(
+  store: Store,
+  { name, sha256 }: { name: string; sha256: string },
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+): Promise<void> {
+  const read = readFrom(store, name, signal, onBytes)
+  for await (const _ of read.source);
+  requireSame(name, sha256, read.result())
+}
+
+function readFrom(
+  store: Store,
+  name: string,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+) {
+  return measure(store.read(name), (bytes) => {
+    signal.throwIfAborted()
+    onBytes(bytes)
+  })
+}
+
+function requireSame(name: string, written: string, read: { sha256: string }): void {
+  if (read.sha256 !== written) throw new UnreadableFile(`${name} is not the file that was written`)
 }
 
 /**
@@ -99,13 +130,9 @@ export async function verifyFile(
   signal: AbortSignal,
   onBytes: (bytes: number) => void,
 ): Promise<void> {
-  const read = measure(store.read(name), (bytes) => {
-    signal.throwIfAborted()
-    onBytes(bytes)
-  })
+  const read = readFrom(store, name, signal, onBytes)
   await readBackup(read.source, keeper, {})
-  if (sha256 !== null && read.result().sha256 !== sha256)
-    throw new UnreadableFile(`${name} is not the file that was written`)
+  if (sha256 !== null) requireSame(name, sha256, read.result())
 }
 
 /** Keeps what the list shows of a backup; what was before gives way to it. */
