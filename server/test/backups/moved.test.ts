@@ -139,7 +139,7 @@ test('killed in the middle it leaves an empty database, which takes the next one
   await until('the schema to be made, and rows to be waited for', async () => {
     const [row] = await database.sql<{ waits: boolean }>(
       `select exists (select from pg_stat_activity where datname = current_database()
-         and backend_xid is not null and state = 'idle in transaction'
+         and backend_xid is not null and wait_event = 'ClientRead'
          and state_change < now() - interval '300 ms') as waits`,
     )
     return row?.waits || undefined
