@@ -119,7 +119,7 @@ export async function earlierWriters(tx: TenantTx, { seen_at }: Running): Promis
     select now() < f.instant as is_early, t.pid, t.application, t.since
     from (values (${seen_at}::timestamptz + interval '2 seconds')) f (instant)
       left join lateral (
-        select * from transactions_before(f.instant) order by since limit 1) t on true`.execute(
+        select pid, application, since from transactions_before(f.instant) order by since limit 1) t on true`.execute(
     tx.db,
   )
   const { is_early = true, pid = null, application = '', since = '' } = rows[0] ?? {}

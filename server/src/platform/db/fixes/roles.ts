@@ -20,7 +20,9 @@ const WORDS: Words = {
  * a service of their own there, on the same roles. Who granted a membership is told of from PostgreSQL 16 on.
  */
 const SURPLUS = `
-  with ours as (select * from pg_roles where rolname in ('${APP_ROLE}', '${PLATFORM_ROLE}')),
+  with ours as (
+      select oid, rolname, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication, rolcanlogin
+      from pg_roles where rolname in ('${APP_ROLE}', '${PLATFORM_ROLE}')),
     owner as (
       select relowner as id from pg_class where oid = 'public.migrations'::regclass
       union select datdba from pg_database
