@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION public.end_writer(writer integer, connected timestamp
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
-  select pg_terminate_backend(w.pid, 1000) from running_writers() w
+  select pg_terminate_backend(w.pid, 10000) from running_writers() w
   where w.pid = writer and w.connected_at = connected and w.begun_at is not distinct from begun
 $function$;
 REVOKE ALL ON ROUTINE end_writer(integer,timestamp with time zone,timestamp with time zone) FROM PUBLIC;

@@ -23,7 +23,7 @@ grant execute on function running_writers to wardkeep_platform;
 create function end_writer(writer integer, connected timestamptz, begun timestamptz) returns boolean
 language sql security definer set search_path = public, pg_temp
 as $$
-  select pg_terminate_backend(w.pid, 1000) from running_writers() w
+  select pg_terminate_backend(w.pid, 10000) from running_writers() w
   where w.pid = writer and w.connected_at = connected and w.begun_at is not distinct from begun
 $$;
 revoke execute on function end_writer from public;
