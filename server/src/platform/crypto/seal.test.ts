@@ -40,11 +40,21 @@ describe('what is sealed', () => {
     expect(sealed.includes(SECRET.slice(0, 4))).toBe(false)
   })
 
-  test('has another nonce each time, of 24 random bytes', () => {
-    const nonces = Array.from({ length: 2_000 }, () => seal().subarray(9, 33))
-    expect(new Set(nonces.map(String)).size).toBe(nonces.length)
+  test('has another nonce each time, of 24 random bytes; 64 share the first 12, and one key', () => {
+    const nonces = Array.from({ length: 64_000 }, () => seal('').subarray(9, 33))
+    const halves = new Map<string, number>()
+    for (const nonce of nonces) {
+      const half = nonce.toString('hex', 0, 12)
+      halves.set(half, (halves.get(half) ?? 0) + 1)
+    }
+    expect(Math.max(...halves.values())).toBe(64)
+    expect(halves.size).toBeGreaterThanOrEqual(1_000)
+    expect(new Set(nonces.map((nonce) => nonce.toString('hex', 12))).size).toBe(nonces.length)
     for (let at = 0; at < 24; at += 1)
       expect(new Set(nonces.map((nonce) => nonce[at])).size, `byte ${at}`).toBeGreaterThan(200)
+    // Another process, and another key, begin elsewhere.
+    for (const other of [openSealingKey(KEY, nameOf(77)), openSealingKey(KEY, nameOf(78))])
+      expect(halves.has(other.seal('', PLACE, TENANT).toString('hex', 9, 21))).toBe(false)
   })
 
   test.each([

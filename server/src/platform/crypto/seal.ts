@@ -6,7 +6,7 @@
  * the id of its key (8) where that is a data key; the first byte of the id is 0.
  */
 import { createDecipheriv, createSecretKey, hkdfSync, randomFillSync } from 'node:crypto'
-import { NONCE_BYTES, openXaes, TAG_BYTES } from './xaes.ts'
+import { HALF_BYTES, NONCE_BYTES, openXaes, TAG_BYTES } from './xaes.ts'
 
 const FORMAT = 2
 const NAME_BYTES = 8
@@ -49,6 +49,7 @@ export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
   const old = createSecretKey(derive('seal'))
   const head = Buffer.concat([Buffer.of(FORMAT), name])
   const id = name.toString('hex')
+  const nonces = openNonces()
 
   function openOld(bytes: Buffer, { table, column, row, formerly }: Place): Buffer {
     const iv = bytes.subarray(1, 1 + OLD_IV_BYTES)
@@ -65,7 +66,7 @@ export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
       const text = typeof secret === 'string' ? Buffer.from(secret) : secret
       const front = Buffer.allocUnsafe(HEAD_BYTES + NONCE_BYTES)
       front.set(head)
-      front.set(nextNonce(), HEAD_BYTES)
+      nonces.next(front.subarray(HEAD_BYTES))
       return xaes.seal(front.subarray(HEAD_BYTES), text, dataOf(id, tenantId, place), front)
     },
     open(sealed, place, tenantId = 0) {
@@ -86,18 +87,42 @@ export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
   }
 }
 
-/** Many at once, as each question for random bytes takes longer than to make them. Nonces are no secret. */
-const nonces = Buffer.alloc(256 * NONCE_BYTES)
-let nextAt = nonces.length
+/**
+ * Values whose nonces share their random first half, and so one derived key: by 96 random bits each, as few
+ * never meet the same nonce (ADR 0020).
+ */
+const TOGETHER = 64
 
-/** Random bytes that nobody was given before. Good until the next is asked for. */
-function nextNonce(): Buffer {
-  if (nextAt === nonces.length) {
-    randomFillSync(nonces)
+/** The nonces of one key. */
+function openNonces() {
+  const half = Buffer.alloc(HALF_BYTES)
+  let left = 0
+  return {
+    /** Writes 24 bytes that nobody was given before. */
+    next(to: Buffer): void {
+      if (left === 0) {
+        half.set(nextHalf())
+        left = TOGETHER
+      }
+      left -= 1
+      to.set(half)
+      to.set(nextHalf(), HALF_BYTES)
+    },
+  }
+}
+
+/** Many at once, as each question for random bytes takes longer than to make them. Nonces are no secret. */
+const halves = Buffer.alloc(512 * HALF_BYTES)
+let nextAt = halves.length
+
+/** Random bytes that nobody was given before. Good until the next are asked for. */
+function nextHalf(): Buffer {
+  if (nextAt === halves.length) {
+    randomFillSync(halves)
     nextAt = 0
   }
-  nextAt += NONCE_BYTES
-  return nonces.subarray(nextAt - NONCE_BYTES, nextAt)
+  nextAt += HALF_BYTES
+  return halves.subarray(nextAt - HALF_BYTES, nextAt)
 }
 
 /** The name of the key that has sealed it; undefined where it has none. */

@@ -10,7 +10,9 @@ export const TAG_BYTES = 16
 const BLOCK_BYTES = 16
 const NO_BYTES = Buffer.alloc(0)
 /** The half of the nonce that the key is derived from; AES-GCM gets the other. */
-const HALF_BYTES = 12
+export const HALF_BYTES = 12
+/** Derived keys that are kept, as what was sealed together is opened together: few, as there may be thousands of keys. */
+const KEPT_KEYS = 8
 
 export interface Xaes {
   /**
@@ -28,9 +30,22 @@ export function openXaes(key: KeyObject): Xaes {
   // ECB keeps nothing from block to block: one cipher, made once, derives the keys of all messages.
   const block = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false)
   const k1 = doubled(block.update(Buffer.alloc(BLOCK_BYTES)))
+  const kept = new Map<string, KeyObject>()
+
+  /** The key of all nonces with the same first half; deriving it takes longer than to seal a short text. */
+  function messageKey(nonce: Uint8Array): KeyObject {
+    const half = Buffer.from(nonce.buffer, nonce.byteOffset, HALF_BYTES).toString('latin1')
+    const known = kept.get(half)
+    if (known) return known
+    const [oldest] = kept.keys()
+    if (oldest !== undefined && kept.size >= KEPT_KEYS) kept.delete(oldest)
+    const derived = derive(nonce)
+    kept.set(half, derived)
+    return derived
+  }
 
   /** CMAC of two messages of one block each (NIST SP 800-108r1, 4.1; SP 800-38B, 6.2). */
-  function messageKey(nonce: Uint8Array): KeyObject {
+  function derive(nonce: Uint8Array): KeyObject {
     const blocks = Buffer.alloc(2 * BLOCK_BYTES)
     for (const counter of [1, 2]) {
       const start = (counter - 1) * BLOCK_BYTES
