@@ -1,13 +1,22 @@
 /** The sweep gives way to whoever waits. */
 import { expect, test } from 'vitest'
-import { openPace, restMs } from './pace.ts'
+import { openPace, restsAfter } from './pace.ts'
+
+const FREE = { heldMs: 3, waiting: 0 }
 
 test.each([
-  { what: 'nobody waits', heldMs: 3, waiting: 0, rest: 0 },
-  { what: 'the event loop was held', heldMs: 30, waiting: 0, rest: 40 },
-  { what: 'somebody waits for a connection', heldMs: 0, waiting: 1, rest: 40 },
-])('where $what it rests for $rest of the 40 ms that it worked', ({ heldMs, waiting, rest }) => {
-  expect(restMs({ workedMs: 40, heldMs, waiting })).toBe(rest)
+  { what: 'the event loop was held', felt: { heldMs: 30, waiting: 0 } },
+  { what: 'somebody waits for a connection', felt: { heldMs: 0, waiting: 1 } },
+])('where $what it rests, twice as long each time up to a bound', ({ felt }) => {
+  const rests = [0]
+  for (let batch = 0; batch < 6; batch += 1) rests.push(restsAfter(rests[batch] ?? 0, felt))
+  expect(rests).toEqual([0, 1, 2, 4, 8, 8, 8])
+})
+
+test('once nobody waits any more it goes faster, batch by batch', () => {
+  const rests = [8]
+  for (let batch = 0; batch < 5; batch += 1) rests.push(restsAfter(rests[batch] ?? 0, FREE))
+  expect(rests).toEqual([8, 4, 2, 1, 0, 0])
 })
 
 test('whether somebody waits is asked each time', async () => {

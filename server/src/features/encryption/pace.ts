@@ -9,19 +9,27 @@ const RESOLUTION_MS = 5
 
 /** What others felt while a batch was worked at. */
 export interface Felt {
-  workedMs: number
   /** The longest that the event loop kept somebody waiting. */
   heldMs: number
   /** How many transactions wait for a connection. */
   waiting: number
 }
 
-/** Where others had to wait, the sweep rests for as long as it worked: half of what there is stays theirs. */
-export const restMs = ({ workedMs, heldMs, waiting }: Felt): number =>
-  heldMs > BUSY_MS || waiting > 0 ? workedMs : 0
+/** Of a time that the sweep works, how many it rests at the most. */
+const MOST_RESTS = 8
+
+/**
+ * How many times as long as a batch took the sweep rests behind it: while others have to wait more each time, as
+ * senders of a network give way to others, and less once they do not.
+ */
+export function restsAfter(rests: number, { heldMs, waiting }: Felt): number {
+  const isFelt = heldMs > BUSY_MS || waiting > 0
+  if (isFelt) return Math.min(MOST_RESTS, Math.max(1, 2 * rests))
+  return rests > 1 ? rests / 2 : 0
+}
 
 export interface Pace {
-  /** Rests where others had to wait since it was last asked. */
+  /** Rests where others had to wait since it was last asked, or shortly before. */
   rest(): Promise<void>
   stop(): void
 }
@@ -31,11 +39,13 @@ export function openPace(waiting: () => number): Pace {
   const held = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   held.enable()
   let begun = performance.now()
+  let rests = 0
   return {
     async rest() {
       const workedMs = performance.now() - begun
       const heldMs = held.max / 1e6 - RESOLUTION_MS
-      await delay(restMs({ workedMs, heldMs, waiting: waiting() }))
+      rests = restsAfter(rests, { heldMs, waiting: waiting() })
+      await delay(rests * workedMs)
       held.reset()
       begun = performance.now()
     },
