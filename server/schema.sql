@@ -1095,6 +1095,9 @@ CREATE POLICY platform ON patients FOR all TO wardkeep_platform
 CREATE POLICY tenant ON patients FOR all TO wardkeep_app
   USING (tenant_id = current_tenant())
   WITH CHECK (tenant_id = current_tenant());
+CREATE TRIGGER patients__come AFTER INSERT ON patients REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION note_list_rows();
+CREATE TRIGGER patients__go AFTER DELETE ON patients REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION note_list_rows();
+CREATE TRIGGER patients__move AFTER UPDATE ON patients FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.department_id IS DISTINCT FROM new.department_id OR old.attending_doctor_id IS DISTINCT FROM new.attending_doctor_id OR (old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)) EXECUTE FUNCTION note_list_row('tenant_id');
 GRANT delete, insert, select, update ON patients TO wardkeep_app;
 GRANT delete, insert, select, update ON patients TO wardkeep_platform;
 

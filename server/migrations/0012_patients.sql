@@ -36,6 +36,16 @@ create index patients__by_doctor on patients (tenant_id, attending_doctor_id, id
 create index patients__deleted on patients (tenant_id, id) where deleted_at is not null;
 create index patients__to_purge on patients (deleted_at) where deleted_at is not null;
 
+-- Totals of lists are remembered while nothing of this happens.
+create trigger patients__come after insert on patients
+  referencing new table as written for each statement execute function note_list_rows();
+create trigger patients__go after delete on patients
+  referencing old table as written for each statement execute function note_list_rows();
+create trigger patients__move after update on patients for each row
+  when ((old.tenant_id, old.department_id, old.attending_doctor_id, old.deleted_at is null) is distinct from
+    (new.tenant_id, new.department_id, new.attending_doctor_id, new.deleted_at is null))
+  execute function note_list_row('tenant_id');
+
 call isolate('patients');
 grant select, insert, update, delete on patients to wardkeep_app, wardkeep_platform;
 -- What is sealed is bound to its row, so a row's number is taken first.

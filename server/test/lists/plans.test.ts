@@ -117,7 +117,7 @@ const lists: [string, List<any>, Run, scopes: readonly (number | null)[]][] = [
   [
     'patients',
     patientList,
-    (tx, asked) => listPatients(tx, asked, { sight: sql`true`, tokens: [] }),
+    (tx, asked) => listPatients(tx, asked, { sight: { condition: sql`true` }, tokens: [] }),
     [BIG],
   ],
   ['deliveries', deliveryList(1), (tx, asked) => listDeliveries(tx, 1, {}, asked), [BIG]],
@@ -177,7 +177,8 @@ test("a department's patients are read along an index by their number", async ()
     query: { limit: 20, sort_by: 'id' as const, sort_order: 'asc' as const },
     from: undefined,
   }
-  const sight = sql<boolean>`patients.department_id = 7`
+  const condition = sql<boolean>`patients.department_id = 7`
+  const sight = { condition, narrowedTo: 'department 7' }
   const [page] = await sentBy(BIG, (tx) => listPatients(tx, asked, { sight, tokens: [] }))
   const plan = await planOf(BIG, page as pg.QueryConfig)
   expect(plan).toMatch(/Index Scan using patients__by_department/)
@@ -192,7 +193,8 @@ test('who is searched for is found by the tokens alone, under row-level security
     from: undefined,
   }
   const tokens = [[Buffer.alloc(16, 1), Buffer.alloc(16, 2)]]
-  const [page] = await sentBy(BIG, (tx) => listPatients(tx, asked, { sight: sql`true`, tokens }))
+  const sight = { condition: sql<boolean>`true` }
+  const [page] = await sentBy(BIG, (tx) => listPatients(tx, asked, { sight, tokens }))
   const plan = await planOf(BIG, page as pg.QueryConfig)
   expect(plan).toMatch(/patient_tokens__by_token/)
   expect(plan).toMatch(/Index Cond: .*token = ANY/)

@@ -1,7 +1,7 @@
 /** Cached patients that differ from the database: each node finds its own, and any of them mends all. */
 import { beforeAll, expect, test } from 'vitest'
 import type { Feature } from '../../src/platform/feature.ts'
-import { fixIn } from '../support/fixes.ts'
+import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 import { hears, hearsAll, holdsPatient, openPatientScene, type PatientScene } from './scene.ts'
 
@@ -60,13 +60,12 @@ test('what was changed behind the back of one node is seen by another, and mende
   expect(JSON.stringify(finding)).not.toContain('Paula')
   expect((await fixIn(here, 'patients.cache').look()).looked_at).toBeGreaterThan(0)
 
-  const { repair } = fixIn(here, 'patients.cache')
-  expect(await repair(finding as never)).toBe('repaired')
+  await scanAndConfirm(here, 'patients.cache')
   await expect.poll(async () => (await shown(there, id)).version).toBe(99)
   expect((await shown(here, id)).version).toBe(99)
   for (const node of [here, there]) await compare(node)
   expect(await findings()).toEqual([])
-  expect(await repair(finding as never)).toBe('already gone')
+  expect(await fixIn(here, 'patients.cache').repair(finding as never)).toBe('already gone')
 })
 
 test.each([

@@ -24,7 +24,7 @@ const MAX_ROWS = 101
 type Rows<DB, TB extends keyof DB, O> = (scope: Scoped) => SelectQueryBuilder<DB, TB, O>
 
 interface Options<DB, TB extends keyof DB, O> {
-  /** Narrows the rows by filters that the query names; where it names none this is not asked. */
+  /** Narrows the rows by filters that the query names; where there are none, nor a `narrowedTo`, this is not asked. */
   filter?: (rows: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
   /** The columns of sortable fields that have another name in the table. */
   columns?: Record<string, string>
@@ -32,6 +32,11 @@ interface Options<DB, TB extends keyof DB, O> {
   counted?: () => SelectQueryBuilder<DB, TB, O>
   /** The tables whose writes are noted and decide the total; without them it is always counted. */
   countedIn?: readonly string[]
+  /**
+   * Names what `filter` narrows the rows by that the query does not say, such as what its caller may see; null where
+   * that is another each time. Left out where it is nothing.
+   */
+  narrowedTo?: string | null
   /** Whether the page is all that its transaction asks for, which may end with it. */
   isAll?: boolean
 }
@@ -58,12 +63,13 @@ export async function readPage<DB, TB extends keyof DB, O>(
   rows: Rows<DB, TB, O>,
   options: Options<DB, TB, O> = {},
 ): Promise<Found<O>> {
-  const { filter = (all) => all, columns = {}, countedIn = [], isAll = false } = options
+  const { filter = (all) => all, columns = {}, countedIn = [], narrowedTo, isAll = false } = options
   const { list, query, from } = asked
-  const memory = countedIn.length > 0 ? memoryOf(tx, list, query) : undefined
+  const isCounted = countedIn.length > 0 && narrowedTo !== null
+  const memory = isCounted ? memoryOf(tx, list, query, narrowedTo) : undefined
   const known = from || tx.isAgain ? undefined : memory?.get()
   const sent = tx.sendFor<O>(
-    listMode(query) === 'list'
+    listMode(query) === 'list' && narrowedTo === undefined
       ? plannedOnce(rows, tx, asked, columns)
       : inOrder(filter(rows(tx)), query, columns, from?.key)
           .limit(query.limit + 1)
@@ -193,8 +199,8 @@ export async function countRows<DB, TB extends keyof DB, O>(
 }
 
 /** What the node remembers of the total of this list, for the transaction's scope and these filters. */
-function memoryOf(tx: TenantTx, { name }: List, query: PageQuery) {
-  const key = JSON.stringify([name, tx.tenantId, filtersOf(query)])
+function memoryOf(tx: TenantTx, { name }: List, query: PageQuery, narrowedTo = '') {
+  const key = JSON.stringify([name, tx.tenantId, narrowedTo, filtersOf(query)])
   return {
     get: () => tx.totals.get(key),
     set: (counted: Counted) => void tx.totals.set(key, counted),

@@ -1,9 +1,11 @@
 /** Loads patients' rows and opens them: the one way to a record outside a transaction of its own. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import { gather } from '../../../lib/gather.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
-import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { isPassing, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { openRecord, type PatientRecord, type UnreadableRecord } from './record.ts'
-import { findPatient, listById } from './records.store.ts'
+import { listById } from './records.store.ts'
 
 export type Loaded = PatientRecord | UnreadableRecord
 
@@ -18,6 +20,10 @@ export type LoadAnybody = (ids: readonly number[]) => Promise<Loaded[]>
 
 /** Some 2 ms of opening, after which others have their turn. */
 const AT_A_TIME = 20
+/** Of a tenant: one that hangs keeps no others, and what comes beyond them goes together. */
+const LOADS_AT_ONCE = 4
+/** Tenants whose patients are asked for together. */
+const TENANTS = 1_000
 
 interface Loader {
   one: LoadPatient
@@ -26,11 +32,6 @@ interface Loader {
 }
 
 export function loaderOf(db: Scopes, keyRing: KeyRing): Loader {
-  const keysOf = (tx: TenantTx) => keyRing.ofTenant(tx, tx.tenantId as number)
-  const find = (id: number) => async (tx: TenantTx) => {
-    const [keys, row] = await Promise.all([keysOf(tx), findPatient(tx, id)])
-    return row && openRecord(keys, row)
-  }
   const list = (ids: readonly number[]) => async (tx: TenantTx) => {
     const records: Loaded[] = []
     // Within the transaction, which is run again where it meets a key that is new to this node.
@@ -40,9 +41,19 @@ export function loaderOf(db: Scopes, keyRing: KeyRing): Loader {
     }
     return records
   }
+  const many: LoadPatients = (tenantId, ids) => db.inTenant(tenantId, list(ids), 'read')
+  const gathered = new LRUCache<number, (id: number) => Promise<Loaded | undefined>>({
+    max: TENANTS,
+    memoMethod: (tenantId) =>
+      gather(async (ids) => new Map((await many(tenantId, ids)).map((one) => [one.id, one])), {
+        atOnce: LOADS_AT_ONCE,
+        maxKeys: AT_A_TIME,
+        mayBeOfOne: (error) => !isPassing(error),
+      }),
+  })
   return {
-    one: (tenantId, id) => db.inTenant(tenantId, find(id), 'read'),
-    many: (tenantId, ids) => db.inTenant(tenantId, list(ids), 'read'),
+    one: async (tenantId, id) => gathered.memo(tenantId)(id),
+    many,
     anybody: (ids) => db.acrossTenants(list(ids), 'read'),
   }
 }

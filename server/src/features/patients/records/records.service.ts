@@ -66,7 +66,7 @@ export function recordsService(deps: RecordsDeps): Records {
     return findDuplicates(tx, id, {
       names: tokensOfName(keys, full_name),
       births: tokensOfBirth(keys, birth_date),
-      sight: await inSight(tx, caller, isoAt(clock)),
+      sight: (await inSight(tx, caller, isoAt(clock))).condition,
     })
   }
 

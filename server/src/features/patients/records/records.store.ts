@@ -1,6 +1,6 @@
 /** The SQL of single patients and their tokens. */
 import { sql } from 'kysely'
-import { byteaArray, ofScope, type TenantTx } from '../../../platform/db/index.ts'
+import { byteaArray, ofScope, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
 import type { PatientToken } from '../search/tokens.ts'
 import { type PatientRow, SEALED_COLUMNS, type SealedColumns } from './fields.ts'
 import '../patients.table.ts'
@@ -19,10 +19,10 @@ export const COLUMNS = [
 ] as const
 
 /** Patients of the scope: those who are there, or those who were deleted. */
-export function patientsOf(tx: TenantTx, which: 'living' | 'deleted' = 'living') {
-  return tx.db
+export function patientsOf(scope: Scoped, which: 'living' | 'deleted' = 'living') {
+  return scope.db
     .selectFrom('patients')
-    .where(ofScope(tx, 'patients.tenant_id'))
+    .where(ofScope(scope, 'patients.tenant_id'))
     .where('patients.deleted_at', which === 'living' ? 'is' : 'is not', null)
 }
 

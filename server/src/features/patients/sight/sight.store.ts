@@ -4,18 +4,28 @@ import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import { type Seer, seesAll } from './seer.ts'
 import '../patients.table.ts'
 
-/** The condition on rows of `patients` that the caller sees. @param now ISO 8601 */
-export async function inSight(tx: TenantTx, seer: Seer, now: string): Promise<RawBuilder<boolean>> {
-  if (seesAll(seer)) return sql<boolean>`true`
+/** Which patients a caller sees. */
+export interface Sight {
+  /** The condition on rows of `patients`. */
+  condition: RawBuilder<boolean>
+  /** Names it where it is the same from call to call, else null; left out where all are seen. */
+  narrowedTo?: string | null
+}
+
+/** @param now ISO 8601 */
+export async function inSight(tx: TenantTx, seer: Seer, now: string): Promise<Sight> {
+  if (seesAll(seer)) return { condition: sql<boolean>`true` }
   const own =
     seer.unit_id === null
       ? sql<boolean>`false`
       : sql<boolean>`patients.department_id = ${seer.unit_id}`
   // Asked for first: nearly nobody has any, and then one index has the rows in their order.
   const granted = await listGranted(tx, seer, now)
-  return granted.length === 0
-    ? own
-    : sql<boolean>`(${own} or patients.id = any(${granted}::bigint[]))`
+  if (granted.length === 0) return { condition: own, narrowedTo: `department ${seer.unit_id}` }
+  return {
+    condition: sql<boolean>`(${own} or patients.id = any(${granted}::bigint[]))`,
+    narrowedTo: null,
+  }
 }
 
 async function listGranted(tx: TenantTx, { user_id }: Seer, now: string): Promise<number[]> {

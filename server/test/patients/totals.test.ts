@@ -1,0 +1,85 @@
+/** The total of a list of patients is true at once, for each who asks and on every node, although it is seldom counted. */
+import { beforeAll, expect, test } from 'vitest'
+import { openService, type Service } from '../support/service.ts'
+import { openPatientScene, type PatientScene } from './scene.ts'
+
+let nodes: Service[]
+let scene: PatientScene
+let ids: number[]
+
+const PEOPLE = ['admin', 'nurse', 'doctor'] as const
+
+beforeAll(async () => {
+  const service = await openService({ role: 'api' })
+  nodes = [service, await openService({ role: 'api', database: service.database })]
+  scene = await openPatientScene(service)
+  ids = []
+  for (let made = 0; made < 5; made += 1) ids.push((await scene.patient()).id)
+})
+
+/** What each of the people is told on either node, which have to agree; the page is too small to tell by itself. */
+async function totals(filter: object = {}): Promise<number[]> {
+  const told: number[][] = []
+  for (const node of nodes) {
+    const ofNode: number[] = []
+    for (const who of PEOPLE) {
+      const { token } = scene.clinic.people[who]
+      const body = { limit: 1, ...filter }
+      const answer = await node.call('POST', '/api/patients/search', { token, body })
+      expect(answer.status).toBe(200)
+      ofNode.push(answer.body.total)
+    }
+    told.push(ofNode)
+  }
+  expect(told[1]).toEqual(told[0])
+  return told[0] as number[]
+}
+
+/** What they are told once each node remembers what it was before. */
+async function after(change: () => Promise<unknown>, filter: object = {}): Promise<number[]> {
+  for (let turn = 0; turn < 2; turn += 1) await totals(filter)
+  await change()
+  return totals(filter)
+}
+
+test('is remembered as long as nothing changes it', async () => {
+  const [first = 0] = await totals()
+  // Behind the back of what notes changes: nobody counts.
+  await nodes[0]?.database.sql(
+    `begin; alter table patients disable trigger user; delete from patients where id = ${ids.pop()};
+     alter table patients enable trigger user; commit`,
+  )
+  expect((await totals())[0]).toBe(first)
+})
+
+test('follows each change at once', async () => {
+  const admin = scene.as('admin')
+  const at = (id?: number) => `/api/patients/${id}`
+  const made: number[] = []
+  // Of what was taken away above, each now knows.
+  const begun = await after(async () => made.push((await scene.patient()).id))
+  expect(begun).toEqual([5, 5, 5])
+  const changes = { department_id: scene.elsewhere }
+  expect(await after(() => admin('PUT', at(ids[0]), changes))).toEqual([5, 4, 4])
+  expect(await after(() => admin('DELETE', at(ids[1])))).toEqual([4, 3, 3])
+  expect(await after(() => admin('POST', `${at(ids[1])}/restore`))).toEqual([5, 4, 4])
+  const opened = { patient_id: ids[0], purpose: 'emergency', reason: 'Found unconscious' }
+  const breakGlass = () => scene.as('doctor')('POST', '/api/patients/break-glass', opened)
+  expect(await after(breakGlass)).toEqual([5, 4, 5])
+  const attending_doctor_id = scene.clinic.people.doctor.id
+  const treated = () => admin('PUT', at(ids[2]), { attending_doctor_id })
+  await admin('PUT', at(ids[3]), { attending_doctor_id })
+  expect(await after(treated, { attending_doctor_id })).toEqual([2, 2, 2])
+  const unit = () => admin('DELETE', `/api/admin/departments/${scene.elsewhere}`)
+  expect(await after(unit, { department_id: scene.elsewhere })).toEqual([0, 0, 0])
+  expect(await totals()).toEqual([5, 4, 5])
+})
+
+test('of a search by what is sealed follows its change as well', async () => {
+  const search = 'Namesake Twofold'
+  for (let made = 0; made < 3; made += 1) await scene.patient({ full_name: search })
+  const [first] = await totals({ search })
+  expect(first).toBe(3)
+  const renamed = () => scene.as('admin')('PUT', `/api/patients/${ids[2]}`, { full_name: search })
+  expect((await after(renamed, { search }))[0]).toBe(4)
+})
