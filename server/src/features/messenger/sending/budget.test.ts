@@ -13,11 +13,16 @@ beforeEach(() => {
 })
 
 const ARRIVED: Ending = { kind: 'arrived' }
+const SUSPECTS = ['a', 'b', 'c', 'd'] as const
 const limited = (chat: string, retryMs: number): Ending => ({ kind: 'limited', chat, retryMs })
 
+const later = (ms: number): void => {
+  now += ms
+}
+
 /** Takes a place that there has to be. */
-function taken(): Place {
-  const place = budget.take('known')
+function taken(rank: Rank = 'known'): Place {
+  const place = budget.take(rank)
   if (typeof place === 'number') throw new Error(`there is no place for ${place} ms`)
   return place
 }
@@ -40,9 +45,8 @@ function takeAll(rank: Rank): number {
 
 /** Has all messages held for a second. */
 function hold(): void {
-  const [a, b] = [taken(), taken()]
-  a.end(limited('a', 10_000))
-  b.end(limited('b', 10_000))
+  const places = SUSPECTS.map(() => taken())
+  for (const [index, chat] of SUSPECTS.entries()) places[index]?.end(limited(chat, 10_000))
 }
 
 describe('the rate', () => {
@@ -149,26 +153,43 @@ describe('too much', () => {
     taken()
   })
 
-  test('for two chats within 5 s holds all, at first for a second', () => {
-    const [a, b] = [taken(), taken()]
-    a.end(limited('a', 30_000))
-    now += 4999
-    b.end(limited('b', 30_000))
+  /** These chats are refused one after the other, with something in between. */
+  function refuse(chats: readonly string[], between: () => void = () => undefined): void {
+    for (const chat of chats.slice(0, -1)) taken().end(limited(chat, 30_000))
+    const last = taken()
+    between()
+    last.end(limited(chats.at(-1) as string, 30_000))
+  }
+
+  test('for four chats within 5 s holds all, at first for a second', () => {
+    refuse(SUSPECTS, () => later(4999))
     expect(RANKS.map(budget.take)).toEqual([1000, 1000, 1000])
   })
 
-  test('for two chats with a message between them that arrived holds nobody', () => {
-    taken().end(limited('a', 30_000))
-    taken().end(ARRIVED)
-    taken().end(limited('b', 30_000))
+  test.each([
+    ['three chats, however often', () => refuse(['a', 'b', 'c', 'a', 'b', 'c', 'a'])],
+    [
+      'four with a message between them that arrived',
+      () => refuse(SUSPECTS, () => taken().end(ARRIVED)),
+    ],
+    ['four of which one was more than 5 s before', () => refuse(SUSPECTS, () => later(5001))],
+  ])('for %s holds nobody', (_, refusals) => {
+    refusals()
     taken()
   })
 
-  test('for two chats more than 5 s apart holds nobody', () => {
-    taken().end(limited('a', 30_000))
-    now += 5001
-    taken().end(limited('b', 30_000))
-    taken()
+  test('for chats that fail anyway holds nobody, and has another go ahead', () => {
+    for (let chat = 0; chat < 8; chat += 1) taken('failing').end(limited(`f${chat}`, 30_000))
+    hold()
+    for (let probe = 0; probe < 5; probe += 1) {
+      // Never longer: it is none of those who are told to wait.
+      expect(wait()).toBe(1000)
+      now += 1000
+      taken('failing').end(limited(`f${probe}`, 30_000))
+    }
+    now += 1000
+    taken().end(ARRIVED)
+    expect(takeAll('known')).toBeGreaterThan(20)
   })
 
   test('lets one message go ahead after the wait, and waits longer where it is refused too', () => {

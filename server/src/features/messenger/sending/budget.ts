@@ -11,7 +11,11 @@ const WITHIN = SECOND + 10
 /** Whatever has no answer by then has arrived, or will not: those that stall hold up nobody else. */
 const ARRIVES_WITHIN = 100
 const MAX_SENT_OF = { known: MAX_SENT, failing: 10, stranger: 10 }
-/** Refusals of two chats so close to each other are about the bot, not about a chat. */
+/**
+ * Refusals of so many chats so close to each other, with no message between them that arrived, are about the bot and not
+ * about these chats.
+ */
+const SUSPECT = 4
 const NEAR = 5 * SECOND
 const FIRST_HOLD = SECOND
 
@@ -51,7 +55,8 @@ export function openBudget(now: () => number): Budget {
     rank: undefined,
     until: now() + WITHIN,
   }))
-  let last: { chat: string; at: number; retryMs: number } | undefined
+  /** The chats that were refused since a message arrived, and when. */
+  const refused = new Map<string, { at: number; retryMs: number }>()
   let holds = 0
   let heldUntil = 0
   /** After a hold one message goes ahead; while it is under way, no other. */
@@ -70,13 +75,12 @@ export function openBudget(now: () => number): Budget {
   }
 
   function limited(chat: string, retryMs: number, isProbe: boolean): void {
-    const before = last
-    last = { chat, at: now(), retryMs }
-    const isNear = before && before.chat !== chat && last.at - before.at <= NEAR
-    if (!isProbe && !isNear) return
+    for (const [other, { at }] of refused) if (now() - at > NEAR) refused.delete(other)
+    refused.set(chat, { at: now(), retryMs })
+    if (!isProbe && refused.size < SUSPECT) return
     // Those that were under way together are one refusal.
     if (!isProbe && heldUntil > now()) return
-    const shortest = Math.min(retryMs, before?.retryMs ?? retryMs)
+    const shortest = Math.min(...[...refused.values()].map((one) => one.retryMs))
     hold(Math.min(FIRST_HOLD * 2 ** holds, shortest))
     holds += 1
   }
@@ -92,15 +96,16 @@ export function openBudget(now: () => number): Budget {
         own.until = Math.min(own.until, now() + WITHIN)
         const isProbe = probe === place
         if (ending.kind === 'arrived') {
-          last = undefined
+          refused.clear()
           holds = 0
           probe = 'none'
-        } else if (ending.kind === 'limited') limited(ending.chat, ending.retryMs, isProbe)
+        } else if (ending.kind === 'limited' && rank !== 'failing')
+          limited(ending.chat, ending.retryMs, isProbe)
         else if (ending.kind === 'unsent') {
           own.until = now()
           if (isProbe) probe = 'due'
         }
-        // It has answered nothing: another one goes ahead in its place.
+        // It has told nothing of the bot, nor has the refusal of a chat that fails anyway: another goes ahead.
         else if (isProbe) hold(FIRST_HOLD)
       },
     }

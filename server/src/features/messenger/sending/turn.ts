@@ -101,9 +101,10 @@ export function turnTaker(deps: TurnDeps): Turn {
     return { ...state, gap, digest_at: isoAt(clock, gapOf(gap)) }
   }
 
-  const failedOnceMore = ({ failures }: store.DueChat): store.ChatState => ({
+  /** @param leastMs how long the chat rests at the least */
+  const failedOnceMore = ({ failures }: store.DueChat, leastMs = 0): store.ChatState => ({
     failures: failures + 1,
-    free_at: isoAt(clock, retryAfter(failures + 1)),
+    free_at: isoAt(clock, Math.max(leastMs, retryAfter(failures + 1))),
   })
 
   /** Lets the chat rest; one that was refused often enough for long enough is unlinked. */
@@ -142,7 +143,8 @@ export function turnTaker(deps: TurnDeps): Turn {
       case 'sent':
         return sent(tx, chat, message)
       case 'limited':
-        return { free_at: isoAt(clock, outcome.retryMs) }
+        // Again and again it takes the room of those that fail, and not of those that take messages.
+        return failedOnceMore(chat, outcome.retryMs)
       case 'failed':
       case 'token refused':
         return failedOnceMore(chat)
