@@ -9,7 +9,7 @@ import { parseCron } from '../../src/lib/cron.ts'
 import { LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import type { Finding } from '../../src/platform/fix.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { fixIn } from '../support/fixes.ts'
+import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { fileOf, keeper, make, order } from './support.ts'
@@ -55,7 +55,7 @@ describe('a file that is gone', () => {
       subject: `backup ${id}`,
       measured: { file: 'gone', type: 'tenant' },
     })
-    expect(await missing.repair(finding)).toBe('repaired')
+    expect(await scanAndConfirm(service, 'backups.missing')).toMatchObject([finding])
     expect(await rowOf(id)).toMatchObject({ status: 'failed', verified_at: null })
     expect(await failures(id)).toEqual([{ tenant_id: clinic.id, error: 'Its file is gone.' }])
     expect(await missing.findings()).toEqual([])
@@ -110,7 +110,7 @@ test('a file that is not as it was written is found when it is read again', asyn
   expect(finding).toMatchObject({ tenant_id: clinic.id, subject: `backup ${id}` })
   expect(finding.measured.fault).toBeTruthy()
   expect((await rowOf(id)).verified_at).toBeNull()
-  expect(await damaged.repair(finding)).toBe('repaired')
+  expect(await scanAndConfirm(service, 'backups.damaged')).toMatchObject([finding])
   expect((await rowOf(id)).status).toBe('failed')
   expect(await failures(id)).toHaveLength(1)
   expect(await damaged.findings()).toEqual([])
@@ -136,7 +136,7 @@ describe('a file that no entry tells of', () => {
       subject: `files ${id}`,
       measured: { file: true, list_entry: true },
     })
-    expect(await fixIn(service, 'backups.orphans').repair(finding)).toBe('repaired')
+    expect(await scanAndConfirm(service, 'backups.orphans')).toMatchObject([finding])
     expect(await rowOf(id)).toMatchObject({ status: 'completed', type: 'full' })
     expect(await fixIn(service, 'backups.orphans').findings()).toEqual([])
     expect(await fixIn(service, 'backups.orphans').repair(finding)).toBe('already gone')
@@ -187,7 +187,7 @@ test('a job that nobody is at is ended, and one that somebody is at is left alon
   await worker.query('select pg_advisory_unlock($1, $2)', [LOCKS.longJobs, number])
   const [finding] = await stuck.findings()
   expect(finding).toMatchObject({ subject: `job ${job_id}`, measured: { kind: 'create' } })
-  expect(await stuck.repair(finding as Finding)).toBe('repaired')
+  expect(await scanAndConfirm(api, 'backups.stuck')).toHaveLength(1)
   expect(
     await api.database.sql(
       'select j.status as job, b.status as backup from backup_jobs j join backups b on b.id = backup_id where b.id = $1',

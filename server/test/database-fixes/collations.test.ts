@@ -4,7 +4,9 @@ import { beforeAll, expect, inject, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { databaseOn } from '../support/database.ts'
+import { scanAndConfirm } from '../support/fixes.ts'
 import { silentLog, withDatabase } from '../support/server-address.ts'
+import { openService } from '../support/service.ts'
 import { type Bench, openBench } from './bench.ts'
 
 const KEY = 'database.collations'
@@ -74,6 +76,16 @@ it('one that an index names is seen, and one that nothing is sorted by is not', 
   const anew = await files(`'sorted', 'users__by_name'`)
   expect(anew.users__by_name).toBe(old.users__by_name)
   expect(anew.sorted).not.toBe(old.sorted)
+})
+
+it('a scan proposes it, and it is built anew once that is confirmed', async () => {
+  const service = await openService({ database: bench.database, role: 'api' })
+  await sql(`update pg_database set datcollversion = '1.0' where datname = current_database()`)
+  const old = await files(`'users__by_name'`)
+  expect(await scanAndConfirm(service, KEY)).toMatchObject([
+    { tenant_id: null, subject: 'collation of the database' },
+  ])
+  expect(await files(`'users__by_name'`)).not.toEqual(old)
 })
 
 it('a finding that is gone or holds SQL does nothing', async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { until } from '../support/embedded.ts'
-import { fixIn } from '../support/fixes.ts'
+import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { SHOP } from '../support/paygate.ts'
 import { openPaidClinic, untilRow } from './clinic.ts'
 
@@ -21,8 +21,7 @@ test('what is due and that nobody takes is told of after a while, and due again'
     measured: { provider: 'paygate', state: 'received', attempts: 0 },
   })
   expect(JSON.stringify(finding)).not.toContain('p1')
-  expect(await stuck.repair(finding as never)).toBe('repaired')
-  expect(await stuck.findings()).toEqual([])
+  expect(await scanAndConfirm(scene.service, 'payments.stuck')).toMatchObject([finding as never])
   expect(await stuck.repair(finding as never)).toBe('already gone')
 })
 
@@ -60,8 +59,10 @@ test('a payment that cannot be applied is told of, tried again, and says why it 
   await expect(behind.repair(finding as never)).rejects.toThrow('there is no such tenant')
   expect(await behind.findings()).toHaveLength(1)
   await scene.service.database.sql('update tenants set deleted_at = null where id = $1', [id])
-  expect(await behind.repair(finding as never)).toBe('repaired')
-  expect([await behind.findings(), (await scene.payments()).length]).toEqual([[], 1])
+  expect(await scanAndConfirm(scene.service, 'payments.behind')).toMatchObject([
+    { subject: finding?.subject, measured: { attempts: 2, reason: 'unknown_tenant' } },
+  ])
+  expect(await scene.payments()).toHaveLength(1)
   expect(await behind.repair(finding as never)).toBe('already gone')
 })
 

@@ -145,7 +145,8 @@ describe('a confirmation', () => {
   })
 })
 
-test('of sixteen at once on two nodes one works, and the others are refused', async () => {
+/** One whose repair waits for the test. */
+function haltingFix() {
   const inside = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
   const fix = soreFix({
@@ -155,6 +156,11 @@ test('of sixteen at once on two nodes one works, and the others are refused', as
       return treat(finding, repairing)
     },
   })
+  return { fix, inside: inside.promise, goOn: goOn.resolve }
+}
+
+test('of sixteen at once on two nodes one works, and the others are refused', async () => {
+  const { fix, inside, goOn } = haltingFix()
   const node = await proposed(['a'], fix)
   const other = await heal(database, [fix])
   const { id } = await node.fix()
@@ -162,7 +168,7 @@ test('of sixteen at once on two nodes one works, and the others are refused', as
     (n % 2 ? node : other).healing.service.confirm(ROOT, id),
   )
   const refused = all.map((one) => one.then(() => undefined).catch((error) => error))
-  await inside.promise
+  await inside
   // Whoever is refused is so while the first is at work.
   let count = 0
   const note = (error: unknown) => {
@@ -170,7 +176,7 @@ test('of sixteen at once on two nodes one works, and the others are refused', as
   }
   for (const one of refused) void one.then(note)
   await until('fifteen are refused', () => count === 15 || undefined)
-  goOn.resolve()
+  goOn()
   const answers = await Promise.all(refused)
   expect(answers.filter((error) => error === undefined)).toHaveLength(1)
   for (const error of answers)
@@ -180,20 +186,12 @@ test('of sixteen at once on two nodes one works, and the others are refused', as
 })
 
 test('a scan leaves a fix alone that is being confirmed', async () => {
-  const inside = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
-  const fix = soreFix({
-    async repair(finding, repairing) {
-      inside.resolve()
-      await goOn.promise
-      return treat(finding, repairing)
-    },
-  })
+  const { fix, inside, goOn } = haltingFix()
   const node = await proposed(['a'], fix)
   const confirming = node.confirm()
-  await inside.promise
+  await inside
   expect(await node.scan()).toMatchObject({ fixes: [] })
-  goOn.resolve()
+  goOn()
   expect((await confirming).status).toBe('applied')
 })
 

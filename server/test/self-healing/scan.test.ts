@@ -138,6 +138,27 @@ describe('a detector', () => {
     expect((await node.fix()).unknown).toBe('PostgreSQL refuses it (22P02)')
   })
 
+  test('whose findings cannot be written, as somebody holds the row, stops no other', async () => {
+    const node = await heal(database, [soreFix(), soreFix({ key: 'tests.other' })])
+    await hurt(database, ['a'])
+    // As the server does it when a lock was not to be had in time.
+    await database.sql(`
+      create function held() returns trigger language plpgsql as $$ begin
+        if (select key = 'tests.sores' from self_healing_fixes where id = new.fix_id) then
+          raise lock_not_available using message = 'canceling statement due to lock timeout';
+        end if;
+        return new;
+      end $$;
+      create trigger held before insert on self_healing_findings for each row execute function held()`)
+    const { fixes } = await node.scan().finally(() => database.sql('drop function held() cascade'))
+    expect(fixes).toMatchObject([
+      { key: 'tests.sores', unknown: expect.stringContaining('try again') },
+      { key: 'tests.other', unknown: null, occurrences: 1 },
+    ])
+    await node.scan()
+    expect(await node.fix()).toMatchObject({ status: 'proposed', occurrences: 1 })
+  })
+
   test('can write nothing', async () => {
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
       await sql`update sores set is_open = false`.execute(tx.db)
@@ -345,4 +366,35 @@ test('a scan that finds nothing writes when it was, and nothing else', async () 
   expect(await database.sql('select at, looked_at, unknown from self_healing_scans')).toEqual([
     { at: expect.any(String), looked_at: 1, unknown: 0 },
   ])
+})
+
+test('a scan that nobody waits for rests for nine times as long as a look took, and ends when it is told to', async () => {
+  const sleepy = (key: string) =>
+    soreFix({
+      key,
+      async detect(tx) {
+        await sql`select pg_sleep(0.03)`.execute(tx.db)
+        return { findings: [], looked_at: 1 }
+      },
+    })
+  const node = await heal(database, [sleepy('tests.a'), sleepy('tests.b')])
+  const scanned = await node.healing.scan({ isPatient: true })
+  expect(scanned?.fixes).toHaveLength(2)
+  expect(scanned?.duration_ms).toBeGreaterThanOrEqual(2 * 10 * 30)
+  const ending = new AbortController()
+  const looked = Promise.withResolvers<void>()
+  const resting = await heal(database, [
+    soreFix({
+      async detect() {
+        looked.resolve()
+        return { findings: [], looked_at: 1 }
+      },
+    }),
+    sleepy('tests.never'),
+  ])
+  const scan = resting.healing.scan({ signal: ending.signal, isPatient: true })
+  const ended = expect(scan).rejects.toThrow('aborted')
+  await looked.promise
+  ending.abort()
+  await ended
 })

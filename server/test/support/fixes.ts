@@ -1,8 +1,10 @@
 /** Fixes without the engine: a look as a scan takes it, a repair as a confirm makes it. */
 import { sql } from 'kysely'
+import { expect } from 'vitest'
 import { inScope, type Scopes } from '../../src/platform/db/index.ts'
 import type { Feature } from '../../src/platform/feature.ts'
 import type { Detected, Finding, Fix, Repaired } from '../../src/platform/fix.ts'
+import { superadmin } from './clinics.ts'
 import type { Service } from './service.ts'
 
 export function fixOf(fixes: readonly Fix[], key: string): Fix {
@@ -45,4 +47,26 @@ export function fixIn({ app }: Service, key: string): FixInHand {
     findings: () => findings(app.db, fix),
     repair: (finding) => repair(app.db, fix, finding),
   }
+}
+
+/**
+ * What an operator goes through, over HTTP: a scan proposes the repair with its evidence, confirming it repairs
+ * all, and the next scan finds nothing. Returns the evidence.
+ */
+export async function scanAndConfirm(service: Service, key: string): Promise<readonly Finding[]> {
+  const { token } = await superadmin(service)
+  const scanned = async () => {
+    await service.app.features.selfHealing.scan()
+    const { body } = await service.call('GET', '/api/admin/self-healing/fixes', { token })
+    return body.items.find((item: { key: string }) => item.key === key)
+  }
+  const { id, ...proposed } = await scanned()
+  expect(proposed).toMatchObject({ status: 'proposed', unknown: null })
+  expect(proposed.occurrences).toBe(proposed.evidence.length)
+  const confirmed = await service.call('POST', `/api/admin/self-healing/confirm/${id}`, { token })
+  expect(confirmed.status).toBe(200)
+  const result = { repaired: proposed.occurrences, already_gone: 0, failed: 0, remaining: 0 }
+  expect(confirmed.body).toMatchObject({ status: 'applied', result })
+  expect(await scanned()).toMatchObject({ status: 'applied', occurrences: 0, evidence: [] })
+  return proposed.evidence
 }

@@ -8,7 +8,7 @@ import { canFail } from '../../platform/observe/can-fail.ts'
 import { fixOperations } from './fixes.routes.ts'
 import { type Fixes, fixesService } from './fixes.service.ts'
 import { insertMissing } from './fixes.store.ts'
-import { type Scan, scan } from './scan/scan.ts'
+import { type Scan, type ScanOptions, scan } from './scan/scan.ts'
 import { watchFixes } from './watch.ts'
 
 type Core = Needs<
@@ -16,9 +16,10 @@ type Core = Needs<
   'SELF_HEALING' | 'SELF_HEALING_SCAN'
 >
 
-/** Tried once: the next scan comes anyway. It outlasts detectors that all run into their bound. */
+/** Tried once, and never later: the next scan comes anyway. It outlasts detectors that all run into their bound. */
 const SCAN = jobKind<Record<string, never>>('self-healing.scan', {
   retries: 0,
+  mayRunLate: false,
   expireInSeconds: 1800,
 })
 
@@ -26,7 +27,7 @@ const purgers = [purgerOf('self_healing_findings'), purgerOf('self_healing_repai
 
 export interface SelfHealing extends Feature {
   /** Scans once, now; undefined where another scan is under way. */
-  scan(signal?: AbortSignal): Promise<Scan | undefined>
+  scan(options?: ScanOptions): Promise<Scan | undefined>
   readonly service: Fixes
 }
 
@@ -46,13 +47,13 @@ export async function openSelfHealing(
   const watch = watchFixes(core, [...fixes.keys()])
   const changed = () => canFail(watch.look(), 'looking at the fixes', log)
   const deps = { ...core, fixes, changed, repairs: config.SELF_HEALING === 'auto' }
-  const scanOnce = async (signal?: AbortSignal) => {
-    const scanned = await scan(lookMs === undefined ? deps : { ...deps, lookMs }, signal)
+  const scanOnce = async (options?: ScanOptions) => {
+    const scanned = await scan(lookMs === undefined ? deps : { ...deps, lookMs }, options)
     await changed()
     return scanned
   }
   jobs.schedule(SCAN, config.SELF_HEALING === 'off' ? undefined : config.SELF_HEALING_SCAN.text)
-  jobs.work(SCAN, async (_data, { signal }) => void (await scanOnce(signal)))
+  jobs.work(SCAN, async (_data, { signal }) => void (await scanOnce({ signal, isPatient: true })))
   const service = fixesService(deps)
   return {
     name: 'self-healing',

@@ -71,10 +71,10 @@ const tooLate = (kinds: () => string[]): Fix => ({
   key: 'jobs.too_late',
   title: 'Mails, and other jobs that would come too late, that were given up',
   description:
-    'Every attempt at these jobs has failed, and what they were for is over by now: the links of a mail no longer work, or this release knows no such job. After 7 days they are deleted.',
+    'Every attempt at these jobs has failed, and what they were for is over by now: the links of a mail no longer work, the next run of what comes on a schedule does it, or this release knows no such job. After 7 days they are deleted.',
   severity: 'medium',
   automatic: false,
-  plan: 'Nothing is done: people ask for new links once mails go out again. See to what the error speaks of.',
+  plan: 'Nothing is done: people ask for new links once mails go out again, and what comes on a schedule comes again. See to what the error speaks of.',
   runbook: 'mail.md',
   async detect(tx) {
     const others = sql`name <> all(${kinds()}::text[]) and name not like '\\_\\_pgboss\\_\\_%'`

@@ -1,6 +1,6 @@
 /** What a scan does with one fix: looks, repairs what may be repaired by itself, and says what is left. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
-import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { problemOf, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import type { Detected, Finding, Fix } from '../../../platform/fix.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -49,8 +49,25 @@ interface Course {
   durationMs: number
 }
 
-/** @throws where the database or the signal ends it; what a detector fails with is told */
+/** @throws where the database or the signal ends it; what a detector fails with is told, and who is in its way */
 export async function scanFix(
+  deps: ScanDeps,
+  row: FixRow,
+  fix: Fix,
+  signal: AbortSignal,
+): Promise<Scanned> {
+  try {
+    return await lookAndMend(deps, row, fix, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    // Somebody holds what has to be written: the other fixes have their turn, and the next scan comes back.
+    if (problemOf(error)?.code !== 'busy') throw error
+    deps.log.warn({ err: error, fix: fix.key }, 'what was found of a fault could not be written')
+    return told(row, { unknown: sentenceOf(error, deps.lookMs) })
+  }
+}
+
+async function lookAndMend(
   deps: ScanDeps,
   row: FixRow,
   fix: Fix,

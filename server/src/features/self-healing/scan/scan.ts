@@ -1,5 +1,6 @@
 /** A scan: every fix of the catalogue, one after the other, on one node at a time. */
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Clock, isoAt, SECOND } from '../../../lib/clock.ts'
 import { type Connection, openHolder } from '../../../platform/db/index.ts'
 import type { Fix } from '../../../platform/fix.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -18,14 +19,28 @@ interface Deps extends ScanDeps {
   openConnection(): Connection
 }
 
+/** How a scan is run. */
+export interface ScanOptions {
+  /** Ends it. */
+  signal?: AbortSignal
+  /** Whether nobody waits for it: behind each fix it rests, so that requests feel little of it. */
+  isPatient?: boolean
+}
+
 /** The number of the scan's own lock; those of fixes are their ids. */
 const WHOLE = 0
+/** As many times as long as the fix took that it rests behind: a tenth of the time it is at work. */
+const REST_TIMES = 9
+const REST_AT_MOST_MS = 2 * SECOND
 
 /**
  * Scans once. Returns undefined where another one is under way, on whichever node.
  * @throws where the database goes away or the signal ends it: what was scanned so far holds
  */
-export async function scan(deps: Deps, signal?: AbortSignal): Promise<Scan | undefined> {
+export async function scan(
+  deps: Deps,
+  { signal, isPatient = false }: ScanOptions = {},
+): Promise<Scan | undefined> {
   const { db, clock, log, fixes } = deps
   const holder = await openHolder(deps.openConnection())
   try {
@@ -35,6 +50,7 @@ export async function scan(deps: Deps, signal?: AbortSignal): Promise<Scan | und
     const scanned: Scanned[] = []
     for (const { id } of await db.acrossTenants((tx) => listFixes(tx, [...fixes.keys()]), 'read')) {
       ending.throwIfAborted()
+      const since = performance.now()
       // It is being confirmed: whoever does will say how it ended.
       if (!(await holder.take('fixes', id))) continue
       try {
@@ -45,6 +61,8 @@ export async function scan(deps: Deps, signal?: AbortSignal): Promise<Scan | und
       } finally {
         await holder.release('fixes', id)
       }
+      const rest = Math.min((performance.now() - since) * REST_TIMES, REST_AT_MOST_MS)
+      if (isPatient) await delay(rest, undefined, { signal: ending })
     }
     const duration_ms = Math.round(performance.now() - begun)
     const unknown = scanned.filter((one) => one.unknown !== null).length

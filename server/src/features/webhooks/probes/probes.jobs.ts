@@ -8,8 +8,10 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { Probe } from '../deliveries/test-deliveries.service.ts'
 import * as store from './probes.store.ts'
 
+/** Tried once, and never later: the next one comes within the hour. */
 const PROBE = jobKind<Record<string, never>>('webhooks.probe', {
   retries: 0,
+  mayRunLate: false,
   expireInSeconds: 1800,
 })
 const AT_ONCE = 8
