@@ -175,7 +175,7 @@ export async function openApp(deps: AppDeps) {
 }
 
 async function serve(
-  { config, log, metrics, refusals, changes }: Core,
+  { config, log, metrics, refusals, db }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Guards['authenticate'],
@@ -196,7 +196,7 @@ async function serve(
   })
   addOperations(server, operations, {
     authenticate,
-    isClosed: changes.isClosed,
+    requireOpen: db.requireOpen,
     refused: (caller, operation, { code }) => refusals.count(caller, operation.id, code),
     limits,
     log,

@@ -41,7 +41,6 @@ function signInWith(passwords: Passwords) {
     sessions: features.auth.sessions,
     secondFactor: features.auth.secondFactor,
     throttle: openThrottle(db, service.clock),
-    changes: { isClosed: () => false },
     limit: async () => 0,
     askTenant: tenantAsker('wardkeep.test', false),
     log: silentLog,
@@ -142,7 +141,7 @@ describe('more sign-ins than can be hashed', () => {
     addOperations(server, signInOperations(signInWith(passwords)), {
       authenticate: auth.sessions.authenticate,
       refused: async () => undefined,
-      isClosed: () => false,
+      requireOpen: () => undefined,
       limits,
       log: silentLog,
     })

@@ -34,7 +34,6 @@ test('one by a token that nobody has issued notifies nobody and writes nothing',
   const { clock } = service
   const renewal = renewing({
     db,
-    changes: unheard,
     clock,
     states: sessionStates(db, unheard),
     access: accessTokens(service.app.features.auth.keys, clock, 'http://wardkeep.test'),

@@ -1,6 +1,6 @@
 /** A TCP proxy between the service and its database, for a test to cut, refuse, stall and mute. */
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { atTheEnd } from './at-the-end.ts'
 import type { TestDatabase } from './database.ts'
 
 export interface DatabaseProxy {
@@ -88,7 +88,7 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
     cut()
     if (server.listening) await new Promise((resolve) => server.close(resolve))
   }
-  onTestFinished(shut)
+  atTheEnd(shut)
   return {
     url: throughPort(database, port),
     cut: () => cut(),

@@ -70,7 +70,6 @@ export async function openAuth(core: Core): Promise<Auth> {
   const askTenant = tenantAsker(new URL(core.publicUrl).hostname, config.TENANT_MODE === 'single')
   const sessions = sessionsService({
     db: signInDb,
-    changes,
     clock,
     states: sessionStates(signInDb, changes),
     logins: lastLogins(signInDb),

@@ -23,8 +23,8 @@ const FIND_CLOSED = `select objid as tenant from pg_locks
     and database = (select oid from pg_database where datname = current_database())`
 
 /** A sign of life is asked for this often, and one that is older than the limit is not believed. */
-const HEARTBEAT_MS = 300
-const TRUST_MS = 900
+export const HEARTBEAT_MS = 300
+export const TRUST_MS = 900
 /** The least time between two NOTIFYs of this node; what comes meanwhile goes together. */
 const APART_MS = 5
 
@@ -86,6 +86,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     fresh.on('error', () => lose(fresh))
     fresh.on('end', () => lose(fresh))
     let ownPid: number | undefined
+    let asked = 0
     fresh.on('notification', ({ payload, processId }) => {
       // This connection sends this node's own topics, which it has heard already.
       if (processId !== ownPid) hear((payload ?? '').split(' ') as Topic[])
@@ -96,6 +97,8 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
       const own = fresh.query<{ pid: number }>('select pg_backend_pid() as pid')
       ownPid = (await withDeadline(own, TRUST_MS)).rows[0]?.pid
       await withDeadline(fresh.query(`listen ${CHANNEL}`), TRUST_MS)
+      asked = performance.now()
+      closed = await withDeadline(readClosed(fresh), TRUST_MS)
     } catch (error) {
       await canFail(fresh.end(), 'closing a listener that could not start', log)
       throw error
@@ -103,7 +106,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     // What was committed while nobody listened is unknown: all that is cached may be stale.
     invalidate([null])
     client = fresh
-    aliveAt = performance.now()
+    aliveAt = asked
     log.info({}, 'listening for changes of other nodes')
     sender.wake()
   }
@@ -149,8 +152,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     if (client) {
       const asked = performance.now()
       // Notifications that were queued before the answer have arrived with it.
-      const answer = await withDeadline(client.query<{ tenant: string }>(FIND_CLOSED), TRUST_MS)
-      closed = new Set(answer.rows.map(({ tenant }) => Number(tenant)))
+      closed = await withDeadline(readClosed(client), TRUST_MS)
       aliveAt = asked
       if (unsent.size > 0) sender.wake()
     } else await connect()
@@ -178,8 +180,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     },
     invalidate: (topics) => hear([...topics]),
     notify,
-    isClosed: (tenantId) =>
-      closed.size > 0 && (closed.has(EVERY_TENANT) || (tenantId !== null && closed.has(tenantId))),
+    isClosed: (tenantId) => isAmong(closed, tenantId),
     trusted: () => client !== undefined && performance.now() - aliveAt < TRUST_MS,
     async stop() {
       stopped = true
@@ -194,7 +195,18 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   }
 }
 
-async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
+/** Whom restores have closed the service for. */
+export async function readClosed(client: pg.Client | pg.Pool): Promise<ReadonlySet<number>> {
+  const { rows } = await client.query<{ tenant: string }>(FIND_CLOSED)
+  return new Set(rows.map(({ tenant }) => Number(tenant)))
+}
+
+/** Whether it is closed for a tenant, or for all; null asks for all alone. */
+export const isAmong = (closed: ReadonlySet<number>, tenantId: number | null): boolean =>
+  closed.size > 0 && (closed.has(EVERY_TENANT) || (tenantId !== null && closed.has(tenantId)))
+
+/** @throws where there is no answer in time */
+export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('no answer in time')), ms)

@@ -10,6 +10,7 @@ export {
   ownerClient,
   PLATFORM_ROLE,
 } from './connection.ts'
+export { copyOut } from './copy-out.ts'
 export type { Database } from './database.ts'
 export { type Conflicts, isPassing, isResting, Outpaced, problemOf } from './failures.ts'
 export { type Holder, openHolder } from './holder.ts'
@@ -19,7 +20,7 @@ export { lockUntilEnd, tryLockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'
 export { containing, countRows, listMode, partOf, readPage } from './page.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'
-export { requireOpen } from './require-open.ts'
+export type { RequireOpen } from './require-open.ts'
 export {
   forCaller,
   inScope,

@@ -9,11 +9,11 @@ import type { Role } from '../../lib/roles.ts'
 import { canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Changes } from './changes.ts'
-import { CHANNEL } from './changes.ts'
+import { CHANNEL, readClosed } from './changes.ts'
 import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
 import { isAborted, isKeyGone, isOutdated, isRetryable } from './failures.ts'
-import { requireOpen } from './require-open.ts'
+import { openGate, type RequireOpen } from './require-open.ts'
 import { ask, prepared, queriesOn, type Send, type Statement } from './statements.ts'
 import type { Topic } from './topics.ts'
 import { OldTotal, openTotals, type Totals } from './totals.ts'
@@ -87,6 +87,8 @@ export interface Scopes {
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /** Runs `work` seeing the rows of all tenants: for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
+  /** Refuses what must not go on while a restore has closed the service. */
+  readonly requireOpen: RequireOpen
   /** The same for the restore itself, which is never refused. */
   whileClosed(): Scopes
   /** How many transactions wait for a connection. */
@@ -109,6 +111,7 @@ export function openScopes(
   /** The connections that have prepared nothing before the tables last changed. */
   let current = new WeakSet<pg.PoolClient>()
   const totals = openTotals()
+  const requireOpen = openGate(changes, () => readClosed(pool), log)
   // What may have been missed may have been another server taking this one's place.
   changes.subscribe((topic) => topic === null && totals.clear())
   pool.on('error', lost)
@@ -189,7 +192,8 @@ export function openScopes(
     isRefused: boolean,
   ): Promise<T> {
     for (let tried = 1; ; tried += 1) {
-      if (isRefused && mode === 'write') requireOpen(changes, tenantId)
+      const opened = isRefused && mode === 'write' ? requireOpen(tenantId) : undefined
+      if (opened instanceof Promise) await opened
       try {
         return await once(tenantId, mode, work, tried > 1)
       } catch (error) {
@@ -205,6 +209,7 @@ export function openScopes(
   const scopesFor = (isRefused: boolean): Scopes => ({
     inTenant: (tenantId, work, mode = 'write') => run(tenantId, mode, work, isRefused),
     acrossTenants: (work, mode = 'write') => run(null, mode, work, isRefused),
+    requireOpen,
     whileClosed: () => scopesFor(false),
     waiting: () => pool.waitingCount,
     async ping() {

@@ -62,7 +62,7 @@ async function open() {
   addOperations(server, [op], {
     authenticate: () => Promise.reject(new Error('nobody signs in')),
     refused: async () => undefined,
-    isClosed: () => false,
+    requireOpen: () => undefined,
     limits,
     log: silentLog,
   })

@@ -66,7 +66,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
   addOperations(server, [op, other], {
     authenticate: nobody,
     refused: nobody,
-    isClosed: () => false,
+    requireOpen: () => undefined,
     limits,
     log: silentLog,
   })

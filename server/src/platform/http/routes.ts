@@ -5,7 +5,7 @@ import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Caller, Identity, Origin, Restriction } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
-import { type Conflicts, requireOpen } from '../db/index.ts'
+import type { Conflicts, RequireOpen } from '../db/index.ts'
 import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { whenDone } from './arrival.ts'
@@ -39,8 +39,8 @@ export interface Guards {
   authenticate(token: string): Promise<Identity> | Identity
   /** Told of every 403 to a signed-in caller, before it is answered. */
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
-  /** Whether a restore has closed the service for a tenant; null asks whether for all. */
-  isClosed(tenantId: number | null): boolean
+  /** Refuses while a restore has closed the service for a tenant, or for all. */
+  requireOpen: RequireOpen
   limits: Limits
   log: Logger
   /** What the breaking of a constraint means. */
@@ -171,8 +171,8 @@ function authorize(
 }
 
 /** @throws Problem 503 while a restore has closed the service for the tenant; null for who has none yet */
-function refuseWhileClosed(op: AnyOperation, guards: Guards, tenantId: number | null): undefined {
-  if (!op.whileClosed) requireOpen(guards, tenantId)
+function refuseWhileClosed(op: AnyOperation, { requireOpen }: Guards, tenantId: number | null) {
+  return op.whileClosed ? undefined : requireOpen(tenantId)
 }
 
 const REFUSED_WHILE: Record<Restriction, ProblemCode> = {

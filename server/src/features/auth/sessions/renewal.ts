@@ -3,12 +3,7 @@ import { type Clock, isoAt, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
 import type { Origin, Restriction } from '../../../platform/access/index.ts'
-import {
-  type Changes,
-  requireOpen,
-  type Scopes,
-  type TenantTx,
-} from '../../../platform/db/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, rowOf } from '../../../platform/journal/index.ts'
 import { ACCESS_TOKEN_MS, type AccessTokens } from '../tokens/access-tokens.ts'
 import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
@@ -32,7 +27,6 @@ export interface IssuedSession {
 
 interface RenewalDeps {
   db: Scopes
-  changes: Pick<Changes, 'isClosed'>
   clock: Clock
   states: SessionStates
   access: AccessTokens
@@ -44,7 +38,7 @@ export interface Renewal {
   refresh(text: string, origin: Origin): Promise<TokenResponse>
 }
 
-export function renewing({ db, changes, clock, states, access }: RenewalDeps): Renewal {
+export function renewing({ db, clock, states, access }: RenewalDeps): Renewal {
   async function tokens({
     sessionId,
     refresh,
@@ -119,7 +113,7 @@ export function renewing({ db, changes, clock, states, access }: RenewalDeps): R
     async refresh(text, origin) {
       const shown = parseToken(text)
       if (!shown) throw new Problem('invalid_refresh_token')
-      requireOpen(changes, shown.tenantId)
+      await db.requireOpen(shown.tenantId)
       const salt = newSalt()
       const successor = successorOf(shown, salt)
       const sent = await db.inTenant(shown.tenantId, async (tx) => {

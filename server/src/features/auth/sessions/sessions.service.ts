@@ -4,7 +4,7 @@ import { type Clock, DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller, Identity, Origin, Restriction } from '../../../platform/access/index.ts'
-import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append } from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
 import type { AccessClaims, AccessTokens } from '../tokens/access-tokens.ts'
@@ -25,7 +25,6 @@ const MAX_SESSIONS = 50
 
 export interface SessionsDeps {
   db: Scopes
-  changes: Pick<Changes, 'isClosed'>
   clock: Clock
   states: SessionStates
   logins: LastLogins

@@ -5,12 +5,7 @@ import { networkOf } from '../../../lib/network.ts'
 import { Problem, type ProblemCode } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Passwords } from '../../../platform/crypto/index.ts'
-import {
-  type Changes,
-  requireOpen,
-  type Scopes,
-  type TenantTx,
-} from '../../../platform/db/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -37,7 +32,6 @@ export interface SignInDeps {
   /** How often one network, and one address of a person from there, may try to sign in. */
   limit: RateLimiter
   askTenant: AskTenant
-  changes: Pick<Changes, 'isClosed'>
   log: Logger
   /** Whether an account must have confirmed its address to sign in. */
   needsVerifiedEmail: boolean
@@ -175,7 +169,7 @@ export function signInService(deps: SignInDeps): SignIn {
     if (account.totp_enabled && !credentials.totp_code)
       return refuse('totp_required', trying, account)
     // Not before the password is right: the answer tells of the clinic.
-    requireOpen(deps.changes, account.tenant_id)
+    await db.requireOpen(account.tenant_id)
     const freshHash = await rehash(account, trying)
     const started = await db
       .inTenant(account.tenant_id, (tx) => startSession(tx, account, freshHash, trying))

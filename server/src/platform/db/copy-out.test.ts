@@ -1,0 +1,89 @@
+/** COPY out of a database: the very bytes of all rows, and a connection that goes on, or an error. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { type Connection, ownerClient } from './connection.ts'
+import { copyOut } from './copy-out.ts'
+
+let database: TestDatabase
+let client: Connection
+
+beforeEach(async () => {
+  database = await migratedDatabase()
+  client = ownerClient(database.address)
+  client.on('error', () => undefined)
+  await client.connect()
+})
+afterEach(async () => {
+  await client.end()
+  await database.close()
+})
+
+async function read(query: string): Promise<string> {
+  const pieces: Buffer[] = []
+  for await (const rows of copyOut(client, `copy (${query}) to stdout`))
+    pieces.push(Buffer.from(rows))
+  return Buffer.concat(pieces).toString()
+}
+
+const isThere = async () => (await client.query('select 1 as one')).rows
+
+test('rows of every width, none, and the statement behind them', async () => {
+  const widths = [0, 1, 300, 7_000, 70_000, 3_000_000]
+  const expected = widths
+    .flatMap((width) => Array.from({ length: 20 }, (_, turn) => `${turn}\t${'x'.repeat(width)}\n`))
+    .join('')
+  expect(
+    await read(`select turn, repeat('x', width) from unnest(array[${widths}]) with ordinality as w (width, place),
+      generate_series(0, 19) as turn order by place, turn`),
+  ).toBe(expected)
+  expect(await read('select 1 where false')).toBe('')
+  expect(await isThere()).toEqual([{ one: 1 }])
+})
+
+test('a hundred thousand narrow rows, whose messages are cut anywhere', async () => {
+  const expected = Array.from({ length: 100_000 }, (_, id) => `${id}\t\\N\n`).join('')
+  expect(await read('select id, null from generate_series(0, 99999) as id')).toBe(expected)
+})
+
+test('several statements, one behind the other, asked for at once', async () => {
+  const all = [1, 2, 3].map((one) => read(`select ${one} from generate_series(1, 1000)`))
+  const lines = (await Promise.all(all)).map((text) => new Set(text.trim().split('\n')))
+  expect(lines).toEqual([new Set(['1']), new Set(['2']), new Set(['3'])])
+})
+
+test('what the server says between rows is no row', async () => {
+  await client.query(`create function pg_temp.told(id int) returns int language plpgsql
+    as $$ begin raise notice 'row %', id; return id; end $$`)
+  const expected = Array.from({ length: 500 }, (_, id) => `${id}\n`).join('')
+  expect(await read('select pg_temp.told(id) from generate_series(0, 499) as id')).toBe(expected)
+})
+
+test.each([
+  ['at once', 'select nothing from nowhere', /nowhere/],
+  ['behind rows', 'select 1 / (90000 - id) from generate_series(1, 100000) as id', /division/],
+])('an error %s is thrown, and the connection goes on', async (_, query, message) => {
+  await expect(read(query)).rejects.toThrow(message)
+  expect(await isThere()).toEqual([{ one: 1 }])
+})
+
+test('a connection that is lost or ended meanwhile is an error', async () => {
+  const endless = `copy (select repeat('x', 1000) from generate_series(1, 5000) a, generate_series(1, 5000) b) to stdout`
+  const rows = copyOut(client, endless)
+  await rows.next()
+  const [{ pid }] = (await database.sql<{ pid: number }>(
+    `select pid from pg_stat_activity where query like 'copy (select repeat%' and state = 'active'
+       and datname = current_database()`,
+  )) as [{ pid: number }]
+  await database.sql('select pg_terminate_backend($1)', [pid])
+  const toTheEnd = async (of: AsyncGenerator<Buffer>) => {
+    for await (const _ of of);
+  }
+  await expect(toTheEnd(rows)).rejects.toThrow(/terminat/)
+
+  const other = ownerClient(database.address)
+  await other.connect()
+  const more = copyOut(other, endless)
+  await more.next()
+  await other.end()
+  await expect(toTheEnd(more)).rejects.toThrow(/terminat/)
+})
