@@ -108,9 +108,45 @@ const restore = (
     ...options,
   })
 
+/** The same backup written anew, with another header or other rows. */
+async function rewritten(
+  change: (header: Header) => Header,
+  rows: (table: string, text: string) => string = (_, text) => text,
+): Promise<string> {
+  const texts: Record<string, string> = {}
+  const { header } = await readBackup(createReadStream(file), await keeper(), {
+    rows(table, part) {
+      texts[table] = (texts[table] ?? '') + String(part)
+    },
+  })
+  async function* of(table: string) {
+    yield Buffer.from(rows(table, texts[table] ?? ''))
+  }
+  const source = { header: change(header), rows: of }
+  const path = join(await scratch(), 'rewritten.tar.zst.age')
+  await writeFile(
+    path,
+    writeBackup(source, await keeper(), () => undefined),
+  )
+  return path
+}
+
 const isEmpty = async ({ sql }: TestDatabase) =>
   (await sql(`select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`))
     .length === 0
+
+/** The indexes and constraints of all tables, as the schema's text does not have those of partitions. */
+const keysOf = async ({ sql }: TestDatabase) => {
+  const rows = await sql<{ name: string; definition: string }>(
+    `select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) || case
+         when indisvalid and indisready then '' else ' not valid' end as definition from pg_index
+       where indrelid::regclass::text !~ '^pg_'
+     union all
+     select conrelid::regclass || '.' || conname, pg_get_constraintdef(oid) || case
+         when convalidated then '' else ' not valid' end from pg_constraint where conrelid <> 0`,
+  )
+  return Object.fromEntries(rows.map(({ name, definition }) => [name, definition]))
+}
 
 async function schemaOf({ address }: TestDatabase): Promise<string> {
   const client = ownerClient(address)
@@ -154,6 +190,22 @@ describe('restored', () => {
       `select tgname from pg_trigger where not tgisinternal and tgenabled <> 'O'`,
     )
     expect(off).toEqual([])
+  })
+
+  test('every key, index and reference is there, of partitions too, by the names of a new database', async () => {
+    const after = await keysOf(database)
+    expect(after).toMatchObject(await keysOf(await migratedDatabase()))
+    const month = LONG_AGO.slice(0, 7).replace('-', '_')
+    expect(after[`journal_${month}_pkey`]).toMatch(/UNIQUE INDEX/)
+    const invalid = Object.entries(after).filter(([, definition]) => /not valid/.test(definition))
+    expect(invalid).toEqual([])
+  })
+
+  test('each action that the journal has is among those that it is searched by', async () => {
+    const missing = await database.sql(
+      'select action from journal except select action from journal_actions',
+    )
+    expect(missing).toEqual([])
   })
 
   test('the journal can still not be changed', async () => {
@@ -211,6 +263,36 @@ test('a backup of an older schema gets its own, and then the newer migrations', 
   expect(await database.sql('select from users where later <> role or later is null')).toEqual([])
 })
 
+test('entries of a cluster that counted higher are numbered anew with the rows, and readers go on', async () => {
+  const database = await emptyDatabase()
+  const ahead = (fields: string[], at: number) =>
+    fields.with(at, String(Number(fields[at]) + 1_000_000_000)).join('\t')
+  const columnsOf = (name: string) => tables.find((table) => table.name === name)?.columns ?? []
+  const path = await rewritten(
+    (header) => header,
+    (name, text) =>
+      name === 'journal' || name === 'journal_consumers'
+        ? text.replace(/^.+$/gm, (line) => ahead(line.split('\t'), columnsOf(name).indexOf('xid')))
+        : text,
+  )
+  const said: string[] = []
+  const warn: typeof silentLog.warn = (...words: unknown[]) => void said.push(words.join(' '))
+  await restore(database, path, { log: { ...silentLog, warn } })
+  expect(said).toEqual([])
+  const unread = ({ sql }: TestDatabase) =>
+    sql(`select consumer, (select count(*)::int from journal j where (j.xid, j.id) > (c.xid, c.id)) as left
+         from journal_consumers c order by 1`)
+  const unmoved = await emptyDatabase()
+  await restore(unmoved)
+  expect(await unread(database)).not.toEqual([])
+  expect(await unread(database)).toEqual(await unread(unmoved))
+  const ofTomorrow = await database.sql(
+    'select from journal where xid >= pg_snapshot_xmin(pg_current_snapshot())',
+  )
+  expect(ofTomorrow).toEqual([])
+  expect(await schemaOf(database)).toBe(await schemaOf(await migratedDatabase()))
+})
+
 /** As a migration has to write rows of tenants. */
 const asPlatform = (sql: string) =>
   `${sql.split(';')[0]}; set local role wardkeep_platform; ${sql.split(';')[1]}; reset role`
@@ -230,29 +312,6 @@ describe('refused, and the database stays empty', () => {
   async function changed(change: (bytes: Buffer) => Buffer): Promise<string> {
     const path = join(await scratch(), 'changed.tar.zst.age')
     await writeFile(path, change(await readFile(file)))
-    return path
-  }
-
-  /** The same backup written anew, with another header or other rows. */
-  async function rewritten(
-    change: (header: Header) => Header,
-    rows: (table: string, text: string) => string = (_, text) => text,
-  ): Promise<string> {
-    const texts: Record<string, string> = {}
-    const { header } = await readBackup(createReadStream(file), await keeper(), {
-      rows(table, part) {
-        texts[table] = (texts[table] ?? '') + String(part)
-      },
-    })
-    async function* of(table: string) {
-      yield Buffer.from(rows(table, texts[table] ?? ''))
-    }
-    const source = { header: change(header), rows: of }
-    const path = join(await scratch(), 'rewritten.tar.zst.age')
-    await writeFile(
-      path,
-      writeBackup(source, await keeper(), () => undefined),
-    )
     return path
   }
 
@@ -300,6 +359,20 @@ describe('refused, and the database stays empty', () => {
       (table, text) => (table === 'users' ? text.replaceAll('superadmin', 'admin') : text),
     )
     expect(await refusal(headless)).toMatch(/no superadmin/)
+  })
+
+  test('with two records of one key, or two people of one address', async () => {
+    const doubled = (table: string, of: (line: string) => string) =>
+      rewritten(
+        (header) => header,
+        (name, text) => (name === table ? `${text}${of(text.split('\n')[0] ?? '')}\n` : text),
+      )
+    const twin = await doubled('departments', (line) => line)
+    expect(await refusal(twin)).toMatch(/does not fit together: .*"departments_\w+"/)
+    const namesake = await doubled('users', (line) => line.replace(/^\d+/, '987654'))
+    expect(await refusal(namesake)).toMatch(/does not fit together: .*"users__email"/)
+    const entry = await doubled('journal', (line) => line)
+    expect(await refusal(entry)).toMatch(/does not fit together: .*"journal_\w+_pkey"/)
   })
 
   test('where there is no such file', async () => {

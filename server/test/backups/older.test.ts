@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { registerHooks } from 'node:module'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import type { Store } from '../../src/features/backups/stores/store.ts'
 import { startWorker } from '../../src/features/backups/work/worker.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { type Migration, migrate, readMigrations } from '../../src/platform/db/migrate.ts'
@@ -22,6 +23,8 @@ let north: Clinic
 let south: Clinic
 let full: string
 let own: string
+/** Of another moment. */
+let earlier: string
 let migrations: Migration[]
 
 const sql = <T = any>(text: string, values: unknown[] = []) =>
@@ -33,6 +36,7 @@ beforeAll(async () => {
   north = await makeClinic(service, root, 'north')
   south = await makeClinic(service, root, 'south')
   const { create } = service.app.features.backups.commands
+  earlier = (await create(null, () => undefined)).backup_id
   full = (await create(null, () => undefined)).backup_id
   own = (await create(north.id, () => undefined)).backup_id
   const released = await readMigrations()
@@ -44,8 +48,10 @@ beforeAll(async () => {
   await migrate(service.database.address, silentLog, migrations)
 }, 60_000)
 
+const backups = () => folderStore(`${service.dataDir}/backups`)
+
 /** Asks for a restore, and does it with the migrations of the newer release. Answers the job. */
-async function restoreJob(body: object): Promise<any> {
+async function restoreJob(body: object, store?: Store): Promise<any> {
   // The restore before may just have ended.
   const tokens = await until('the service to be open', () =>
     signIn(service, { ...SUPERADMIN, subdomain: 'platform' }).catch(() => undefined),
@@ -60,12 +66,13 @@ async function restoreJob(body: object): Promise<any> {
     db: service.app.db,
     log: silentLog,
     keeper: await keeper(),
-    store: folderStore(`${service.dataDir}/backups`),
+    store: store ?? backups(),
     openConnection: () => ownerClient(service.database.address),
     tables: Object.keys(rules).filter((name) => isBackedUp(rules[name])),
     onMade: async () => undefined,
     rules,
     prove: async () => undefined,
+    differing: async () => [],
     dataDir: service.dataDir,
     migrations,
   })
@@ -129,6 +136,27 @@ test('puts everything back, with what the newer release has made of it', async (
   expect(await sql('select former from users where id = $1', [north.people.doctor.id])).toEqual([
     { former: 'DOCTOR OF NORTH' },
   ])
+})
+
+test('a file that becomes another one between its two readings is not taken', async () => {
+  await rename()
+  const folder = backups()
+  let reads = 0
+  // As one that is put in its place meanwhile.
+  const store: Store = {
+    ...folder,
+    read: (name, range) => {
+      if (name.startsWith(full)) reads += 1
+      return folder.read(reads > 1 ? name.replace(full, earlier) : name, range)
+    },
+  }
+  const job = await restoreJob({ backup_id: full, confirm: true }, store)
+  expect(job).toMatchObject({
+    status: 'failed',
+    error: 'The file cannot be used: it is another one than a moment before.',
+  })
+  expect(reads).toBe(2)
+  expect(await nurseOf(north)).toEqual(SINCE)
 })
 
 test('without the embedded PostgreSQL it is refused by what to do about that, as a drill is', async () => {

@@ -78,6 +78,10 @@ test('a clinic: who was at its rows is waited for, and what they wrote is in the
   })
   await other.query('commit')
   const { safety_backup_id } = await restored
+  // Outrun, it began again: with the safety backup that it has, made anew.
+  expect(await at.sql(`select id, status from backups where reason = 'safety'`)).toEqual([
+    { id: safety_backup_id, status: 'completed' },
+  ])
   expect(await at.nameOf(nurse.id)).toBe('nurse of north')
   const safety = await contents(fileOf(at.service, safety_backup_id))
   expect(safety.rowsOf('users').find((row) => row.id === String(nurse.id))?.full_name).toBe(

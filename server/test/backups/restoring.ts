@@ -22,8 +22,10 @@ export interface Restoring {
   rename(person: Person, id: number, fullName: string): Promise<Answer>
 }
 
-export async function openRestoring(): Promise<Restoring> {
-  const service = await openService()
+export async function openRestoring(
+  options: Parameters<typeof openService>[0] = {},
+): Promise<Restoring> {
+  const service = await openService(options)
   const root = await superadmin(service)
   const north = await makeClinic(service, root, 'north')
   const south = await makeClinic(service, root, 'south')

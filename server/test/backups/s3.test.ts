@@ -216,7 +216,9 @@ test('a bucket that refuses is told at the start, which goes on', async () => {
   expect(JSON.stringify(service.logged.map(([level, , said]) => [level, said]))).toContain(
     '["warn","asking the store of the backups failed"]',
   )
-  const told = service.logged.flatMap(([, fields]) => (fields as any)?.err?.message ?? [])
+  const told = service.logged.flatMap(
+    ([, fields]) => (fields as { err?: Error }).err?.message ?? [],
+  )
   expect(told.join()).toContain('NoSuchBucket')
   const { token } = await superadmin(service)
   const { body } = await service.call('GET', '/api/admin/health', { token })

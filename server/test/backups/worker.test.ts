@@ -51,6 +51,7 @@ async function work(store: Store) {
     onMade: async () => undefined,
     rules: service.app.tables,
     prove: async () => undefined,
+    differing: async () => [],
     dataDir: service.dataDir,
   })
   onTestFinished(() => worker.stop())

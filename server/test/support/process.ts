@@ -40,6 +40,8 @@ export interface RunOptions {
   account?: { uid: number; gid: number } | undefined
   /** The folder to run in. */
   cwd?: string
+  /** What it is run by, such as `nice`: it takes the place of itself, so that signals arrive. */
+  by?: readonly string[]
 }
 
 /** Starts `wardkeep <args>` with nothing of the tests' environment but `env`; it ends with the test. */
@@ -48,7 +50,13 @@ export function command(
   env: NodeJS.ProcessEnv,
   options: RunOptions = {},
 ): Command {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+  const [first = process.execPath, ...rest] = [
+    ...(options.by ?? []),
+    process.execPath,
+    MAIN,
+    ...args,
+  ]
+  const child = spawn(first, rest, {
     cwd: options.cwd ?? '/',
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

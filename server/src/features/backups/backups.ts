@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import type { RootSealed, SealedTable } from '../../platform/crypto/index.ts'
+import { differingSafeguards } from '../../platform/db/fixes/index.ts'
 import type { DatabaseAddress } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
@@ -64,6 +65,7 @@ export async function openBackups(
   const keep = config.BACKUP_KEEP
   const onMade = deletesOutdated({ ...core, store, keep, isBeingRead, rootSealed })
   const watch = watchBackups({ ...core, store, folder })
+  const differing = differingSafeguards(core)
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))
   const work = (only?: string) =>
     startWorker({
@@ -75,6 +77,7 @@ export async function openBackups(
       tables: backedUp,
       rules: tables,
       prove: (client) => proveSeals(client, core.sealer, sealed),
+      differing,
       dataDir,
       onMade,
       only,

@@ -1,5 +1,6 @@
 /** Makes a backup: snapshot, file, store, and what is stored read back and compared before it counts. */
 import { createHash } from 'node:crypto'
+import { letGo, lettingGo } from '../../../lib/let-go.ts'
 import type { Connection } from '../../../platform/db/index.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { FORMAT, type Header } from '../file/format.ts'
@@ -76,7 +77,7 @@ export async function createBackup(
     watch.progress((WRITING * rows) / Math.max(rows, snapshot.estimate.rows, 1))
   })
   const name = fileName(job.backup_id, null)
-  const written = measure(file)
+  const written = measure(lettingGo(file))
   await store.write(name, written.source, watch.signal)
   await snapshot.release()
   const { size_bytes, sha256 } = written.result()
@@ -99,7 +100,7 @@ async function compareStored(
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   const read = readFrom(store, name, signal, onBytes)
-  for await (const _ of read.source);
+  for await (const bytes of read.source) letGo(bytes)
   requireSame(name, sha256, read.result())
 }
 

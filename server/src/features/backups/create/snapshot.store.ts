@@ -1,10 +1,10 @@
 /** The SQL of a snapshot: all tables of a backup at one instant, each as a stream of rows. */
 import { sql } from 'kysely'
 import pg from 'pg'
-import { to as copyTo } from 'pg-copy-streams'
 import {
   APP_ROLE,
   type Connection,
+  copyOut,
   PLATFORM_ROLE,
   type TenantTx,
 } from '../../../platform/db/index.ts'
@@ -88,7 +88,7 @@ export async function takeSnapshot(
       const found = tables.find(({ name }) => name === table)
       if (!found) throw new Error(`the snapshot has no table ${table}`)
       const columns = found.columns.map((column) => pg.escapeIdentifier(column)).join(', ')
-      return client.query(copyTo(`copy (select ${columns} from ${quoted(found)}) to stdout`))
+      return copyOut(client, `copy (select ${columns} from ${quoted(found)}) to stdout`)
     },
     async release() {
       await client.query('commit')

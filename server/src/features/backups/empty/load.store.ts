@@ -1,17 +1,18 @@
 /**
  * The SQL that fills the empty tables of a new schema with the rows of a backup, in the caller's
- * transaction. Forced row-level security refuses COPY even to the owner, so it is put by meanwhile, and so
- * are foreign keys, triggers that rows set off, and indexes, which are made faster afterwards.
+ * transaction. What stands in the way of rows is put by meanwhile.
  */
 import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { StartupError } from '../../../lib/startup-error.ts'
 import type { Connection } from '../../../platform/db/index.ts'
+import { renumberLoadedJournal } from '../../../platform/db/moved-journal.ts'
 import { readSchema } from '../../../platform/db/schema-dump.ts'
 import { COPY_SETTINGS } from '../create/snapshot.store.ts'
 import type { BackedUpTable, Header, Manifest } from '../file/format.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'
+import { putBack, putBySafeguards, requireSchema } from './safeguards.store.ts'
 
 const id = pg.escapeIdentifier
 
@@ -39,8 +40,11 @@ export async function beginLoad(
   const { tables } = header
   await client.query(COPY_SETTINGS)
   const made = await readSchema(client)
+  const names = tables.map(({ name }) => name)
+  const safeguards = await putBySafeguards(client, [...names, 'webhook_queues'])
+  // What the migrations themselves have written is in the backup, as it has become.
+  for (const name of names) await client.query(`delete from ${id(name)}`)
   await makePartitions(client, tables)
-  const putBy = await putBySafeguards(client, tables)
   const loaded: Record<string, number> = {}
   const left: Record<string, number> = {}
   const tenants = new Set<number>()
@@ -70,8 +74,10 @@ export async function beginLoad(
       for (const [name, { rows }] of Object.entries(manifest.tables))
         if ((loaded[name] ?? 0) + (left[name] ?? 0) !== rows)
           throw new StartupError(`${name} holds ${loaded[name] ?? 0} rows, and the backup ${rows}.`)
+      await renumberLoadedJournal(client)
+      await putBack(client, safeguards.built)
       for (const statement of MADE_ANEW) await client.query(statement)
-      await putBack(client, putBy)
+      await putBack(client, safeguards.held)
       await goOnCounting(client, header)
       await requireSchema(client, made)
       const rows = Object.values(left).reduce((sum, count) => sum + count, 0)
@@ -80,12 +86,19 @@ export async function beginLoad(
   }
 }
 
-/** What is in no backup and follows from the rest. The engine makes due what was under way. */
+/**
+ * What is in no backup and follows from the rest. The engine makes due what was under way. The actions are
+ * found one behind the other in their index: there are a hundred of them, and millions of entries.
+ */
 const MADE_ANEW = [
   `insert into webhook_queues (webhook_id, tenant_id, due_at)
    select id, tenant_id, (select min(due_at) from webhook_deliveries
      where webhook_id = webhooks.id and status = 'pending') from webhooks`,
-  'insert into journal_actions select distinct action from journal',
+  `with recursive found as (
+     (select action from journal order by action limit 1) union all
+     select (select action from journal where action > found.action order by action limit 1)
+     from found where found.action is not null)
+   insert into journal_actions select action from found where action is not null`,
 ]
 
 interface Copy {
@@ -99,15 +112,23 @@ function openCopy(client: Connection, { name, columns }: BackedUpTable): Copy {
   const listed = columns.map(id).join(', ')
   const stream = client.query(copyFrom(`copy ${id(name)} (${listed}) from stdin`))
   const done = finished(stream)
+  let sending = Promise.resolve()
   // Heard by whoever writes or ends next.
-  done.catch(() => undefined)
+  const heardLater = () => undefined
+  done.catch(heardLater)
   return {
     table: name,
+    // Some rows are on their way while the next are read; the database says what is wrong with them.
     async write(rows) {
-      const room = new Promise<void>((resolve) => void stream.write(rows, () => resolve()))
-      await Promise.race([room, done])
+      await sending
+      const room = new Promise<void>((resolve) => {
+        stream.write(rows, (error) => resolve(error ? done : undefined))
+      })
+      sending = Promise.race([room, done])
+      sending.catch(heardLater)
     },
     async end() {
+      await sending
       stream.end()
       await done
       return stream.rowCount
@@ -136,53 +157,6 @@ async function makePartitions(client: Connection, tables: readonly BackedUpTable
     )
 }
 
-/** Statements that bring back what was put by. */
-async function putBySafeguards(client: Connection, tables: readonly BackedUpTable[]) {
-  const names = tables.map(({ name }) => name)
-  const { rows } = await client.query<{ away: string; back: string }>(
-    `with loaded as (
-       select oid, oid::regclass::text as name, relforcerowsecurity as is_forced from pg_class
-       where relnamespace = 'public'::regnamespace and relname = any($1::text[] || '{webhook_queues}'::text[]))
-     select away, back from (
-       select 1 as rank, name, format('alter table %s no force row level security', name) as away,
-         format('alter table %s force row level security', name) as back
-       from loaded where is_forced
-       union all
-       select 2, name, format('alter table %s disable trigger %I', name, tgname),
-         format('alter table %s enable trigger %I', name, tgname)
-       from loaded join pg_trigger on tgrelid = loaded.oid where not tgisinternal and tgtype & 4 <> 0
-       union all
-       select 3, name, format('alter table %s drop constraint %I', name, conname),
-         format('alter table %s add constraint %I %s', name, conname, pg_get_constraintdef(c.oid))
-       from loaded join pg_constraint c on conrelid = loaded.oid where contype = 'f'
-       union all
-       select 4, name, format('drop index %s', indexrelid::regclass),
-         replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ')
-       from loaded join pg_index on indrelid = loaded.oid
-       where not exists (select from pg_constraint where conindid = indexrelid)
-     ) as safeguards order by rank, name, away`,
-    [names],
-  )
-  for (const { away } of rows) await client.query(away)
-  // What the migrations themselves have written is in the backup, as it has become.
-  for (const name of names) await client.query(`delete from ${id(name)}`)
-  return rows.map(({ back }) => back)
-}
-
-/** The last first: indexes before the references that look through them, forced security at the end. */
-async function putBack(client: Connection, statements: readonly string[]): Promise<void> {
-  // An index of a large table is sorted in memory, and not on the disk.
-  await client.query(`set local maintenance_work_mem = '128MB'`)
-  for (const statement of statements.toReversed())
-    try {
-      await client.query(statement)
-    } catch (error) {
-      const { code, message } = error as pg.DatabaseError
-      if (!code?.startsWith('23')) throw error
-      throw new StartupError(`What the backup holds does not fit together: ${message}.`)
-    }
-}
-
 /**
  * No number that was ever given out names a second record, also of those that were given out behind the
  * backup: a quarter of all, and a million at least, are left out.
@@ -202,14 +176,6 @@ async function goOnCounting(client: Connection, { sequences = {} }: Header): Pro
        where last is not null`,
       [name, sequences[name] ?? null],
     )
-}
-
-async function requireSchema(client: Connection, made: string): Promise<void> {
-  const { rows } = await client.query<{ disabled: boolean }>(
-    `select exists (select from pg_trigger where not tgisinternal and tgenabled <> 'O') as disabled`,
-  )
-  if (rows[0]?.disabled || (await readSchema(client)) !== made)
-    throw new Error('the load has changed the schema')
 }
 
 /** Makes the database the backup's installation, moved: what goes out by itself is held. */

@@ -5,6 +5,7 @@
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { type Decrypter, Encrypter, type Recipient, Stanza } from 'age-encryption'
+import { letGo } from '../../../lib/let-go.ts'
 
 const CHUNK_BYTES = 64 * 1024
 const TAG_BYTES = 16
@@ -32,7 +33,10 @@ export async function* encrypt(
   const counter = chunkCounter()
   const seal = (chunk: Uint8Array, isLast: boolean) => {
     const cipher = createCipheriv(CIPHER, key, counter.next(isLast), { authTagLength: TAG_BYTES })
-    return Buffer.concat([cipher.update(chunk), cipher.final(), cipher.getAuthTag()])
+    const text = cipher.update(chunk)
+    const sealed = Buffer.concat([text, cipher.final(), cipher.getAuthTag()])
+    letGo(text)
+    return sealed
   }
   for await (const { chunk, isLast } of inChunks(source, CHUNK_BYTES)) yield seal(chunk, isLast)
 }
@@ -170,24 +174,25 @@ function skipping(source: AsyncGenerator<Uint8Array>, bytes: number) {
 }
 
 /**
- * The bytes in pieces of one size, the last one with what is left: never empty unless there is nothing at all.
+ * The bytes in pieces of one size, the last one with what is left: never empty unless there is nothing at
+ * all. Each lies where the one before it lay, so that nothing is left to be collected.
  */
 async function* inChunks(source: AsyncIterable<Uint8Array>, size: number) {
-  let parts: Uint8Array[] = []
+  const room = Buffer.allocUnsafeSlow(size)
   let length = 0
-  for await (const part of source) {
-    parts.push(part)
-    length += part.length
-    if (length <= size) continue
-    const bytes = Buffer.concat(parts, length)
-    let at = 0
-    // One byte at least stays for the last.
-    for (; length - at > size; at += size)
-      yield { chunk: bytes.subarray(at, at + size), isLast: false }
-    parts = [bytes.subarray(at)]
-    length -= at
-  }
-  yield { chunk: Buffer.concat(parts, length), isLast: true }
+  for await (const part of source)
+    for (let from = 0; from < part.length; ) {
+      // Not before more comes: one byte at least stays for the last.
+      if (length === size) {
+        yield { chunk: room, isLast: false }
+        length = 0
+      }
+      const taken = part.subarray(from, from + size - length)
+      room.set(taken, length)
+      from += taken.length
+      length += taken.length
+    }
+  yield { chunk: room.subarray(0, length), isLast: true }
 }
 
 const payloadKey = (fileKey: Uint8Array, nonce: Uint8Array): Buffer =>

@@ -1,6 +1,7 @@
 /** Reads a backup as a stream, and proves as it goes that it is whole and was made here. */
 import { createHash } from 'node:crypto'
 import { createZstdDecompress } from 'node:zlib'
+import { letGo } from '../../../lib/let-go.ts'
 import { decrypt, UnreadableFile } from './age.ts'
 import {
   FORMAT,
@@ -18,7 +19,7 @@ import {
 import type { Keeper } from './identity.ts'
 import { wholeRows } from './rows.ts'
 import { bytesOf, type ReadFile, unarchive } from './tar.ts'
-import { letGo, through } from './through.ts'
+import { through } from './through.ts'
 import { add, newTotal, type Total } from './write.ts'
 
 /** What a reader does with a backup. */

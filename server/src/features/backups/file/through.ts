@@ -20,11 +20,3 @@ export async function* through(
   }
   await done
 }
-
-/**
- * Gives the memory of a piece back that nobody uses any more, where no other follows in it. Left to be
- * collected, gigabytes of pieces would have the collector walk through the whole heap a hundred times.
- */
-export function letGo({ buffer, byteOffset, byteLength }: Buffer): void {
-  if (byteOffset + byteLength === buffer.byteLength) (buffer as ArrayBuffer).transfer(0)
-}

@@ -2,6 +2,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { TransformOptions } from 'node:stream'
 import { constants, createZstdCompress, type ZstdOptions } from 'node:zlib'
+import { letGo } from '../../../lib/let-go.ts'
 import { encrypt } from './age.ts'
 import {
   HEADER,
@@ -43,7 +44,7 @@ export function writeBackup(
     writableHighWaterMark: 1,
   }
   const zstd = createZstdCompress(options)
-  return encrypt(through(tar, zstd), keeper.recipients)
+  return encrypt(through(tar, zstd, letGo), keeper.recipients)
 }
 
 async function* filesOf(

@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { StartupError } from '../../../lib/startup-error.ts'
+import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import type { Connection } from '../../../platform/db/index.ts'
 import type { Migration } from '../../../platform/db/migrate.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -22,16 +23,13 @@ import { apply, compare, endAccess, type Ruled } from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
 import type { AccessCase, RestoreOptions, RestoreResult } from './outcome.ts'
+import { RefusedError, requireSafeguards } from './refused.ts'
 import { type RowSource, rowsOfFile, withOlderRows } from './rows.ts'
 import { dropTenants, indexStages, makeStages, type Staged } from './stage.store.ts'
-
-/** What is not restored, and why, in a sentence for whoever asked for it. Nothing was touched. */
-export class RefusedError extends Error {}
 
 const KEYS: readonly string[] = ['key_encryption_keys', 'data_keys']
 /** Cases of access that a result names; all are counted. */
 const MAX_CASES = 1_000
-/** Each with a safety backup of its own. */
 const TRIES = 5
 
 export interface RestoreDeps extends CreateDeps {
@@ -44,7 +42,9 @@ export interface RestoreDeps extends CreateDeps {
   openConnection(): Connection
   /** Proves that what the connection sees in its scope opens. */
   prove(client: Connection): Promise<void>
-  /** Enters the safety backup, and says that it is whole. */
+  /** Says which of the database's safeguards are not those of its schema. */
+  differing: DifferingSafeguards
+  /** Enters the safety backup, also where it was entered before, and says that it is whole. */
   safety: {
     begin(id: string, job: Job, tenantId: number | null): Promise<void>
     complete(id: string, made: Made): Promise<void>
@@ -60,12 +60,19 @@ export async function restoreBackup(
   watch: Watch & { quiet(): Promise<void> },
 ): Promise<RestoreResult> {
   const { tenant_id } = options
+  await client.query('begin read only')
+  await requireSafeguards(client, deps.differing)
+  await client.query('rollback')
   const staged = await stage(client, job, options, deps, watch)
   if (options.dry_run) return rehearse(client, job, options, staged)
   await watch.quiet()
   await closing.close(client, tenant_id)
+  // That of a try that was outrun gives way to the next one's, which has all that was in it.
+  const safety = randomUUID()
   try {
-    return await runAgain(client, () => run(client, job, options, deps, staged, watch))
+    return await runAgain(client, () =>
+      run(client, job, options, deps, { ...staged, safety }, watch),
+    )
   } finally {
     await closing.reopen(client, tenant_id).catch(() => undefined)
   }
@@ -114,12 +121,14 @@ async function stage(
     await using file = await openBackup(read(), keeper)
     const noted = purgedOf(notes, file.header.installation)
     const fits = await requireFitting(client, file.header, job, options.tenant_id)
-    return { noted, tables: fits === 'as it is' ? await fill(rowsOfFile(file)) : undefined }
+    const tables = fits === 'as it is' ? await fill(rowsOfFile(file)) : undefined
+    return { noted, tables, header: file.header }
   }
-  const { noted, tables } = await fillFitting()
+  const { noted, tables, header } = await fillFitting()
   if (tables) return { noted, tables }
   const wanted = Object.keys(rules).filter((table) => isLoaded(rules, table))
-  return { noted, tables: await upToDate(withOlderRows(read(), size, { ...deps, wanted }, fill)) }
+  const older = { ...deps, wanted, header }
+  return { noted, tables: await upToDate(withOlderRows(read(), size, older, fill)) }
 }
 
 /** What can't be brought up to date is a sentence for whoever asked. */
@@ -215,14 +224,15 @@ async function run(
   job: Job,
   options: RestoreOptions,
   deps: RestoreDeps,
-  { tables, noted }: OnStage,
+  { tables, noted, safety }: OnStage & { safety: string },
   watch: Watch,
 ): Promise<RestoreResult> {
   const { tenant_id } = options
   const still = tenant_id === null ? await closing.writtenBy(client, deps.rules) : []
   const snapshot = await closing.begin(client, still)
+  await requireSafeguards(client, deps.differing)
   const purged = await leaveOut(client, options, tables, noted)
-  const safety = await takeSafetyBackup(job, tenant_id, snapshot, deps, watch)
+  await takeSafetyBackup(safety, job, tenant_id, snapshot, deps, watch)
   const keys = tables.filter(({ name }) => name === 'key_encryption_keys')
   // A tenant's role reads these keys, but makes none.
   await closing.enterScope(client, null)
@@ -284,13 +294,13 @@ async function narrow(
 }
 
 async function takeSafetyBackup(
+  id: string,
   job: Job,
   tenantId: number | null,
   snapshot: string,
   deps: RestoreDeps,
   watch: Watch,
-): Promise<string> {
-  const id = randomUUID()
+): Promise<void> {
   await deps.safety.begin(id, job, tenantId)
   const client = deps.openConnection()
   client.on('error', () => undefined)
@@ -300,7 +310,6 @@ async function takeSafetyBackup(
     const subject = { ...job, backup_id: id, type, tenant_id: tenantId } as const
     const share = { ...watch, holding: () => undefined, progress: () => undefined }
     await deps.safety.complete(id, await createBackup(client, subject, deps, share, snapshot))
-    return id
   } finally {
     await client.end().catch(() => undefined)
   }

@@ -4,7 +4,8 @@ import type { Migration } from '../../../platform/db/migrate.ts'
 import { takeSnapshot } from '../create/snapshot.store.ts'
 import { onThrowAwayServer, type ThrowAwayDeps } from '../drill/throw-away.ts'
 import { restoreIntoEmpty } from '../empty/restore.ts'
-import type { BackedUpTable } from '../file/format.ts'
+import { UnreadableFile } from '../file/age.ts'
+import type { BackedUpTable, Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import type { OpenedBackup } from '../file/read.ts'
 import { wholeRows } from '../file/rows.ts'
@@ -26,6 +27,8 @@ export const rowsOfFile = ({ header, first, parts }: OpenedBackup): RowSource =>
 
 export interface OlderDeps extends ThrowAwayDeps {
   keeper: Keeper
+  /** What the file has said of itself before: it is read anew. */
+  header: Header
   /** The tables whose rows are wanted. */
   wanted: readonly string[]
   migrations?: Migration[] | undefined
@@ -45,7 +48,9 @@ export function withOlderRows<T>(
   return onThrowAwayServer(deps, size, async (address, log) => {
     // Who was purged is left out by whoever takes the rows, and tells of it.
     const how = { address, keeper, log, notes: [], takesClinics: true }
-    await restoreIntoEmpty(file, migrations ? { ...how, migrations } : how)
+    const { header } = await restoreIntoEmpty(file, migrations ? { ...how, migrations } : how)
+    if (JSON.stringify(header) !== JSON.stringify(deps.header))
+      throw new UnreadableFile('it is another one than a moment before')
     const client = ownerClient(address)
     await client.connect()
     try {

@@ -53,7 +53,7 @@ export function folderStore(folder: string): OpenStore {
       await syncFolder()
     } catch (error) {
       await rm(part, { force: true })
-      throw error
+      throw isFull(error) ? new NoRoomError(fullOf(folder, error), { cause: error }) : error
     }
   }
 
@@ -116,6 +116,13 @@ export function folderStore(folder: string): OpenStore {
     close: async () => undefined,
   }
 }
+
+/** A disk, a quota or a process's limit that takes no more, whatever was free a moment before. */
+const isFull = (error: unknown): error is NodeJS.ErrnoException =>
+  ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+const fullOf = (folder: string, { code }: NodeJS.ErrnoException) =>
+  `${folder} takes no more (${code}): free some room, lower BACKUP_KEEP, or move BACKUP_DIR`
 
 const notStored = (error: unknown, name: string) =>
   (error as NodeJS.ErrnoException).code === 'ENOENT'

@@ -113,6 +113,16 @@ export async function endJob(
   return ended !== undefined
 }
 
+/** Says that a backup that was whole is not any more, as it is made anew. Returns whether there is one. */
+export async function beginAgain(tx: TenantTx, id: string): Promise<boolean> {
+  const { numUpdatedRows } = await tx.db
+    .updateTable('backups')
+    .set({ status: 'queued', verified_at: null })
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 /** Fails the safety backups that restores of the scope have begun and not made. Returns them. */
 export async function failSafeties(tx: TenantTx, tenantId: number | null): Promise<string[]> {
   const failed = await tx.db

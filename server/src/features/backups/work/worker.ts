@@ -5,6 +5,7 @@
 import { poller } from '../../../lib/poller.ts'
 import { Problem } from '../../../lib/problems.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
+import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import {
   type Connection,
   logFailures,
@@ -25,7 +26,8 @@ import { forgetPurged, settleLeft } from '../erase/forget-purged.ts'
 import { KeptError, type Rewritten } from '../erase/rewrite.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { RestoreOptions, RestoreResult } from '../restore/outcome.ts'
-import { RefusedError, type RestoreDeps, restoreBackup } from '../restore/restore.ts'
+import { RefusedError } from '../restore/refused.ts'
+import { type RestoreDeps, restoreBackup } from '../restore/restore.ts'
 import { NoRoomError, NotStoredError, StoreError } from '../stores/store.ts'
 import * as store from './work.store.ts'
 
@@ -40,6 +42,8 @@ export interface WorkerDeps extends CreateDeps {
   openConnection(): Connection
   /** Proves that what the connection sees in its scope opens. */
   prove(client: Connection): Promise<void>
+  /** Says which of the database's safeguards are not those of its schema. */
+  differing: DifferingSafeguards
   /** Where a server is made that brings older backups up to date. */
   dataDir: string
   migrations?: Migration[] | undefined
@@ -172,15 +176,16 @@ function tellProgress({ db, log }: WorkerDeps, job: store.Job, giveWay: () => vo
 function safetyOf({ db }: WorkerDeps): RestoreDeps['safety'] {
   return {
     begin: (id, { actor }, tenantId) =>
-      db.acrossTenants((tx) =>
-        insertBackup(tx, {
+      db.acrossTenants(async (tx) => {
+        if (await store.beginAgain(tx, id)) return
+        await insertBackup(tx, {
           id,
           type: tenantId === null ? 'full' : 'tenant',
           tenant_id: tenantId,
           reason: 'safety',
           created_by: actor.user_id,
-        }),
-      ),
+        })
+      }),
     complete: (id, made) => db.acrossTenants((tx) => store.completeBackup(tx, id, made)),
   }
 }

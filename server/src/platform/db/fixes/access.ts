@@ -1,6 +1,6 @@
 /** The fixes of what keeps tenants apart and the journal whole: row security, privileges, triggers, functions. */
 import type { Fix } from '../../fix.ts'
-import { drift, type Look, type Words } from './drift.ts'
+import { drift, type Look, type Read, type Words } from './drift.ts'
 import type { Ground } from './ground.ts'
 import { type Ask, readLive, type Schema, type Statement } from './schema.ts'
 import { type Kind, subjectOf } from './statement.ts'
@@ -17,10 +17,10 @@ const ROW_SECURITY: Words = {
   runbook: RUNBOOK,
 }
 
-export const rowSecurity = (ground: Ground): Fix =>
-  drift(ground, ROW_SECURITY, async (ask, committed) =>
-    among(['row security', 'policy'], committed, await readLive(ask, ['rowSecurity', 'policies'])),
-  )
+const readRowSecurity: Read = async (ask, committed) =>
+  among(['row security', 'policy'], committed, await readLive(ask, ['rowSecurity', 'policies']))
+
+export const rowSecurity = (ground: Ground): Fix => drift(ground, ROW_SECURITY, readRowSecurity)
 
 const GRANTS: Words = {
   key: 'database.grants',
@@ -32,15 +32,16 @@ const GRANTS: Words = {
   runbook: RUNBOOK,
 }
 
-export const grants = (ground: Ground): Fix =>
-  drift(ground, GRANTS, async (ask, committed) => {
-    const live = await readLive(ask, ['schemas', 'sequences', 'functions', 'grants'])
-    const { expected, live: found } = among(['grants'], committed, live)
-    return {
-      expected: expected.filter(isSaid),
-      live: [...found.filter(isSaid), ...(await readDefaults(ask))],
-    }
-  })
+const readGrants: Read = async (ask, committed) => {
+  const live = await readLive(ask, ['schemas', 'sequences', 'functions', 'grants'])
+  const { expected, live: found } = among(['grants'], committed, live)
+  return {
+    expected: expected.filter(isSaid),
+    live: [...found.filter(isSaid), ...(await readDefaults(ask))],
+  }
+}
+
+export const grants = (ground: Ground): Fix => drift(ground, GRANTS, readGrants)
 
 /** Everybody may call a function of which nothing else is said. */
 const isSaid = ({ text }: Statement) => !/^GRANT execute ON ROUTINE .* TO PUBLIC;$/.test(text)
@@ -74,14 +75,15 @@ const TRIGGERS: Words = {
   runbook: RUNBOOK,
 }
 
-export const triggers = (ground: Ground): Fix =>
-  drift(ground, TRIGGERS, async (ask, committed) => {
-    const { expected, live } = among(['trigger'], committed, await readLive(ask, ['triggers']))
-    const others = (await ask<{ head: string; text: string }>(BESIDE_TRIGGERS))
-      .filter(({ head }) => committed.heads.has(head))
-      .map(({ text }) => statementOf('trigger', text))
-    return { expected, live: [...live, ...others] }
-  })
+const readTriggers: Read = async (ask, committed) => {
+  const { expected, live } = among(['trigger'], committed, await readLive(ask, ['triggers']))
+  const others = (await ask<{ head: string; text: string }>(BESIDE_TRIGGERS))
+    .filter(({ head }) => committed.heads.has(head))
+    .map(({ text }) => statementOf('trigger', text))
+  return { expected, live: [...live, ...others] }
+}
+
+export const triggers = (ground: Ground): Fix => drift(ground, TRIGGERS, readTriggers)
 
 /** Triggers that do not fire, those of foreign keys and of partitions among them; and rules, which the dump leaves out. */
 const BESIDE_TRIGGERS = `
@@ -108,22 +110,31 @@ const FUNCTIONS: Words = {
   runbook: RUNBOOK,
 }
 
-export const functions = (ground: Ground): Fix =>
-  drift(ground, FUNCTIONS, async (ask, committed) => {
-    const { statements, heads } = await readLive(ask, ['functions'])
-    const ofHead = Map.groupBy(committed.statements, ({ head }) => head)
-    return {
-      expected: committed.statements
-        .filter(({ kind }) => kind === 'function')
-        // Until it is granted, everybody may call a function that is new.
-        .map((one) =>
-          heads.has(one.subject)
-            ? one
-            : { ...one, text: (ofHead.get(one.subject) ?? []).map(({ text }) => text).join('\n') },
-        ),
-      live: statements.filter(({ kind, head }) => kind === 'function' && committed.heads.has(head)),
-    }
-  })
+const readFunctions: Read = async (ask, committed) => {
+  const { statements, heads } = await readLive(ask, ['functions'])
+  const ofHead = Map.groupBy(committed.statements, ({ head }) => head)
+  return {
+    expected: committed.statements
+      .filter(({ kind }) => kind === 'function')
+      // Until it is granted, everybody may call a function that is new.
+      .map((one) =>
+        heads.has(one.subject)
+          ? one
+          : { ...one, text: (ofHead.get(one.subject) ?? []).map(({ text }) => text).join('\n') },
+      ),
+    live: statements.filter(({ kind, head }) => kind === 'function' && committed.heads.has(head)),
+  }
+}
+
+export const functions = (ground: Ground): Fix => drift(ground, FUNCTIONS, readFunctions)
+
+/** All of it. */
+export const SAFEGUARDS: readonly Read[] = [
+  readRowSecurity,
+  readGrants,
+  readTriggers,
+  readFunctions,
+]
 
 const statementOf = (kind: Kind, text: string): Statement => {
   const subject = subjectOf(kind, text)

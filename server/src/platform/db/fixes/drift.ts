@@ -51,6 +51,20 @@ async function detect(ground: Ground, read: Read, ask: Ask): Promise<Detected> {
   }
 }
 
+/** By name what the database has other than the committed schema says. */
+export async function differing(
+  ground: Pick<Ground, 'committed'>,
+  reads: readonly Read[],
+  ask: Ask,
+): Promise<string[]> {
+  const committed = await ground.committed(ask)
+  if (!committed) return []
+  const subjects: string[] = []
+  for (const read of reads)
+    subjects.push(...driftsOf(await read(ask, committed)).map(({ subject }) => subject))
+  return subjects
+}
+
 function driftsOf({ expected, live }: Look): Drift[] {
   const [wanted, found] = [bySubject(expected), bySubject(live)]
   return [...new Set([...wanted.keys(), ...found.keys()])].sort().flatMap((subject) => {

@@ -1,0 +1,143 @@
+/**
+ * The kernel takes no more bytes while a backup is written, on a file system that is full and from a process that
+ * may write no longer file: it ends with a sentence, leaves nothing, and the service goes on.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { scratch, until } from '../support/embedded.ts'
+import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
+import { ROOT_KEY } from '../support/service.ts'
+import { contents, fatten } from './support.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 120_000 })
+
+const KIB = 1024
+/** What is left of the room: a backup begins to be written, and does not fit. */
+const LEFT = 256 * KIB
+const MOUNTED = 24 * KIB * KIB
+
+/** A way to be full. */
+interface Full {
+  by: (folder: string) => string[]
+  /** Where the test sees the folder of the service. */
+  seen: (folder: string, pid: number) => string
+  fill(folder: string, pid: number): Promise<void>
+  empty(folder: string, pid: number): Promise<void>
+}
+
+/** Not everywhere: whoever may make namespaces may mount a small file system of their own. */
+const IN_NAMESPACE = ['unshare', '--user', '--map-root-user', '--mount', '--', 'sh', '-c']
+const canMount =
+  spawnSync('unshare', [...IN_NAMESPACE.slice(1), 'mount -t tmpfs none /mnt']).status === 0
+const canLimit = spawnSync('prlimit', ['--version']).status === 0
+
+const limit = (pid: number, size: string) =>
+  void execFileSync('prlimit', ['--pid', String(pid), `--fsize=${size}:`])
+
+const smallFileSystem: Full = {
+  by: (folder) => [
+    ...IN_NAMESPACE,
+    `mount -t tmpfs -o size=${MOUNTED} none "$0" && exec "$@"`,
+    folder,
+  ],
+  seen: (folder, pid) => `/proc/${pid}/root${folder}`,
+  async fill(folder) {
+    const filler = join(folder, 'filler')
+    const all = writeFile(filler, Buffer.alloc(MOUNTED))
+    await expect(all).rejects.toMatchObject({ code: 'ENOSPC' })
+    await truncate(filler, (await stat(filler)).size - LEFT)
+  },
+  empty: (folder) => rm(join(folder, 'filler')),
+}
+
+const shortFiles: Full = {
+  by: () => [],
+  seen: (folder) => folder,
+  fill: async (_, pid) => limit(pid, String(LEFT)),
+  empty: async (_, pid) => limit(pid, 'unlimited'),
+}
+
+/** Orders, as the superadmin. */
+function ordersOn(service: RunningService, database: TestDatabase) {
+  const call = async (method: string, path: string, body?: object) =>
+    service.call(method, path, { token: await tokenOf(service), ...(body ? { body } : {}) })
+  return {
+    call,
+    /** Asks for it, and waits for its end. Answers the job. */
+    async order(kind: 'create' | 'restore', body: object): Promise<any> {
+      const answer = await call('POST', `/api/admin/backup/${kind}`, body)
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+      return until('the job to end', async () => {
+        const [job] = await database.sql<any>('select * from backup_jobs where id = $1', [
+          answer.body.job_id,
+        ])
+        return ['completed', 'failed'].includes(job.status) ? job : undefined
+      })
+    },
+  }
+}
+
+test.skipIf(!canMount)('a file system that is full', () => fails(smallFileSystem, 'ENOSPC'))
+test.skipIf(!canLimit)('a process that may write no longer file', () => fails(shortFiles, 'EFBIG'))
+
+async function fails(full: Full, code: string): Promise<void> {
+  const database = await migratedDatabase()
+  const folder = await scratch()
+  const service = await startService(
+    {
+      ...PLAIN,
+      // By TCP: in a namespace of its own it is not let into the folder of the server's socket.
+      DATABASE_URL: (await proxyTo(database)).url,
+      ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+      DATA_DIR: await scratch(),
+      BACKUP_DIR: folder,
+      LOG_LEVEL: 'error',
+    },
+    { by: full.by(folder) },
+  )
+  const seen = full.seen(folder, service.pid)
+  const { call, order } = ordersOn(service, database)
+  const tenant = (await call('POST', '/api/admin/tenants', { name: 'North', subdomain: 'north' }))
+    .body
+  await fatten(database, tenant.id)
+  const before = await order('create', { type: 'full' })
+  expect(before).toMatchObject({ status: 'completed' })
+
+  await full.fill(seen, service.pid)
+  const there = (await readdir(seen)).sort()
+  const ofClinic = { type: 'tenant', tenant_id: tenant.id }
+  await database.sql(`update tenants set name = 'Since' where id = $1`, [tenant.id])
+  for (const [kind, body] of [
+    ['create', ofClinic],
+    ['create', { type: 'full' }],
+    ['restore', { backup_id: before.backup_id, confirm: true }],
+    ['restore', { backup_id: before.backup_id, tenant_id: tenant.id, confirm: true }],
+  ] as const) {
+    const job = await order(kind, body)
+    expect(job).toMatchObject({ status: 'failed' })
+    // What everything comes to is looked at before; of a clinic it is known once the kernel says so.
+    const why = 'tenant_id' in body ? `takes no more (${code})` : /takes no more|has room for/
+    expect(job.error).toMatch(why)
+    expect((await readdir(seen)).sort()).toEqual(there)
+    if (kind === 'create') continue
+    const opened = await until('the service to be open', async () => {
+      const answer = await call('GET', `/api/admin/tenants/${tenant.id}`).catch(() => undefined)
+      return answer?.status === 200 ? answer : undefined
+    })
+    expect(opened.body.name).toBe('Since')
+  }
+  const { items } = (await call('GET', '/api/admin/backup/list')).body
+  const whole = items.filter(({ status }: any) => status !== 'failed')
+  expect(whole.map(({ backup_id }: any) => backup_id)).toEqual([before.backup_id])
+
+  await full.empty(seen, service.pid)
+  const after = await order('create', ofClinic)
+  expect(after).toMatchObject({ status: 'completed', error: null })
+  const { rowsOf } = await contents(join(seen, `${after.backup_id}.tar.zst.age`))
+  expect(rowsOf('tenants')).toMatchObject([{ name: 'Since' }])
+}

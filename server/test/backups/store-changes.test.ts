@@ -1,0 +1,136 @@
+/** The store changes its mind while a restore reads it, and behind that: what was read whole is used, or nothing. */
+import { open, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { ownerClient } from '../../src/platform/db/index.ts'
+import { migratedDatabase } from '../support/database.ts'
+import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
+import { until } from '../support/embedded.ts'
+import { openRestoring, type Restoring } from './restoring.ts'
+import { fatten, fileOf, make } from './support.ts'
+
+let at: Restoring
+let proxy: DatabaseProxy
+let root: Restoring['root']
+/** Of when the nurses were called as they are made, and of when they were called `Second`. */
+let first: { id: string; bytes: Buffer }
+let second: { id: string; bytes: Buffer }
+
+beforeAll(async () => {
+  const database = await migratedDatabase()
+  proxy = await proxyTo(database)
+  at = await openRestoring({ database: { ...database, address: { url: proxy.url } } })
+  root = at.root
+  // Far more than is read ahead.
+  for (const clinic of [at.north, at.north, at.south]) await fatten(database, clinic.id)
+  first = await made()
+  await call('Second')
+  second = await made()
+})
+
+async function made() {
+  const id = await make(at.service, at.root)
+  return { id, bytes: await readFile(fileOf(at.service, id)) }
+}
+
+const call = (name: string) =>
+  at.sql(`update users set full_name = $1 where role = 'nurse'`, [name])
+const names = async () =>
+  (await at.sql(`select full_name from users where role = 'nurse' order by id`)).map(
+    ({ full_name }) => full_name,
+  )
+
+beforeEach(async () => {
+  await call('Since')
+  await rm(file())
+  await writeFile(file(), first.bytes)
+  root = await at.again(root)
+})
+
+const file = () => fileOf(at.service, first.id)
+
+const WANTED = [
+  ['everything', () => ({}), ['nurse of north', 'nurse of south']],
+  ['one clinic', () => ({ tenant_id: at.north.id }), ['nurse of north', 'Since']],
+] as const
+
+async function order(wanted: object): Promise<string> {
+  const body = { backup_id: first.id, confirm: true, ...wanted }
+  const answer = await at.call(root, 'POST', '/api/admin/backup/restore', body)
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  return answer.body.job_id
+}
+
+/** What becomes of the file. */
+const CHANGES: Record<string, () => Promise<void>> = {
+  'is cut': () => truncate(file(), Math.floor(first.bytes.length / 2)),
+  async 'has another byte'() {
+    const handle = await open(file(), 'r+')
+    const place = Math.floor(first.bytes.length * 0.75)
+    await handle.write(Buffer.from([(first.bytes[place] ?? 0) ^ 1]), 0, 1, place)
+    await handle.close()
+  },
+  'is written over by another backup': () => writeFile(file(), second.bytes),
+  async 'gives way to another backup'() {
+    const aside = `${file()}.aside`
+    await writeFile(aside, second.bytes)
+    await rename(aside, file())
+  },
+}
+
+describe.each(WANTED)('%s', (_name, wanted, then) => {
+  test.each(Object.entries(CHANGES))('the file %s before it is read', async (_change, change) => {
+    await change()
+    const job = await at.over(await order(wanted()))
+    expect(job).toMatchObject({ status: 'failed', result: null })
+    expect(job.error).toMatch(/^The file cannot be used: .+[.]$/)
+    expect(await names()).toEqual(['Since', 'Since'])
+  })
+
+  test.each(Object.entries(CHANGES))('the file %s while it is read', async (what, change) => {
+    const held = proxy.holdAnswerOf('copy "stage_departments"')
+    const job = await order(wanted())
+    await until('the rows to be taken', async () => {
+      const [row] = await at.sql(
+        `select from pg_stat_activity where datname = current_database() and state = 'active'
+         and query like 'copy "stage_departments"%'`,
+      )
+      return row
+    })
+    expect((await stat(file())).size).toBe(first.bytes.length)
+    await change()
+    held.release()
+    const done = await at.over(job)
+    // Who reads a file reads on in it, whatever has its name.
+    if (what === 'gives way to another backup') {
+      expect(done).toMatchObject({ status: 'completed' })
+      expect(await names()).toEqual(then)
+    } else {
+      expect(done).toMatchObject({ status: 'failed', result: null })
+      expect(done.error).toMatch(/^The file cannot be used: .+[.]$/)
+      expect(await names()).toEqual(['Since', 'Since'])
+    }
+  })
+
+  test('the file is another one, or none, once it was read: what was read is used', async () => {
+    const other = ownerClient(at.service.database.address)
+    await other.connect()
+    onTestFinished(() => other.end())
+    // The safety backup can't be entered.
+    await other.query('begin; lock table backups in share mode')
+    const { rows } = await other.query('select pg_backend_pid() as pid')
+    const job = await order(wanted())
+    await until('the restore to wait', async () => {
+      const [row] = await at.sql(
+        'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+        [rows[0].pid],
+      )
+      return row
+    })
+    await writeFile(file(), second.bytes)
+    if (then[1] === 'Since') await rm(file())
+    await other.query('rollback')
+    expect(await at.over(job)).toMatchObject({ status: 'completed' })
+    expect(await names()).toEqual(then)
+    await writeFile(file(), first.bytes)
+  })
+})
