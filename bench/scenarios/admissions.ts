@@ -13,11 +13,11 @@ const COLUMNS = `tenant_id, sealed_full_name, sealed_birth_date, sealed_sex, sea
   sealed_phone, sealed_email, sealed_address, sealed_allergies, sealed_notes`
 /** The first patient of each clinic, and how many it has. */
 const FIRST = 'select tenant_id, min(id) as id, count(*) as there from patients group by tenant_id'
-/** More patients with the sealed fields of the first: nobody opens them, as they are sealed for its row. */
 const COPY_PATIENTS = `
-  insert into patients (${COLUMNS})
-  select ${COLUMNS} from (${FIRST}) first join patients using (tenant_id, id),
-    generate_series(1, $1::integer - there)`
+  insert into patients (department_id, ${COLUMNS})
+  select ($2::bigint[])[1 + number % greatest(1, cardinality($2::bigint[]))], ${COLUMNS}
+  from (${FIRST}) first join patients using (tenant_id, id),
+    generate_series(1, $1::integer - there) as number`
 /** Their tokens, as many as the first has, and others. */
 const COPY_TOKENS = `
   insert into patient_tokens (tenant_id, patient_id, kind, token, data_key_id)
@@ -49,13 +49,25 @@ export async function admit(deployment: Deployment, each: number): Promise<void>
       for (const clinic of lacking) await admitFirst(deployment, clinic)
     }
     await Promise.all(Array.from({ length: CONNECTIONS }, lane))
-    await client.query(COPY_PATIENTS, [each])
-    await client.query(COPY_TOKENS)
+    await copyPatients(client, each)
     await client.query(HEADS)
     await client.query('vacuum (analyze) patients, patient_tokens, departments')
   } finally {
     await client.end()
   }
+}
+
+/**
+ * Sees to it that each clinic that has a patient has so many, with the sealed fields of the first: nobody opens
+ * them, as they are sealed for its row. Of these departments by turns, or of none.
+ */
+export async function copyPatients(
+  client: pg.Client,
+  each: number,
+  departments: readonly number[] = [],
+): Promise<void> {
+  await client.query(COPY_PATIENTS, [each, departments])
+  await client.query(COPY_TOKENS)
 }
 
 async function admitFirst({ service }: Deployment, clinic: number): Promise<void> {

@@ -7,12 +7,15 @@ import { type Contender, compare } from '../measure/compare.ts'
 import { drive } from '../measure/load.ts'
 import { type Line, perSecond } from '../measure/table.ts'
 import { ownerOf, type Service, startService } from '../service.ts'
+import { copyPatients } from './admissions.ts'
 import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 import { call, furnish, makeWard, nameOf, SEALED_LENGTHS, type Ward, wardOn } from './ward.ts'
 
 const SIZES = { large: 1_000_000, small: 10_000 }
 /** To try it out. */
 const FEW = { large: 1_000, small: 300 }
+/** Made through the API, at the beginning and at the end of the list: these open, and are all that is shown. */
+const OPEN = 2_000
 const DEPARTMENTS = 20
 const LIMIT = 20
 
@@ -42,7 +45,7 @@ const CASES: Case[] = [
   },
   {
     name: 'a search that hits',
-    asked: ({ count }) => ({ search: nameOf(count >> 1) }),
+    asked: () => ({ search: nameOf(DEPARTMENTS) }),
     page: async ({ folder }) => foundBy(await someToken(folder), 1),
   },
   {
@@ -84,16 +87,19 @@ async function someToken(folder: string): Promise<Buffer> {
   return rows[0].token
 }
 
-/** What the last page but one tells to come behind it. */
-async function farEnd({ ward, count }: Clinic): Promise<string> {
-  let after: string | undefined
-  for (let page = 2; page < count / 100; page += 1) {
-    const body = { limit: 100, ...(after ? { after } : {}) }
-    const { next } = await call(ward.service, ward.headers, 'POST', '/api/patients/search', body)
-    after = next
-  }
-  if (!after) throw new Error('the list has no far end')
-  return after
+/** What the last page but one would tell to come behind it, had all before it been asked for. */
+async function farEnd({ ward, folder, count }: Clinic): Promise<string> {
+  const body = { limit: LIMIT }
+  const { next } = await call(ward.service, ward.headers, 'POST', '/api/patients/search', body)
+  const client = new pg.Client(ownerOf(folder))
+  await client.connect()
+  const { rows } = await client.query(
+    `select id::integer from patients order by id desc offset ${LIMIT} limit 1`,
+  )
+  await client.end()
+  const [binding, , ...rest] = JSON.parse(Buffer.from(next, 'base64url').toString())
+  const cursor = [binding, Math.floor(count / LIMIT), ...rest.slice(0, -1), rows[0].id]
+  return Buffer.from(JSON.stringify(cursor)).toString('base64url')
 }
 
 export const patientLists: Scenario = async (environment, pace, say) => {
@@ -147,12 +153,25 @@ async function openClinic(folder: string, count: number): Promise<Clinic> {
     const body = { name: `Department ${made}` }
     departments.push((await call(first, ward.headers, 'POST', '/api/admin/departments', body)).id)
   }
-  await furnish(ward, count, (number) => ({ department_id: departments[number % DEPARTMENTS] }))
+  const besides = (number: number) => ({ department_id: departments[number % DEPARTMENTS] })
+  const open = Math.min(OPEN, Math.floor(count / 2))
+  await furnish(ward, open, besides)
+  await fill(folder, count - open, departments)
+  await furnish(ward, open, besides, open + 1)
   await analyze(folder)
   // What it knows of its database is from before.
   await first.stop()
   const service = await startService(folder)
   return { folder, service, ward: await wardOn(service), count, departments }
+}
+
+/** Patients that nobody is shown: they count, and the indexes have them. */
+async function fill(folder: string, count: number, departments: readonly number[]): Promise<void> {
+  const client = new pg.Client(ownerOf(folder))
+  await client.connect()
+  await copyPatients(client, count, departments)
+  await client.end()
+  await analyze(folder)
 }
 
 async function analyze(folder: string): Promise<void> {

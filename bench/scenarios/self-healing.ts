@@ -17,12 +17,13 @@ import { call, superadminOf } from './ward.ts'
 /** With 1,000 clinics 100,000 patients. */
 const PATIENTS_EACH = 100
 const LIMIT_S = 5
-const SCANS = 20
-/** As many as a day has with the service's own schedule. */
-const SCANS_OF_A_DAY = 288
+const SCANS = 10
+/** As many as six hours have with the service's own schedule. */
+const SCANS_OF_HOURS = 72
 /** A session of PostgreSQL that has nothing to do tells what it did within ten seconds. */
 const TOLD_WITHIN_MS = 11_000
-const READ_FOR = 6
+/** Longer than a scan, which rests between its looks. */
+const READ_FOR = 12
 const REST_MS = 5_000
 
 export const selfHealing: Scenario = async (environment, pace, say) => {
@@ -149,7 +150,7 @@ async function asFastAsAnswered(read: (turn: number) => Promise<number>): Promis
 }
 
 async function memoryLine({ service }: Deployment, scans: Scans, { share }: Pace): Promise<Line> {
-  const count = Math.ceil(SCANS_OF_A_DAY * share)
+  const count = Math.ceil(SCANS_OF_HOURS * share)
   // The heap takes the room that scans work in, and lets go of what the reads before them needed.
   await scans.run(Math.ceil(count / 4))
   await delay(REST_MS)

@@ -41,16 +41,21 @@ export async function makeWard(service: Service): Promise<Ward> {
   return wardOn(service)
 }
 
-/** Makes patients of the clinic. Returns their ids. @param besides what else there is to say of one */
+/**
+ * Makes patients of the clinic. Returns their ids.
+ * @param besides what else there is to say of one
+ * @param first the number of the first
+ */
 export async function furnish(
   { service, callers }: Ward,
   count: number,
   besides: (number: number) => object = () => ({}),
+  first = 1,
 ): Promise<number[]> {
   const ids: number[] = []
-  let made = 0
+  let made = first - 1
   const lane = async (headers: Headers) => {
-    while (made < count) {
+    while (made < first - 1 + count) {
       made += 1
       const body = { ...patientOf(made), ...besides(made) }
       ids.push((await call(service, headers, 'POST', '/api/patients', body)).id)
