@@ -83,3 +83,19 @@ test('of a search by what is sealed follows its change as well', async () => {
   const renamed = () => scene.as('admin')('PUT', `/api/patients/${ids[2]}`, { full_name: search })
   expect((await after(renamed, { search }))[0]).toBe(4)
 })
+
+test('of a search is true however few its page shows, and behind its end', async () => {
+  const search = 'Same Name'
+  for (let made = 0; made < 3; made += 1) await scene.patient({ full_name: search })
+  const [ofAll] = await totals({ search })
+  expect(ofAll).toBe(3)
+  const admin = scene.as('admin')
+  const found = async (query: object) => (await admin('POST', '/api/patients/search', query)).body
+  for (const [index, shown] of [2, 1, 0].entries()) {
+    const body = await found({ search, limit: 2, page: index + 1 })
+    expect(body).toMatchObject({ total: 3 })
+    expect(body.items).toHaveLength(shown)
+  }
+  const { next } = await found({ search, limit: 2 })
+  expect(await found({ search, limit: 2, after: next })).toMatchObject({ total: 3, next: null })
+})

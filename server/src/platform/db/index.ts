@@ -24,6 +24,7 @@ export type { RequireOpen } from './require-open.ts'
 export {
   forCaller,
   inScope,
+  type ListMode,
   ofScope,
   openScopes,
   type Scope,

@@ -39,6 +39,8 @@ interface Options<DB, TB extends keyof DB, O> {
   narrowedTo?: string | null
   /** Whether the page is all that its transaction asks for, which may end with it. */
   isAll?: boolean
+  /** Whether few rows are expected, whom one page shows: only where there are more is the work run again, and counts. */
+  areFew?: boolean
 }
 
 /** How to run a list: planned once where no value can mislead the planner, else for its values. */
@@ -56,7 +58,7 @@ function filtersOf(query: PageQuery): [string, unknown][] {
     .sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-/** @throws OldTotal where the remembered total is not the one any more: the work is to run again */
+/** @throws OldTotal where the remembered total, or that there are few, is not true any more: the work is to run again */
 export async function readPage<DB, TB extends keyof DB, O>(
   tx: TenantTx,
   asked: Asked,
@@ -65,6 +67,7 @@ export async function readPage<DB, TB extends keyof DB, O>(
 ): Promise<Found<O>> {
   const { filter = (all) => all, columns = {}, countedIn = [], narrowedTo, isAll = false } = options
   const { list, query, from } = asked
+  const areFew = isAll && options.areFew && !tx.isAgain
   const isCounted = countedIn.length > 0 && narrowedTo !== null
   const memory = isCounted ? memoryOf(tx, list, query, narrowedTo) : undefined
   const known = from || tx.isAgain ? undefined : memory?.get()
@@ -78,7 +81,7 @@ export async function readPage<DB, TB extends keyof DB, O>(
   )
   const unchanged = known && isUnchangedSince(tx, countedIn, known.snapshot)
   // Nothing is left to ask, unless that total is not the one any more.
-  if (isAll && (from || known)) tx.end()
+  if (isAll && (from || known || areFew)) tx.end()
   const found = await sent.rows
   const more = found.length > query.limit
   const page = { items: found.slice(0, query.limit), more }
@@ -91,6 +94,7 @@ export async function readPage<DB, TB extends keyof DB, O>(
   const isStill = unchanged && (await unchanged.rows)[0]?.is_unchanged
   if (known && isStill) return { ...page, total: known.total, estimated: known.estimated }
   if (known) throw new OldTotal('a remembered total is old')
+  if (areFew) throw new OldTotal('more than a page was found')
   const counted = await countRows(tx, options.counted?.() ?? filter(rows(tx)))
   memory?.set(counted)
   return { ...page, total: counted.total, estimated: counted.estimated }

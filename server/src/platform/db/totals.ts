@@ -24,5 +24,5 @@ export function openTotals(): Totals {
   return new LRUCache({ max: MAX_REMEMBERED, ttl: MAX_AGE_MS })
 }
 
-/** Thrown where a remembered total is found to be old behind the end of its transaction, which is to run again. */
+/** Thrown behind the end of a transaction where its total has still to be counted: it is to run again. */
 export class OldTotal extends Outpaced {}

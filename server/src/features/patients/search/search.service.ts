@@ -5,7 +5,7 @@ import { type Page, toPage } from '../../../lib/page.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Member } from '../../../platform/access/index.ts'
 import type { KeyRing, TenantKeys } from '../../../platform/crypto/index.ts'
-import { listMode, type Scopes } from '../../../platform/db/index.ts'
+import { type ListMode, listMode, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { NoteRead } from '../accesses/reads.ts'
 import { type ListedPatient, type PatientQuery, patientList } from '../patients.schema.ts'
@@ -34,18 +34,16 @@ export function searchService({ db, clock, keyRing, noteRead, log }: SearchDeps)
       if (query.deleted && caller.role !== 'admin')
         throw new Problem('role_required', { detail: 'deleted: only an admin lists the deleted' })
       const asked = { list: patientList, caller, query, from }
-      // Which index is best depends on the department where not all is seen.
-      const mode = seesAll(caller) ? listMode(query) : 'filtered list'
       const found = await db.inTenant(
         caller.tenant_id,
         async (tx) => {
           const keys = await keyRing.ofTenant(tx, caller.tenant_id)
           const sight = await inSight(tx, caller, isoAt(clock))
-          const page = await listPatients(tx, asked, { sight, tokens: tokensFor(keys, query) })
+          const page = await listPatients(tx, asked, { sight, ...tokensFor(keys, query) })
           // Within the transaction, which is run again where it meets a key that is new to this node.
           return { ...page, items: page.items.map((row) => openRecord(keys, row)) }
         },
-        mode,
+        modeFor(caller, query),
       )
       for (const record of found.items)
         if (!isReadable(record)) log.error({}, faultOf(record.id, record.unreadable))
@@ -60,10 +58,15 @@ export function searchService({ db, clock, keyRing, noteRead, log }: SearchDeps)
   }
 }
 
+/** Who is searched for is found by one index whatever is seen; else the department decides which is best. */
+function modeFor(caller: Member, { search, ...query }: PatientQuery): ListMode {
+  return search || seesAll(caller) ? listMode(query) : 'filtered list'
+}
+
 /** What has to be found of each that is asked for: of nothing that has letters or digits, nobody is. */
-function tokensFor(keys: TenantKeys, { search, birth_date }: PatientQuery): Buffer[][] {
-  return [
-    ...(search ? [tokensOfSearch(keys, search)] : []),
-    ...(birth_date ? [tokensOfBirth(keys, birth_date)] : []),
-  ]
+function tokensFor(keys: TenantKeys, { search, birth_date }: PatientQuery) {
+  return {
+    text: search ? tokensOfSearch(keys, search) : undefined,
+    birth: birth_date ? tokensOfBirth(keys, birth_date) : undefined,
+  }
 }
