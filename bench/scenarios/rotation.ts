@@ -21,8 +21,8 @@ import {
 
 const PATIENTS = 40_000
 /** As the service's. */
-const BATCH = 100
-const LOOK_MS = 20
+const BATCH = 50
+const LOOK_MS = 100
 /** Long enough to have read at, in seconds. */
 const READ_FOR = 6
 

@@ -5,8 +5,8 @@ import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Actor, actorOf, append } from '../../platform/journal/index.ts'
 import type { Rotation, RotationStatus } from './encryption.schema.ts'
-import { countLeft } from './fixes.store.ts'
 import * as store from './rotations.store.ts'
+import { areLeft } from './sweep.store.ts'
 
 export interface Encryption {
   /**
@@ -52,7 +52,8 @@ export function encryptionService(deps: {
   /** The transaction that the rotation waits for, once there is nothing else to do. */
   async function waitsFor(tx: TenantTx): Promise<RotationStatus['waits_for']> {
     const running = await store.seenRunning(tx)
-    if (!running || (await countLeft(tx, sealed)).length > 0) return null
+    const tables = sealed.map(({ table }) => table)
+    if (!running || (await areLeft(tx, tables))) return null
     return (await store.earlierWriters(tx, running)).oldest
   }
 

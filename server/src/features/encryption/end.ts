@@ -4,11 +4,12 @@ import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { SYSTEM } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { note } from './encryption.service.ts'
+import type { Pace } from './pace.ts'
 import * as rotations from './rotations.store.ts'
 import * as store from './sweep.store.ts'
 
 /** Deleted in one transaction. */
-const TOKENS = 2_000
+const TOKENS = 300
 
 export interface EndDeps {
   db: Scopes
@@ -18,27 +19,27 @@ export interface EndDeps {
 }
 
 /** Ends a rotation where nothing is left but `failed` rows that cannot be sealed anew. Returns whether it has. */
-export type End = (rotation: rotations.Running, failed: number) => Promise<boolean>
+export type End = (rotation: rotations.Running, failed: number, pace: Pace) => Promise<boolean>
 
 /** The end of rotations, which tells once of each transaction that it waits for. */
 export function ending(deps: EndDeps): End {
   let told = ''
-  return async (rotation, failed) => {
+  return async (rotation, failed, pace) => {
     const earlier = (tx: TenantTx) => rotations.earlierWriters(tx, rotation)
     const { are, oldest } = await deps.db.acrossTenants(earlier, 'read')
     const name = oldest ? `${rotation.rotation_id} ${oldest.pid} ${oldest.since}` : ''
     if (oldest && name !== told)
       deps.log.info(oldest, 'a rotation of keys waits for a transaction that began before it')
     told = name
-    return are ? false : end(deps, failed)
+    return are ? false : end(deps, failed, pace)
   }
 }
 
-async function end(deps: EndDeps, failed: number): Promise<boolean> {
+async function end(deps: EndDeps, failed: number, pace: Pace): Promise<boolean> {
   const { db, sealed, keys } = deps
   const left = await db.acrossTenants((tx) => countLeft(tx, sealed), 'read')
   if (left !== failed) return false
-  if (left === 0) await deleteTokens(deps)
+  if (left === 0) await deleteTokens(deps, pace)
   return db.acrossTenants(async (tx) => {
     await rotations.lockRotations(tx)
     const last = await rotations.findLatest(tx)
@@ -60,8 +61,10 @@ async function countLeft(tx: TenantTx, sealed: readonly SealedTable[]): Promise<
   return left
 }
 
-async function deleteTokens({ db, sealed }: EndDeps): Promise<void> {
+async function deleteTokens({ db, sealed }: EndDeps, pace: Pace): Promise<void> {
   for (const { tokens } of sealed)
-    if (tokens)
-      while (await db.acrossTenants((tx) => store.deleteTokens(tx, tokens.table, TOKENS)));
+    if (tokens) {
+      const some = () => db.acrossTenants((tx) => store.deleteTokens(tx, tokens.table, TOKENS))
+      while (await pace.work(some)) await pace.rest()
+    }
 }

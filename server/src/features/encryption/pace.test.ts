@@ -1,12 +1,13 @@
-/** The sweep gives way to whoever waits. */
+/** The sweep gives way to whoever waits, and to whoever is there. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { openPace, restsAfter } from './pace.ts'
 
-const FREE = { heldMs: 3, waiting: 0 }
+const FREE = { heldMs: 3, waiting: 0, others: 0.2 }
 
 test.each([
-  { what: 'the event loop was held', felt: { heldMs: 30, waiting: 0 } },
-  { what: 'somebody waits for a connection', felt: { heldMs: 0, waiting: 1 } },
+  { what: 'the event loop was held', felt: { ...FREE, heldMs: 30 } },
+  { what: 'somebody waits for a connection', felt: { ...FREE, waiting: 1 } },
 ])('where $what it rests, twice as long each time up to a bound', ({ felt }) => {
   const rests = [0]
   for (let batch = 0; batch < 6; batch += 1) rests.push(restsAfter(rests[batch] ?? 0, felt))
@@ -19,14 +20,26 @@ test('once nobody waits any more it goes faster, batch by batch', () => {
   expect(rests).toEqual([8, 4, 2, 1, 0, 0])
 })
 
-test('whether somebody waits is asked each time', async () => {
-  let asked = 0
-  const pace = openPace(() => {
-    asked += 1
-    return 0
-  })
-  await pace.rest()
-  await pace.rest()
-  expect(asked).toBe(2)
-  pace.stop()
+test('the more others there are the longer it rests, though none of them waits', () => {
+  const rests = [0.3, 0.8, 1.3, 5].map((others) => restsAfter(0, { ...FREE, others }))
+  expect(rests).toEqual([0, 3, 6, 8])
+})
+
+test('its own transactions are no others, and what it has not finished tells nothing', async () => {
+  let spent = 0
+  const held = { max: 0, reset: () => undefined, disable: () => undefined }
+  const pace = openPace({ waiting: () => 0, spentMs: () => spent }, held as never)
+  const own = () =>
+    pace.work(async () => {
+      const begun = performance.now()
+      await delay(20)
+      spent += performance.now() - begun
+    })
+  expect(await pace.rest()).toBe(false)
+  await own()
+  expect(await pace.rest()).toBe(false)
+  spent += 5_000
+  expect(await pace.rest()).toBe(false)
+  await own()
+  expect(await pace.rest()).toBe(true)
 })

@@ -69,6 +69,18 @@ export function writeSealed(
   )
 }
 
+/** Whether any row of the tables still names a retired key. */
+export async function areLeft(tx: TenantTx, tables: readonly string[]): Promise<boolean> {
+  const inEach = tables.map(
+    (table) => sql`exists (select from ${sql.table(table)}
+      where data_key_id in (select id from data_keys where retired_at is not null))`,
+  )
+  const { rows } = await sql<{
+    are: boolean
+  }>`select ${sql.join(inEach, sql` or `)} as are`.execute(tx.db)
+  return rows[0]?.are ?? false
+}
+
 export async function countLeft(tx: TenantTx, table: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from ${sql.table(table)}

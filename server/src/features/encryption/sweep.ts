@@ -16,8 +16,8 @@ import { findRunning, type Running } from './rotations.store.ts'
 import * as store from './sweep.store.ts'
 
 /** Rows of a batch, where they are small. */
-const ROWS = 100
-/** Batches under way at once: while one is written, the next is read and sealed. */
+const ROWS = 50
+/** Batches under way at once where nobody else is there: while one is written, the next is read and sealed. */
 const LANES = 2
 /** What it takes to write more at once would hold the event loop. */
 const BYTES = 256 * 1024
@@ -40,14 +40,14 @@ export function startSweep(deps: SweepDeps): Background {
     const rotation = await db.acrossTenants(findRunning)
     if (!rotation) return false
     const pass = failures.passOf(rotation)
-    const pace = openPace(db.waiting)
+    const pace = openPace(db)
     try {
       for (const table of deps.sealed) await sweepTable(table, rotation, pass, pace)
+      if (isStopping) return false
+      return (await end(rotation, pass.failed.size, pace)) ? false : AGAIN_MS
     } finally {
       pace.stop()
     }
-    if (isStopping) return false
-    return (await end(rotation, pass.failed.size)) ? false : AGAIN_MS
   }
 
   async function sweepTable(table: SealedTable, { rotation_id }: Running, pass: Pass, pace: Pace) {
@@ -63,11 +63,11 @@ export function startSweep(deps: SweepDeps): Background {
         const from: store.Position = after
         const most = limit
         const locked: Locked = await lanes.begin((onLocked) =>
-          sealAnew(deps, batch, from, most, onLocked),
+          pace.work(() => sealAnew(deps, batch, from, most, onLocked)),
         )
         after = locked.last
         limit = Math.max(1, Math.min(ROWS, Math.floor((BYTES * locked.rows) / locked.bytes)))
-        await pace.rest()
+        if (await pace.rest()) await lanes.end()
       } while (after !== null)
     }
     await lanes.end()

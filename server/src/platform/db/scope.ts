@@ -93,6 +93,8 @@ export interface Scopes {
   whileClosed(): Scopes
   /** How many transactions wait for a connection. */
   waiting(): number
+  /** Milliseconds that transactions have taken by now, all of them together. */
+  spentMs(): number
   /** Milliseconds of one round trip. Fails as any query does when the database is away. */
   ping(): Promise<number>
   close(): Promise<void>
@@ -111,6 +113,7 @@ export function openScopes(
   /** The connections that have prepared nothing before the tables last changed. */
   let current = new WeakSet<pg.PoolClient>()
   const totals = openTotals()
+  let spentMs = 0
   const requireOpen = openGate(changes, () => readClosed(pool), log)
   // What may have been missed may have been another server taking this one's place.
   changes.subscribe((topic) => topic === null && totals.clear())
@@ -143,6 +146,7 @@ export function openScopes(
     isAgain: boolean,
   ): Promise<T> {
     const client = await checkOut()
+    const begunAt = performance.now()
     const { tx, sent, commit, abandon, committed } = transactionOn(client, tenantId, {
       mode,
       totals,
@@ -179,6 +183,7 @@ export function openScopes(
       throw error
     } finally {
       client.release(broken)
+      spentMs += performance.now() - begunAt
     }
     // Behind the commit: nothing that fails from here on may look like a change that did not happen.
     committed(changes, log)
@@ -212,6 +217,7 @@ export function openScopes(
     requireOpen,
     whileClosed: () => scopesFor(false),
     waiting: () => pool.waitingCount,
+    spentMs: () => spentMs,
     async ping() {
       const start = performance.now()
       await pool.query({ text: 'select 1', query_timeout: PING_MS } as pg.QueryConfig)
