@@ -9,7 +9,7 @@ import { scratch } from '../support/embedded.ts'
 import { holdUp, type Step } from '../support/hold-up.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
-import { openRotations } from './scene.ts'
+import { nobody, openRotations } from './scene.ts'
 
 // Processes on a busy machine take their time to start.
 vi.setConfig({ testTimeout: inject('chaos') === 'full' ? 900_000 : 240_000 })
@@ -51,21 +51,6 @@ const KILLS: Kill[] = [
   },
 ]
 const STEPS = KILLS.filter(({ isRare }) => IS_FULL || !isRare)
-
-/** A known name and nothing else, each. */
-const nobody = (full_name: string) => ({
-  full_name,
-  department_id: null,
-  attending_doctor_id: null,
-  birth_date: null,
-  sex: null,
-  identifiers: [],
-  phone: null,
-  email: null,
-  address: null,
-  allergies: [],
-  notes: null,
-})
 
 test('killed at each step, it ends all the same', async () => {
   const database = await migratedDatabase()

@@ -43,3 +43,18 @@ export async function openRotations(service: Service): Promise<Rotations> {
     },
   }
 }
+
+/** What is known of a patient of whom there is a name and nothing else. */
+export const nobody = (full_name: string) => ({
+  full_name,
+  department_id: null,
+  attending_doctor_id: null,
+  birth_date: null,
+  sex: null,
+  identifiers: [],
+  phone: null,
+  email: null,
+  address: null,
+  allergies: [],
+  notes: null,
+})

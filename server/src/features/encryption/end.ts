@@ -18,28 +18,34 @@ export interface EndDeps {
   sealed: readonly SealedTable[]
 }
 
+/** How the end goes about what takes long. */
+interface Going {
+  pace: Pace
+  isStopping(): boolean
+}
+
 /** Ends a rotation where nothing is left but `failed` rows that cannot be sealed anew. Returns whether it has. */
-export type End = (rotation: rotations.Running, failed: number, pace: Pace) => Promise<boolean>
+export type End = (rotation: rotations.Running, failed: number, going: Going) => Promise<boolean>
 
 /** The end of rotations, which tells once of each transaction that it waits for. */
 export function ending(deps: EndDeps): End {
   let told = ''
-  return async (rotation, failed, pace) => {
+  return async (rotation, failed, going) => {
     const earlier = (tx: TenantTx) => rotations.earlierWriters(tx, rotation)
     const { are, oldest } = await deps.db.acrossTenants(earlier, 'read')
     const name = oldest ? `${rotation.rotation_id} ${oldest.pid} ${oldest.since}` : ''
     if (oldest && name !== told)
       deps.log.info(oldest, 'a rotation of keys waits for a transaction that began before it')
     told = name
-    return are ? false : end(deps, failed, pace)
+    return are ? false : end(deps, failed, going)
   }
 }
 
-async function end(deps: EndDeps, failed: number, pace: Pace): Promise<boolean> {
+async function end(deps: EndDeps, failed: number, going: Going): Promise<boolean> {
   const { db, sealed, keys } = deps
   const left = await db.acrossTenants((tx) => countLeft(tx, sealed), 'read')
   if (left !== failed) return false
-  if (left === 0) await deleteTokens(deps, pace)
+  if (left === 0 && !(await deleteTokens(deps, going))) return false
   return db.acrossTenants(async (tx) => {
     await rotations.lockRotations(tx)
     const last = await rotations.findLatest(tx)
@@ -61,10 +67,18 @@ async function countLeft(tx: TenantTx, sealed: readonly SealedTable[]): Promise<
   return left
 }
 
-async function deleteTokens({ db, sealed }: EndDeps, pace: Pace): Promise<void> {
-  for (const { tokens } of sealed)
-    if (tokens) {
-      const some = () => db.acrossTenants((tx) => store.deleteTokens(tx, tokens.table, TOKENS))
-      while (await pace.work(some)) await pace.rest()
+/** Returns whether all are gone: a stop does not wait for them. */
+async function deleteTokens(
+  { db, sealed }: EndDeps,
+  { pace, isStopping }: Going,
+): Promise<boolean> {
+  for (const { tokens } of sealed) {
+    if (!tokens) continue
+    const some = () => db.acrossTenants((tx) => store.deleteTokens(tx, tokens.table, TOKENS))
+    while (await pace.work(some)) {
+      if (isStopping()) return false
+      await pace.rest()
     }
+  }
+  return true
 }

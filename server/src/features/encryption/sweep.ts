@@ -44,7 +44,8 @@ export function startSweep(deps: SweepDeps): Background {
     try {
       for (const table of deps.sealed) await sweepTable(table, rotation, pass, pace)
       if (isStopping) return false
-      return (await end(rotation, pass.failed.size, pace)) ? false : AGAIN_MS
+      const going = { pace, isStopping: () => isStopping }
+      return (await end(rotation, pass.failed.size, going)) ? false : AGAIN_MS
     } finally {
       pace.stop()
     }

@@ -1,0 +1,41 @@
+/** A stop waits for no rotation: what is left is done by whoever starts next. */
+import { expect, test } from 'vitest'
+import { insertPatients } from '../../src/features/patients/index.ts'
+import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
+import { openPatientScene } from '../patients/scene.ts'
+import { unheard } from '../sessions/scopes.ts'
+import { holdUp } from '../support/hold-up.ts'
+import { openService, ROOT_KEY } from '../support/service.ts'
+import { nobody, openRotations } from './scene.ts'
+
+/** Each has a token; of these 300 go at once. */
+const PATIENTS = 700
+
+test('in the midst of old tokens that are deleted', async () => {
+  const api = await openService({ role: 'api' })
+  const { database } = api
+  const { clinic } = await openPatientScene(api)
+  const rotations = await openRotations(api)
+  const ring = await openKeyRing(api.app.db, openSealer(ROOT_KEY), unheard)
+  const patients = Array.from({ length: PATIENTS }, (_, index) => nobody(`Paula P${index}`))
+  await api.app.db.inTenant(clinic.id, (tx) => insertPatients(tx, ring, clinic.id, patients))
+  const worker = await openService({ database, role: 'worker' })
+  const held = await holdUp(database, {
+    table: 'patient_tokens',
+    event: 'delete',
+    moment: 'before',
+  })
+  await rotations.begin()
+  await held.met()
+  const closed = worker.close()
+  await held.letGo()
+  await closed
+  const left =
+    await database.sql(`select from patient_tokens t join data_keys k on k.id = t.data_key_id
+    where k.retired_at is not null`)
+  expect(left.length).toBeGreaterThan(0)
+  expect((await rotations.status()).status).toBe('running')
+
+  await openService({ database, role: 'worker' })
+  expect(await rotations.until('completed')).toMatchObject({ records_failed: 0 })
+})
