@@ -121,7 +121,8 @@ describe.each(WANTED)('%s', (_name, wanted, then) => {
     const job = await order(wanted())
     await until('the restore to wait', async () => {
       const [row] = await at.sql(
-        'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+        `select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))
+           and query like 'update "backups" set "status" = $1, "verified_at" = $2 %'`,
         [rows[0].pid],
       )
       return row

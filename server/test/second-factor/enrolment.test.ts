@@ -167,7 +167,7 @@ describe('enabling', () => {
 
 async function journaled(): Promise<unknown[]> {
   const entries = await service.database.sql(
-    `select action from journal where action like 'auth.totp%' and resource_id = $1`,
+    `select action from journal where action like 'auth.totp%' and resource_id = $1 order by id`,
     [String(person.id)],
   )
   return entries.map(({ action }) => action)
