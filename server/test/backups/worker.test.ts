@@ -1,5 +1,8 @@
 /** The work on backups: what it gives way to, and what becomes of it when something dies. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createBackup } from '../../src/features/backups/create/create.ts'
 import { NoRoomError, type Store } from '../../src/features/backups/stores/store.ts'
 import { startWorker } from '../../src/features/backups/work/worker.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
@@ -96,6 +99,33 @@ test('a migration waits for no backup: this gives way, and is made once it is ov
   await work(store)
   await has(job_id, 'completed')
   expect(files.size).toBe(2)
+})
+
+test('while it rests nothing of it goes on, be it writing or reading back', async () => {
+  const client = ownerClient(service.database.address)
+  await client.connect()
+  onTestFinished(() => client.end())
+  const { store, files } = memoryStore()
+  const seen: string[] = []
+  const made = await createBackup(
+    client,
+    { backup_id: randomUUID(), type: 'full', tenant_id: null },
+    { keeper: await keeper(), store, tables: ['tenants', 'users'] },
+    {
+      signal: new AbortController().signal,
+      progress: (share) => void seen.push(share < 0.8 ? 'part' : 'end'),
+      holding: () => undefined,
+      async rest() {
+        const before = seen.length
+        await delay(20)
+        seen.push(before === seen.length ? `rest with ${files.size}` : 'it went on')
+      },
+    },
+  )
+  expect(made.records).toBeGreaterThan(1)
+  expect(seen).not.toContain('it went on')
+  expect(seen).toContain('rest with 0')
+  expect(seen).toContain('rest with 1')
 })
 
 test('a stop ends it at once, and leaves it to whoever comes next', async () => {

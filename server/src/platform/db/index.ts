@@ -13,6 +13,7 @@ export {
 export { copyOut } from './copy-out.ts'
 export type { Database } from './database.ts'
 export { type Conflicts, isPassing, isResting, Outpaced, problemOf } from './failures.ts'
+export { openGiveWay } from './give-way.ts'
 export { type Holder, openHolder } from './holder.ts'
 export { listWritesUpkeep } from './list-writes.ts'
 export { LOCKS } from './lock-numbers.ts'

@@ -32,6 +32,8 @@ export interface Watch {
   progress(share: number): void
   /** The process of the connection that holds the tables, from then on. */
   holding(pid: number): void
+  /** Rests between two steps where others have something to do; without it the work goes on. */
+  rest?(): Promise<unknown>
 }
 
 /** The object that holds a backup. One that was written anew has another, so that either is whole at any time. */
@@ -72,7 +74,8 @@ export async function createBackup(
   // A clinic's share of the tables is not known before: the store looks again while it writes.
   if (job.tenant_id === null) await store.requireRoom(snapshot.estimate.bytes * SHRINKS_TO)
   let rows = 0
-  const file = writeBackup({ header, rows: snapshot.rows }, keeper, (count) => {
+  const paced = (table: string) => resting(snapshot.rows(table), watch.rest)
+  const file = writeBackup({ header, rows: paced }, keeper, (count) => {
     rows += count
     watch.progress((WRITING * rows) / Math.max(rows, snapshot.estimate.rows, 1))
   })
@@ -81,12 +84,23 @@ export async function createBackup(
   await store.write(name, written.source, watch.signal)
   await snapshot.release()
   const { size_bytes, sha256 } = written.result()
-  await compareStored(store, { name, sha256 }, watch.signal, (bytes) =>
+  await compareStored(store, { name, sha256 }, watch, (bytes) =>
     watch.progress(WRITING + ((1 - WRITING) * bytes) / size_bytes),
   )
   const made = { size_bytes, sha256, records: rows, schema_version: header.schema_version }
   await writeSidecar(store, keeper, header, made, watch.signal)
   return { ...made, locked_until: await store.lockedUntil(sidecarName(job.backup_id)) }
+}
+
+/** The same pieces. What makes them rests along, as nobody asks for the next. */
+async function* resting(
+  source: AsyncIterable<Uint8Array>,
+  rest: Watch['rest'],
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of source) {
+    yield piece
+    await rest?.()
+  }
 }
 
 /**
@@ -96,11 +110,11 @@ export async function createBackup(
 async function compareStored(
   store: Store,
   { name, sha256 }: { name: string; sha256: string },
-  signal: AbortSignal,
+  { signal, rest }: Pick<Watch, 'signal' | 'rest'>,
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   const read = readFrom(store, name, signal, onBytes)
-  for await (const bytes of read.source) letGo(bytes)
+  for await (const bytes of resting(read.source, rest)) letGo(bytes)
   requireSame(name, sha256, read.result())
 }
 

@@ -2,7 +2,7 @@
 
 const LINE_BREAK = 10
 /** The very bytes. */
-const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 /** Room is taken in blocks of this size. */
 const BLOCK_BYTES = 1024 * 1024

@@ -17,7 +17,7 @@ import {
   ZSTD_CHUNK_BYTES,
 } from './format.ts'
 import type { Keeper } from './identity.ts'
-import { ahead, inParts } from './rows.ts'
+import { ahead, asBuffer, inParts } from './rows.ts'
 import { archive, type TarFile } from './tar.ts'
 import { through } from './through.ts'
 
@@ -59,12 +59,12 @@ async function* filesOf(
   for (const { name } of header.tables) {
     const total = newTotal()
     let part = 0
-    for await (const body of ahead(inParts(rows(name), PART_BYTES))) {
-      const before = total.rows
-      for (const piece of body) add(total, piece)
+    let told = 0
+    for await (const body of ahead(inParts(counted(rows(name), total), PART_BYTES))) {
       part += 1
       yield { name: partName(name, part), body }
-      onPart(total.rows - before)
+      onPart(total.rows - told)
+      told = total.rows
     }
     tables[name] = { rows: total.rows, bytes: total.bytes, sha256: total.hash.digest('hex') }
   }
@@ -88,6 +88,14 @@ export interface Total {
 }
 
 export const newTotal = (): Total => ({ rows: 0, bytes: 0, hash: createHash('sha256') })
+
+/** The same bytes, added as they pass: a whole part at once would hold up everybody else. */
+async function* counted(rows: AsyncIterable<Uint8Array>, total: Total): AsyncGenerator<Uint8Array> {
+  for await (const bytes of rows) {
+    add(total, asBuffer(bytes))
+    yield bytes
+  }
+}
 
 /** Adds some of its bytes, cut anywhere. */
 export function add(total: Total, bytes: Buffer): void {

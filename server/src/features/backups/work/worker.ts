@@ -9,6 +9,7 @@ import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import {
   type Connection,
   logFailures,
+  openGiveWay,
   problemOf,
   type Scopes,
   type TenantTx,
@@ -133,7 +134,10 @@ async function perform(
   const telling = tellProgress(deps, job, () => ending.abort(new GiveWay(SOMEBODY_WAITS)))
   const watch = { ...telling.watch, signal, quiet: telling.stop }
   try {
-    if (job.kind === 'create') return { made: await createBackup(client, job, deps, watch) }
+    if (job.kind === 'create') {
+      const rest = openGiveWay(deps.db)
+      return { made: await createBackup(client, job, deps, { ...watch, rest }) }
+    }
     if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job.backup_id, watch) }
     const options = job.options as RestoreOptions
     const safety = safetyOf(deps)
