@@ -12,7 +12,7 @@ import { call, makePatients, reads, SEALED_LENGTHS, type Ward, wardOn } from './
 
 const WARMED_AT_ONCE = 1_000
 /** The heap comes to rest: V8 gives back what it no longer needs some ten seconds behind the work. */
-const REST_MS = 60_000
+const REST_MS = 20_000
 
 export const patientCache: Scenario = async (environment, pace, say) => {
   const folder = environment.emptyFolder()
