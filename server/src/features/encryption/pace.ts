@@ -1,7 +1,7 @@
 /** How fast the sweep goes: it gives way to those who wait for the event loop, a connection or the database. */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Scopes } from '../../platform/db/index.ts'
+import { type Scopes, watchOthers } from '../../platform/db/index.ts'
 
 /** How long the event loop may keep others waiting before the sweep gives way. */
 const BUSY_MS = 10
@@ -13,8 +13,6 @@ const MOST_RESTS = 8
 const RESTS_PER_OTHER = 6
 /** Fewer, on the average, are those of a service that nobody uses. */
 const NOBODY = 0.3
-/** What the last batch counts for in that average: one who comes now and then is not many. */
-const NEWEST = 0.2
 
 /** What others felt while the sweep worked. */
 export interface Felt {
@@ -59,10 +57,9 @@ export function openPace(
   held: Pick<Held, 'max' | 'reset' | 'disable'> = watchLoop(),
 ): Pace {
   let ownMs = 0
+  let restedFor = 0
   let rests = 0
-  let others = 0
-  const now = () => ({ at: performance.now(), spentMs: db.spentMs(), ownMs })
-  let since = now()
+  const others = watchOthers(db)
   return {
     async work(run) {
       const begun = performance.now()
@@ -73,17 +70,15 @@ export function openPace(
       }
     },
     async rest() {
-      const own = ownMs - since.ownMs
+      const own = ownMs - restedFor
       // Until one of them is done there is nothing to tell by.
       if (own > 0) {
-        const { at, spentMs } = since
-        const met = (db.spentMs() - spentMs - own) / (performance.now() - at)
-        others += NEWEST * (met - others)
         const heldMs = held.max / 1e6 - RESOLUTION_MS
-        rests = restsAfter(rests, { heldMs, waiting: db.waiting(), others })
+        rests = restsAfter(rests, { heldMs, waiting: db.waiting(), others: others.look(own) })
         await delay(rests * own)
         held.reset()
-        since = now()
+        restedFor = ownMs
+        others.begin()
       }
       return rests > 0
     },

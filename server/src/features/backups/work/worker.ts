@@ -9,7 +9,6 @@ import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import {
   type Connection,
   logFailures,
-  openGiveWay,
   problemOf,
   type Scopes,
   type TenantTx,
@@ -22,6 +21,7 @@ import type { RestoreRules } from '../../../platform/restore-rule.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { insertBackup } from '../backups.store.ts'
 import { type CreateDeps, createBackup, fileName, sidecarName } from '../create/create.ts'
+import { openPace } from '../create/pace.ts'
 import { holdsUpOthers } from '../create/snapshot.store.ts'
 import { forgetPurged, settleLeft } from '../erase/forget-purged.ts'
 import { KeptError, type Rewritten } from '../erase/rewrite.ts'
@@ -135,7 +135,7 @@ async function perform(
   const watch = { ...telling.watch, signal, quiet: telling.stop }
   try {
     if (job.kind === 'create') {
-      const rest = openGiveWay(deps.db)
+      const rest = openPace(deps.db)
       return { made: await createBackup(client, job, deps, { ...watch, rest }) }
     }
     if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job.backup_id, watch) }

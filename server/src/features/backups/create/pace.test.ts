@@ -1,7 +1,7 @@
-/** Long work rests beside others, and beside nobody not at all. */
+/** A backup rests beside others, and beside nobody not at all. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { openGiveWay, restsBeside } from './give-way.ts'
+import { openPace, restsBeside } from './pace.ts'
 
 test('the more others there are the longer it rests, up to a bound', () => {
   expect([0, 0.1, 0.6, 1.1, 1.6, 30].map(restsBeside)).toEqual([0, 0, 1, 2, 3, 3])
@@ -11,11 +11,11 @@ const STEP_MS = 25
 
 test('beside nobody it goes on, and beside others it rests once it has worked for a while', async () => {
   let spent = 0
-  const giveWay = openGiveWay({ spentMs: () => spent })
+  const rest = openPace({ spentMs: () => spent })
   await delay(STEP_MS)
-  expect(await giveWay()).toBe(false)
+  expect(await rest()).toBe(false)
   spent += 60_000
-  expect(await giveWay()).toBe(false)
+  expect(await rest()).toBe(false)
   await delay(STEP_MS)
-  expect(await giveWay()).toBe(true)
+  expect(await rest()).toBe(true)
 })
