@@ -29,13 +29,15 @@ export function OneOf<const T extends readonly string[]>(values: T, options: obj
 /**
  * Text on one line, trimmed. What is seen is what is there: it stands in mails, lists and logs. Of the
  * invisible characters only those that join letters stay, as Persian, Indic scripts and emoji need them.
+ * @param refused more characters that it may not have, as they stand in a pattern's brackets
  */
-export const line = (maxLength: number) =>
+export const line = (maxLength: number, refused = '', options: object = {}) =>
   Type.String({
     minLength: 1,
     maxLength,
     trim: true,
-    pattern: '^(?:[^\\p{Cc}\\p{Cf}\\u2028\\u2029]|[\\u200c\\u200d])*$',
+    pattern: `^(?:[^\\p{Cc}\\p{Cf}\\u2028\\u2029${refused}]|[\\u200c\\u200d])*$`,
+    ...options,
   })
 
 /** A person's or thing's name: 1…200 characters once trimmed (decisions §2). */

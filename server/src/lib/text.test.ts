@@ -76,6 +76,12 @@ describe('the depth of a value', () => {
   })
 
   test('is looked at no further than the limit', () => {
-    expect(inspect(nested(100_000), 32)).toEqual({ isTooDeep: true, unstorable: [] })
+    expect(inspect(nested(100_000), 32)).toMatchObject({ isTooDeep: true, unstorable: [] })
   })
+})
+
+test('digits that JSON does not write are counted wherever a number lies', () => {
+  const longer = (value: unknown) => inspect(value, 32).digitsBeyondJson
+  expect(longer(1e308)).toBe(303)
+  expect(longer({ a: 1e308, b: [1e308, 1, '1e308', [{ c: 1e308 }]], d: null })).toBe(3 * 303)
 })

@@ -1,4 +1,5 @@
 /** What text may come in: no NUL bytes (PostgreSQL holds none) and no lone surrogates (not UTF-8). */
+import { digitsBeyondJson } from './decimal.ts'
 
 /** Whether a string can be stored and sent as UTF-8 as it is. */
 export function isStorable(text: string): boolean {
@@ -15,11 +16,13 @@ export interface Inspection {
   isTooDeep: boolean
   /** The paths of the first twenty strings and keys that cannot be stored, depth-first. */
   unstorable: string[][]
+  /** By how many characters its numbers are longer in PostgreSQL than in JSON; of what was looked at. */
+  digitsBeyondJson: number
 }
 
 /** Walks a value once, down to `deepest` levels of arrays and objects. */
 export function inspect(value: unknown, deepest: number): Inspection {
-  const found: Inspection = { isTooDeep: false, unstorable: [] }
+  const found: Inspection = { isTooDeep: false, unstorable: [], digitsBeyondJson: 0 }
   walk(value, [], deepest, found)
   return found
 }
@@ -30,6 +33,7 @@ function walk(value: unknown, path: string[], levels: number, found: Inspection)
     if (!isStorable(value)) note(path, found)
     return
   }
+  if (typeof value === 'number') found.digitsBeyondJson += digitsBeyondJson(value)
   if (typeof value !== 'object' || value === null) return
   if (levels === 0) {
     found.isTooDeep = true
@@ -55,6 +59,7 @@ function walkItems(items: unknown[], path: string[], levels: number, found: Insp
   for (let index = 0; index < items.length; index += 1) {
     if (found.unstorable.length >= MAX_PATHS) return
     const item = items[index]
+    if (typeof item === 'number') found.digitsBeyondJson += digitsBeyondJson(item)
     if (typeof item === 'string' ? isStorable(item) : typeof item !== 'object') continue
     path.push(String(index))
     walk(item, path, levels, found)

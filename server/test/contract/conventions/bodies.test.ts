@@ -163,6 +163,48 @@ describe('a body that is not what it should be', () => {
   })
 })
 
+describe('a free-form object of the largest size', () => {
+  const BOUND = 64 * 1024
+  // A blank behind each comma and colon, and no two of these are neighbours: of "0," every second byte.
+  const WITH_BLANKS = 1.5
+
+  /** As many items as are taken: each with its comma, of `{"fill":[` and `]}`. */
+  const fullOf = (item: unknown, bytes: number) => ({
+    fill: Array(Math.floor((BOUND - 10) / (bytes + 1))).fill(item),
+  })
+
+  test.each([
+    ['large numbers', 1e308, 309],
+    ['small numbers', 5e-324, 326],
+    ['negative fractions', -1.5e-7, 11],
+    ['digits', 0, 1],
+    ['text', 'ü', 4],
+    ['escapes', '\u0001', 8],
+    ['lists', [], 2],
+    ['objects', { a: 0 }, 7],
+  ])('is read back as long, but for blanks: %s', async (_what, item, bytes) => {
+    const settings = fullOf(item, bytes)
+    const tenant = `/api/admin/tenants/${clinic.id}`
+    for (const path of ['/api/preferences', tenant])
+      expect(
+        await service.call('PUT', path, { token: root.token, body: { settings } }),
+      ).toMatchObject({ status: 200 })
+    const lengths = await service.database.sql<{ bytes: number }>(
+      `select octet_length(settings::text) as bytes from preferences where user_id = $1
+       union all select octet_length(settings::text) from tenants where id = $2`,
+      [root.id, clinic.id],
+    )
+    expect(lengths).toHaveLength(2)
+    for (const { bytes } of lengths) expect(bytes).toBeLessThanOrEqual(BOUND * WITH_BLANKS)
+
+    settings.fill.push(item)
+    for (const path of ['/api/preferences', tenant]) {
+      const answer = await service.call('PUT', path, { token: root.token, body: { settings } })
+      expect([answer.status, faultsOf(answer)]).toEqual([422, ['body.settings: value_error']])
+    }
+  })
+})
+
 describe('fields that an operation does not know', () => {
   test('are ignored, alone or beside known ones', async () => {
     const path = `/api/admin/departments/${clinic.departmentId}`

@@ -4,7 +4,10 @@ import type { DataValidationCxt, SchemaValidateFunction } from 'ajv/dist/types/i
 import addFormats from 'ajv-formats'
 import { inspect, isStorable } from '../../../lib/text.ts'
 
-/** A free-form object may be this deep and, as JSON, this long. */
+/**
+ * A free-form object may be this deep and this long, as JSON with its numbers in plain digits: that is what
+ * each read carries. Beyond it PostgreSQL writes only blanks, one behind each comma and colon.
+ */
 const FREE_FORM_DEPTH = 32
 const FREE_FORM_BYTES = 64 * 1024
 const TOO_LARGE = `a free-form object of at most ${FREE_FORM_BYTES / 1024} KiB and ${FREE_FORM_DEPTH} levels is taken`
@@ -72,8 +75,9 @@ function trim(on: boolean, text: string, _schema: unknown, at?: DataValidationCx
 }
 
 const judgeFreeForm: SchemaValidateFunction = (_on: boolean, value: object) => {
-  const { isTooDeep, unstorable } = inspect(value, FREE_FORM_DEPTH)
-  const isTooLarge = isTooDeep || Buffer.byteLength(JSON.stringify(value)) > FREE_FORM_BYTES
+  const { isTooDeep, unstorable, digitsBeyondJson } = inspect(value, FREE_FORM_DEPTH)
+  const isTooLarge =
+    isTooDeep || Buffer.byteLength(JSON.stringify(value)) + digitsBeyondJson > FREE_FORM_BYTES
   judgeFreeForm.errors = [
     ...(isTooLarge ? [{ keyword: 'freeForm', params: {}, message: TOO_LARGE }] : []),
     ...unstorable.map((path) => ({ keyword: 'storable', params: { path } })),

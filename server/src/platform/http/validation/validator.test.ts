@@ -163,6 +163,21 @@ describe('a check', () => {
     expect(free({ it: { any: ['thing', 1, null, { __x: true }] } }).issues).toEqual([])
   })
 
+  test.each([
+    ['1e+308', 1e308, 309],
+    ['5e-324', 5e-324, 326],
+    ['-1.5e-7', -1.5e-7, 11],
+    ['1', 1, 1],
+  ])('of a free-form object counts numbers by their plain digits: %s', (_, number, digits) => {
+    const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
+    // Each with its comma, which the last has not, within `{"a":[` and `]}`.
+    const most = Math.floor((65_536 - 7) / (digits + 1))
+    const of = (count: number) => free({ it: { a: Array(count).fill(number) } }).issues
+    expect(of(most)).toEqual([])
+    expect(of(most + 1)).toMatchObject([{ loc: ['body', 'it'], type: 'value_error' }])
+    expect(of(most + 1)[0]?.msg).toMatch(/64 KiB/)
+  })
+
   test('of a free-form object names every text that cannot be stored, by its place', () => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
     const { issues } = free({ it: { a: ['ok', '\0'], '\ud800': 1 } })

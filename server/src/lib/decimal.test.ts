@@ -1,0 +1,49 @@
+/** How long numbers are where they are written without an exponent. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { migratedDatabase } from '../../test/support/database.ts'
+import { digitsBeyondJson } from './decimal.ts'
+
+const lengthOf = (number: number) => JSON.stringify(number).length + digitsBeyondJson(number)
+
+describe('a number', () => {
+  test.each([
+    [0],
+    [-0],
+    [7],
+    [-1.5],
+    [0.000001],
+    [2 ** 53],
+    [123456789012345680000],
+    // Written as null.
+    [Number.POSITIVE_INFINITY],
+    [Number.NaN],
+  ])('that JSON writes without an exponent is as long there: %d', (number) => {
+    expect(digitsBeyondJson(number)).toBe(0)
+  })
+
+  test.each([
+    [1e21, 22],
+    [-1e21, 23],
+    [1.5e300, 301],
+    [1e308, 309],
+    [Number.MAX_VALUE, 309],
+    [1e-7, 9],
+    [-1.5e-7, 11],
+    [5e-324, 326],
+    [2.2250738585072014e-308, 326],
+  ])('with an exponent has its zeros written out: %d', (number, length) => {
+    expect(lengthOf(number)).toBe(length)
+  })
+})
+
+test('PostgreSQL writes each number as long as is reckoned', async () => {
+  const database = await migratedDatabase()
+  const doubles = fc.double({ noNaN: true, noDefaultInfinity: true })
+  const numbers = [...fc.sample(doubles, 2_000), 5e-324, -1e308, 1e21, 1e-7]
+  const rows = await database.sql<{ length: number }>(
+    'select length(value::text) as length from jsonb_array_elements($1::jsonb)',
+    [JSON.stringify(numbers)],
+  )
+  expect(rows.map(({ length }) => Number(length))).toEqual(numbers.map(lengthOf))
+})
