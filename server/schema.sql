@@ -1714,6 +1714,7 @@ CREATE TABLE users (
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   last_login_at timestamp(3) with time zone,
   search text GENERATED ALWAYS AS (lower((full_name || ' '::text) || email)) STORED NOT NULL,
+  is_pending boolean DEFAULT false NOT NULL,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT users__email_is_ascii CHECK (octet_length(email) = char_length(email)),

@@ -666,7 +666,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Blocks a user and signs them out
+         * Blocks a user and signs them out; refuses a pending one
          * @description Who may call: admin.
          */
         post: operations["blockUser"];
@@ -746,7 +746,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Lets a blocked user sign in again
+         * Lets a blocked user sign in again, or a pending one for the first time
          * @description Who may call: admin.
          */
         post: operations["unblockUser"];
@@ -1875,6 +1875,7 @@ export interface components {
             /** @enum {string|null} */
             sex: "male" | "female" | "other" | "unknown" | null;
             identifiers: {
+                /** @description without `|`; the value may have it */
                 system: string;
                 value: string;
             }[];
@@ -2009,6 +2010,7 @@ export interface components {
             /** @enum {string|null} */
             sex?: "male" | "female" | "other" | "unknown" | null;
             identifiers?: {
+                /** @description without `|`; the value may have it */
                 system: string;
                 value: string;
             }[];
@@ -2057,6 +2059,7 @@ export interface components {
             /** @enum {string|null} */
             sex: "male" | "female" | "other" | "unknown" | null;
             identifiers: {
+                /** @description without `|`; the value may have it */
                 system: string;
                 value: string;
             }[];
@@ -2223,6 +2226,11 @@ export interface components {
             department_id: number | null;
             can_see_all_patients: boolean;
             is_active: boolean;
+            /**
+             * @description pending: registered and waiting for approval
+             * @enum {string}
+             */
+            status: "active" | "blocked" | "pending";
             email_verified: boolean;
             totp_enabled: boolean;
             must_change_password: boolean;
@@ -2284,6 +2292,8 @@ export interface components {
             safety_backup_id: string | null;
             /** @description tenants of the backup that were purged, and left out */
             purged: number[];
+            /** @description tenants that are younger than the backup, and were deleted: they can be put back */
+            deleted: number[];
         };
         Rotation: {
             rotation_id: string | null;
@@ -2395,6 +2405,11 @@ export interface components {
             department_id: number | null;
             can_see_all_patients: boolean;
             is_active: boolean;
+            /**
+             * @description pending: registered and waiting for approval
+             * @enum {string}
+             */
+            status: "active" | "blocked" | "pending";
             email_verified: boolean;
             totp_enabled: boolean;
             must_change_password: boolean;
@@ -3956,6 +3971,7 @@ export interface operations {
                     "application/json": {
                         /** @description each id counts once */
                         requested: number;
+                        /** @description held by the node in the end; who is there but not held (no room, changed meanwhile, does not open) is neither warmed nor missing */
                         warmed: number;
                         missing: number;
                         /** @description no patients of the tenant */
@@ -11144,6 +11160,7 @@ export interface operations {
                     /** @enum {string|null} */
                     sex?: "male" | "female" | "other" | "unknown" | null;
                     identifiers?: {
+                        /** @description without `|`; the value may have it */
                         system: string;
                         value: string;
                     }[];
@@ -11294,6 +11311,7 @@ export interface operations {
                 "application/json": {
                     patient_id?: number;
                     identifier?: {
+                        /** @description without `|`; the value may have it */
                         system: string;
                         value: string;
                     };
@@ -11756,6 +11774,7 @@ export interface operations {
                     /** @enum {string|null} */
                     sex?: "male" | "female" | "other" | "unknown" | null;
                     identifiers?: {
+                        /** @description without `|`; the value may have it */
                         system: string;
                         value: string;
                     }[];

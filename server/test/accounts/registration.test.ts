@@ -37,6 +37,7 @@ describe('the setting of the tenant', () => {
       department_name: 'Surgery',
       can_see_all_patients: false,
       is_active: true,
+      status: 'active',
       email_verified: false,
       totp_enabled: false,
       last_login_at: null,
@@ -49,7 +50,12 @@ describe('the setting of the tenant', () => {
 
   test('by default the account waits until an administrator unblocks it', async () => {
     const account = await register(service, approval.subdomain)
-    expect(account).toMatchObject({ is_active: false, department_name: null, department_id: null })
+    expect(account).toMatchObject({
+      is_active: false,
+      status: 'pending',
+      department_name: null,
+      department_id: null,
+    })
     const before = await login(service, account.email, approval.subdomain)
     expect([before.status, before.body.code]).toEqual([403, 'account_blocked'])
     await service.call('POST', `/api/admin/users/${account.id}/unblock`, { token })

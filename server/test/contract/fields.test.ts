@@ -32,6 +32,7 @@ const USER: Fields = {
   department_id: ['integer', 'null'],
   can_see_all_patients: 'boolean',
   is_active: 'boolean',
+  status: 'string',
   email_verified: 'boolean',
   totp_enabled: 'boolean',
   must_change_password: 'boolean',

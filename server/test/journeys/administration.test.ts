@@ -30,6 +30,7 @@ describe('users', () => {
       full_name: 'New Person',
       tenant_id: clinic.id,
       is_active: true,
+      status: 'active',
       email_verified: true,
       totp_enabled: false,
     })
@@ -39,12 +40,16 @@ describe('users', () => {
       subdomain: 'north',
     })
     const me = await service.call('GET', '/api/users/me', { token: session.access_token })
-    expect(me.body).toMatchObject({ email: 'new@north.test', department_name: null })
+    expect(me.body).toMatchObject({
+      email: 'new@north.test',
+      status: 'active',
+      department_name: null,
+    })
 
     const blocked = await service.call('POST', `/api/admin/users/${created.body.id}/block`, {
       token,
     })
-    expect(blocked.body.is_active).toBe(false)
+    expect(blocked.body).toMatchObject({ is_active: false, status: 'blocked' })
     const after = await service.call('GET', '/api/users/me', { token: session.access_token })
     expect(after.status).toBe(401)
     expect(after.headers['www-authenticate']).toContain('invalid_token')

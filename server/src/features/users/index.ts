@@ -4,6 +4,7 @@ export { actingOn, type OnUser } from './acting.ts'
 export { type CheckPassword, passwordCheck } from './own-password.ts'
 export { Profile, UserPath } from './users.schema.ts'
 export { departmentIssue, requireDepartment } from './users.service.ts'
+export { STATUS } from './users.status.ts'
 export {
   findUnfitHeads,
   insertUser,

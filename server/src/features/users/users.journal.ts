@@ -16,6 +16,7 @@ const FIELDS = [
   'department_id',
   'can_see_all_patients',
   'is_active',
+  'status',
   'must_change_password',
 ] as const
 

@@ -11,6 +11,7 @@ import {
   OneOf,
   Timestamp,
 } from '../../lib/shapes.ts'
+import { STATUSES } from './users.status.ts'
 
 const fields = {
   id: Id,
@@ -21,6 +22,7 @@ const fields = {
   department_id: Nullable(Id),
   can_see_all_patients: Type.Boolean(),
   is_active: Type.Boolean(),
+  status: OneOf(STATUSES, { description: 'pending: registered and waiting for approval' }),
   email_verified: Type.Boolean(),
   totp_enabled: Type.Boolean(),
   must_change_password: Type.Boolean(),

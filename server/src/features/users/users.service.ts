@@ -184,8 +184,8 @@ export function usersService(deps: UsersDeps): Users {
       onUser(caller, id, async (tx, before, superadmins) => {
         refuseLosing(caller, before, superadmins)
         await endSessions(tx, keysOf(before), 'blocked')
-        if (!before.is_active) return before
-        const after = await store.updateUser(tx, id, { is_active: false })
+        if (before.status === 'blocked') return before
+        const after = await store.setActive(tx, id, false)
         await appendChange(tx, caller, 'user.blocked', before, after)
         return after
       }),
@@ -193,7 +193,7 @@ export function usersService(deps: UsersDeps): Users {
     unblock: (caller, id) =>
       onUser(caller, id, async (tx, before) => {
         if (before.is_active) return before
-        const after = await store.updateUser(tx, id, { is_active: true })
+        const after = await store.setActive(tx, id, true)
         await appendChange(tx, caller, 'user.unblocked', before, after)
         return after
       }),

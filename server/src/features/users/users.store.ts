@@ -12,6 +12,7 @@ import {
   type TenantTx,
 } from '../../platform/db/index.ts'
 import type { User, UserChange, UserQuery } from './users.schema.ts'
+import { STATUS } from './users.status.ts'
 import './users.table.ts'
 
 /** The columns of the administration view; the password's hash is never among them. */
@@ -24,6 +25,7 @@ const COLUMNS = [
   'department_id',
   'can_see_all_patients',
   'is_active',
+  STATUS,
   sql<boolean>`email_verified_at is not null`.as('email_verified'),
   sql<boolean>`totp_enabled_at is not null`.as('totp_enabled'),
   'must_change_password',
@@ -90,6 +92,7 @@ export interface UserRow {
   must_change_password?: boolean
   email_verified_at: string | null
   is_active?: boolean
+  is_pending?: boolean
 }
 
 export function insertUser(tx: TenantTx, user: UserRow): Promise<User> {
@@ -99,9 +102,17 @@ export function insertUser(tx: TenantTx, user: UserRow): Promise<User> {
 export function updateUser(
   tx: TenantTx,
   id: number,
-  change: UserChange & { role?: Role; is_active?: boolean },
+  change: UserChange & { role?: Role },
 ): Promise<User> {
   return updating(tx, id).set(change).returning(COLUMNS).executeTakeFirstOrThrow()
+}
+
+/** Lets the user in or keeps them out. Either way it is decided: a registration waits no more. */
+export function setActive(tx: TenantTx, id: number, is_active: boolean): Promise<User> {
+  return updating(tx, id)
+    .set({ is_active, is_pending: false })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
 }
 
 export async function deleteUser(tx: TenantTx, id: number): Promise<void> {

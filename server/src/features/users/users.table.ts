@@ -11,6 +11,7 @@ export interface UsersTable {
   department_id: number | null
   can_see_all_patients: Generated<boolean>
   is_active: Generated<boolean>
+  is_pending: Generated<boolean>
   password_hash: string
   must_change_password: Generated<boolean>
   email_verified_at: string | null

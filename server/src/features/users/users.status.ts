@@ -1,0 +1,9 @@
+/** How an account stands (decisions §2): derived from its columns, here alone. */
+import { sql } from 'kysely'
+
+export const STATUSES = ['active', 'blocked', 'pending'] as const
+type Status = (typeof STATUSES)[number]
+
+/** The column of a statement on `users`. Whoever is let in waits no more, whatever `is_pending` says. */
+export const STATUS = sql<Status>`case when users.is_active then 'active'
+  when users.is_pending then 'pending' else 'blocked' end`.as('status')
