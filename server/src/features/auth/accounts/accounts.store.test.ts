@@ -73,6 +73,19 @@ test.each([
   expect(await found(email, { subdomain })).toEqual(expected)
 })
 
+test('of the settings of their tenant comes what is demanded, and nothing that may be long', async () => {
+  await database.sql('update tenants set settings = $1 where subdomain = $2', [
+    JSON.stringify({ require_totp: ['nurse'], notes: 'long'.repeat(10_000) }),
+    'north',
+  ])
+  const [north, south] = await db.acrossTenants(
+    (tx) => findAccounts(tx, 'both@clinic.test', undefined, { unconfirmed: false }),
+    'read',
+  )
+  expect([north?.demanded, south?.demanded]).toEqual([['nurse'], null])
+  expect(JSON.stringify(north).length).toBeLessThan(1_000)
+})
+
 describe('without a tenant', () => {
   test.each([
     ['anna@clinic.test', ['north']],

@@ -75,6 +75,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
         password_hash,
         email_verified_at: null,
         is_active: modeOf(tenant) === 'open',
+        is_pending: modeOf(tenant) === 'approval',
       })
       await append(
         tx,
@@ -87,6 +88,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
             'role',
             'department_id',
             'is_active',
+            'status',
           ]),
         },
       )

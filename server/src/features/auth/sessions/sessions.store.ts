@@ -4,7 +4,7 @@ import type { Static } from 'typebox'
 import type { Restriction } from '../../../platform/access/index.ts'
 import { type Sent, statement, type TenantTx } from '../../../platform/db/index.ts'
 import { type EntryRow, insertion, JOURNAL_TOPIC } from '../../../platform/journal/index.ts'
-import type { Profile } from '../../users/index.ts'
+import { type Profile, STATUS } from '../../users/index.ts'
 import { restrictionOf } from './restriction.ts'
 import './sessions.table.ts'
 
@@ -36,6 +36,7 @@ export async function findSessionState(
       'users.department_id',
       'users.can_see_all_patients',
       'users.is_active',
+      STATUS,
       'users.must_change_password',
       'users.created_at',
       'departments.name as department_name',

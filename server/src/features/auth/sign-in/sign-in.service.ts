@@ -10,7 +10,7 @@ import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type RateLimiter, type Throttle, tooMany } from '../../../platform/throttle/index.ts'
-import { findAskedTenant } from '../../tenants/index.ts'
+import { findAskedTenantId } from '../../tenants/index.ts'
 import { recordSignIn } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import type { SecondFactor } from '../second-factor/second-factor.service.ts'
@@ -64,13 +64,13 @@ export function signInService(deps: SignInDeps): SignIn {
     { asked, credentials, origin }: Attempt,
     account: accounts.Account | undefined,
   ): Promise<void> {
-    const tenant = asked.tenant && (await findAskedTenant(tx, asked.tenant))
+    const askedId = asked.tenant && (await findAskedTenantId(tx, asked.tenant))
     // What is typed there and is no address is often the password.
     const typed = isEmailShaped(credentials.email) ? credentials.email : null
     const actor = { user_id: account?.id ?? null, user_email: account?.email ?? typed, origin }
     await append(tx, actor, {
       action: 'auth.login_failed',
-      tenant_id: account?.tenant_id ?? tenant?.id ?? null,
+      tenant_id: account?.tenant_id ?? askedId ?? null,
       resource_type: 'session',
       changes: { reason: code },
     })
@@ -135,7 +135,7 @@ export function signInService(deps: SignInDeps): SignIn {
       !(code && (await deps.secondFactor.verifyCode(tx, account.id, code)))
     )
       throw new Problem('invalid_credentials')
-    const restriction = restrictionOf(account, account.settings.require_totp)
+    const restriction = restrictionOf(account, account.demanded)
     return sessions.start(tx, { ...account, restriction }, origin)
   }
 
