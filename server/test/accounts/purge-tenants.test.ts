@@ -4,7 +4,7 @@ import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
-import { openLog } from '../../src/platform/observe/log.ts'
+import { type Logger, openLog } from '../../src/platform/observe/log.ts'
 import {
   furnishAccount,
   furnishBackup,
@@ -18,6 +18,7 @@ import {
 import { unheard } from '../sessions/scopes.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { askForLink, idle, login, PROXIED } from './people.ts'
 
@@ -102,8 +103,10 @@ async function rowsOf(tenantId: number): Promise<Record<string, number>> {
   return counts
 }
 
-const run = (signal = new AbortController().signal) =>
-  purge(service.app.db, service.clock, DAYS, signal, purgesOf(Object.values(service.app.features)))
+const depsOf = ({ app, clock }: Service) => ({ db: app.db, clock, log: silentLog })
+const purges = () => purgesOf(Object.values(service.app.features))
+const run = (signal = new AbortController().signal, log = silentLog) =>
+  purge({ ...depsOf(service), log }, DAYS, signal, purges())
 
 const restore = (id: number) => service.app.features.tenants.service.restore(id)
 
@@ -166,7 +169,7 @@ test('once that has begun it cannot be put back, and the next run ends it', asyn
   expect((await rowsOf(id)).users).toBe(5)
   await expect(restore(id)).rejects.toMatchObject({ code: 'not_found' })
   // Even if the days are made more meanwhile: half of it may be gone.
-  await purge(service.app.db, service.clock, 300 * DAYS, new AbortController().signal, [])
+  await purge(depsOf(service), 300 * DAYS, new AbortController().signal, [])
   expect(await rowsOf(id)).toMatchObject({ users: 0, webhook_secrets: 0, data_keys: 0 })
 })
 
@@ -242,6 +245,38 @@ test('its subdomain is free again, and whoever takes it finds nothing', async ()
     signIn(service, { ...north.people.nurse, password: 'not-theirs-1', subdomain: 'north' }),
   ).rejects.toThrow('401')
   expect((await rowsOf(id)).patients).toBe(0)
+})
+
+test('one that cannot be destroyed keeps none of the others, and the next run tries it again', async () => {
+  const { sql } = service.database
+  const ids: number[] = []
+  for (const name of ['first', 'second', 'third']) {
+    const [row] = await sql<{ id: number }>(
+      `insert into tenants (name, subdomain, is_active, deleted_at)
+       values ($1, $1, false, now() - interval '1 year') returning id`,
+      [name],
+    )
+    ids.push(row?.id as number)
+  }
+  await sql("insert into departments (tenant_id, name) select unnest($1::bigint[]), 'Ward'", [ids])
+  const [first, , third] = ids as [number, number, number]
+  // Whichever way round they come, one stands before the second.
+  await sql(`
+    create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'tenant % stays', old.tenant_id; end $$;
+    create trigger refuse before delete on departments for each row
+    when (old.tenant_id in (${first}, ${third})) execute function refuse()`)
+  const failed: unknown[] = []
+  const error = (fields: { tenant_id?: number }) => void failed.push(fields.tenant_id)
+  const outcome = run(undefined, { ...silentLog, error } as Logger)
+  await expect(outcome).rejects.toThrow(/tenant \d+ stays/)
+  await expect(outcome).rejects.toThrow(`tenant ${failed[0]} stays`)
+  expect(failed.toSorted()).toEqual([first, third].toSorted())
+  const left = () => sql('select id from tenants where id = any($1) order by id', [ids])
+  expect(await left()).toEqual([{ id: first }, { id: third }])
+  await sql('drop function refuse cascade')
+  await run()
+  expect(await left()).toEqual([])
 })
 
 test('the purges are scheduled for all nodes', async () => {

@@ -61,6 +61,33 @@ describe('a webhook whose secret cannot be opened', () => {
   })
 })
 
+test('a tenant whose data key does not open is sent nothing for a while, and others get theirs', async () => {
+  const broken = [
+    await scene.webhook(tenant, receiver.url),
+    await scene.webhook(tenant, receiver.url),
+  ]
+  const whole = await scene.webhook(await scene.tenant(), `${receiver.url}/whole`)
+  const { sql } = scene.database
+  const [kept] = await sql('select wrapped_key from data_keys where tenant_id = $1', [tenant])
+  const spoil = 'update data_keys set wrapped_key = $2 where tenant_id = $1'
+  await sql(spoil, [tenant, Buffer.from(kept?.wrapped_key as Buffer).fill(0, 40)])
+  const node = await startNode(scene)
+  await scene.event(tenant)
+  for (const webhook of broken)
+    await until(
+      'it is let alone',
+      async () => (await scene.queue(webhook)).paused_until ?? undefined,
+    )
+  await scene.event(whole.tenant_id)
+  await scene.untilSettled(whole)
+  expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/whole'])
+  expect(node.logText()).toContain('its secret cannot be opened')
+  await sql(spoil, [tenant, kept?.wrapped_key])
+  scene.clock.move(6 * MINUTE)
+  for (const webhook of broken) await scene.untilSettled(webhook)
+  expect(receiver.received).toHaveLength(3)
+})
+
 test('a delivery whose event is no longer in the journal is given up, and the others go on', async () => {
   const webhook = await scene.webhook(tenant, receiver.url)
   const { id, tenant_id } = webhook

@@ -7,6 +7,7 @@ export {
   type AskedTenant,
   countOperators,
   findAskedTenant,
+  findAskedTenantId,
   findPlatformTenant,
   findTenant,
   insertTenant,

@@ -6,6 +6,7 @@ import type { PurgeRows, Scopes } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
+import type { Logger } from '../../platform/observe/log.ts'
 import { tenantEntry } from './tenants.journal.ts'
 import * as store from './tenants.store.ts'
 
@@ -24,33 +25,59 @@ export function purgesOf(features: readonly Feature[]): PurgeRows[] {
 
 /** Registers the job. It destroys tenants `TENANT_PURGE_DAYS` after their deletion. */
 export function purgeDeletedTenants(
-  { db, clock, jobs, config }: Needs<'db' | 'clock' | 'jobs', 'TENANT_PURGE_DAYS'>,
+  core: Needs<'db' | 'clock' | 'jobs' | 'log', 'TENANT_PURGE_DAYS'>,
   features: readonly Feature[],
 ): void {
+  const { jobs, config } = core
   const purges = purgesOf(features)
   jobs.schedule(PURGE, '17 3 * * *')
-  jobs.work(PURGE, (_data, { signal }) =>
-    purge(db, clock, config.TENANT_PURGE_DAYS, signal, purges),
-  )
+  jobs.work(PURGE, (_data, { signal }) => purge(core, config.TENANT_PURGE_DAYS, signal, purges))
 }
 
-/** Exported for the job's test. @throws the signal's reason between two batches; the next run goes on */
+interface PurgeDeps {
+  db: Scopes
+  clock: Clock
+  log: Logger
+}
+
+/**
+ * Exported for the job's test. A tenant that cannot be destroyed keeps none of the others.
+ * @throws the signal's reason between two batches; the next run goes on
+ * @throws what the first tenant failed by that could not be destroyed, behind all others
+ */
 export async function purge(
-  db: Scopes,
-  clock: Clock,
+  { db, clock, log }: PurgeDeps,
   keepDays: number,
   signal: AbortSignal,
   purges: readonly PurgeRows[],
 ): Promise<void> {
   const before = isoAt(clock, -keepDays * DAY)
   const ids = await db.acrossTenants((tx) => store.startPurges(tx, before))
+  const failures: unknown[] = []
   for (const id of ids) {
-    for (const purgeRows of purges)
-      await inBatches(signal, () => db.acrossTenants((tx) => purgeRows(tx, id, BATCH)))
-    await db.acrossTenants(async (tx) => {
-      if (!(await store.purgeTenant(tx, id))) return
-      tx.invalidate(`tenant:${id}`)
-      await append(tx, SYSTEM, tenantEntry('tenant.purged', id))
-    })
+    try {
+      await destroy(db, id, signal, purges)
+    } catch (error) {
+      signal.throwIfAborted()
+      log.error({ err: error, tenant_id: id }, 'purging a deleted tenant failed')
+      failures.push(error)
+    }
   }
+  // The job counts as failed, and is tried again.
+  if (failures.length > 0) throw failures[0]
+}
+
+async function destroy(
+  db: Scopes,
+  id: number,
+  signal: AbortSignal,
+  purges: readonly PurgeRows[],
+): Promise<void> {
+  for (const purgeRows of purges)
+    await inBatches(signal, () => db.acrossTenants((tx) => purgeRows(tx, id, BATCH)))
+  await db.acrossTenants(async (tx) => {
+    if (!(await store.purgeTenant(tx, id))) return
+    tx.invalidate(`tenant:${id}`)
+    await append(tx, SYSTEM, tenantEntry('tenant.purged', id))
+  })
 }

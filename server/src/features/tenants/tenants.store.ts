@@ -71,6 +71,15 @@ export function findAskedTenant(
     .executeTakeFirst()
 }
 
+/** The id of `findAskedTenant`'s, without its settings, which may be long. */
+export async function findAskedTenantId(
+  tx: TenantTx,
+  asked: AskedTenant,
+): Promise<number | undefined> {
+  const found = await living(tx).select('id').where(isAskedFor(asked)).executeTakeFirst()
+  return found?.id
+}
+
 export function insertTenant(
   tx: TenantTx,
   tenant: NewTenant & { is_platform?: boolean; is_demo?: boolean },

@@ -107,17 +107,38 @@ export async function deleteDeliveries(
 
 /** A webhook of the tenant of which there is anything, be it only deliveries that were left over. */
 export async function findAnyWebhook(tx: TenantTx, tenantId: number): Promise<number | undefined> {
-  for (const [table, column] of [
-    ['webhooks', 'id'],
-    ['webhook_deliveries', 'webhook_id'],
-    ['webhook_attempts', 'webhook_id'],
-  ] as const) {
-    const { rows } = await sql<{ id: number }>`
-      select ${sql.ref(column)} as id from ${sql.table(table)}
-      where tenant_id = ${tenantId} limit 1`.execute(tx.db)
-    if (rows[0]) return rows[0].id
-  }
-  return undefined
+  const registered = await tx.db
+    .selectFrom('webhooks')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .limit(1)
+    .executeTakeFirst()
+  return (
+    registered?.id ??
+    (await findLeftOver(tx, 'webhook_deliveries', tenantId)) ??
+    (await findLeftOver(tx, 'webhook_attempts', tenantId))
+  )
+}
+
+/**
+ * A webhook of the tenant that the table has rows of. No index has their tenant, and all rows of a webhook
+ * are of one: it looks at the first row of each webhook, and leaps along the index to the next.
+ */
+async function findLeftOver(
+  tx: TenantTx,
+  table: 'webhook_deliveries' | 'webhook_attempts',
+  tenantId: number,
+): Promise<number | undefined> {
+  const { rows } = await sql<{ id: number }>`
+    with recursive firsts as (
+      (select webhook_id, tenant_id from ${sql.table(table)} order by webhook_id limit 1)
+      union all
+      select next.webhook_id, next.tenant_id from firsts cross join lateral (
+        select webhook_id, tenant_id from ${sql.table(table)}
+        where webhook_id > firsts.webhook_id order by webhook_id limit 1) next
+    )
+    select webhook_id as id from firsts where tenant_id = ${tenantId} limit 1`.execute(tx.db)
+  return rows[0]?.id
 }
 
 /** Deletes a webhook of a deleted tenant, which to all others is gone already. */
