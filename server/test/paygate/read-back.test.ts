@@ -187,6 +187,21 @@ describe('an API', () => {
     expect(paygate.mostOpen()).toBe(8)
   })
 
+  test('is taken to say what held when it was asked, not when a question began to wait', async () => {
+    const { paygate, clock, api, cut, read } = await openPayment('stall')
+    const first = Array.from({ length: 8 }, read)
+    await eventually('eight are asked', () => paygate.asked.length === 8)
+    const waiting = read()
+    const list = api.payments(new Date(0).toISOString(), null, cut.signal)
+    clock.now = 6
+    paygate.misbehave(undefined)
+    paygate.goOn()
+    for (const reading of await Promise.all(first))
+      expect(reading).toMatchObject({ facts: { said_at: 5 } })
+    expect(await waiting).toMatchObject({ facts: { said_at: 6 } })
+    expect(await list).toMatchObject({ askedAt: 6 })
+  })
+
   test('is told the credentials alone, and nobody else: no log, no reading', async () => {
     const { paygate, logged, read } = await openPayment()
     const readings = [await read()]

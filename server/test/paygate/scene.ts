@@ -14,15 +14,19 @@ export async function openScene(options: Parameters<typeof openPaygateApi>[0] = 
   const upstream = openUpstream({ url: paygate.url })
   onTestFinished(() => upstream.close())
   const { id: shopId, key: secretKey } = SHOP
-  const api = openApi({ upstream, url: paygate.url, shopId, secretKey, log })
+  const clock = { now: 5 }
+  const now = async () => clock.now
+  const api = openApi({ upstream, url: paygate.url, shopId, secretKey, now, log })
   const cut = new AbortController()
-  const ask = readBack(api, async () => 5)
+  const ask = readBack(api)
   return {
     paygate,
     upstream,
     api,
     logged,
     cut,
+    /** The time that all nodes share. */
+    clock,
     /** What the notice with this body is worth. */
     read: (body: string) => ask(Buffer.from(body), cut.signal),
   }

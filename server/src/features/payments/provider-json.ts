@@ -25,11 +25,45 @@ export function exactly(body: Buffer): unknown {
     text: string,
     reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
   ) => unknown
+  return readBy(body, (text) =>
+    parse(text, (_key, value, { source }) =>
+      typeof value === 'number' ? { [SOURCE]: source } : value,
+    ),
+  )
+}
+
+/** More than any body has that means something, and few enough for the stack. */
+const MAX_LEVELS = 1_000
+
+/**
+ * As `exactly`, for whoever reads no number: that one calls a function for every value, which is too dear
+ * for the bytes of somebody who may be anybody.
+ */
+export const inexactly = (body: Buffer): unknown =>
+  isDeeper(body, MAX_LEVELS) ? undefined : readBy(body, JSON.parse)
+
+const [QUOTE, ESCAPE] = Buffer.from('"\\')
+const OPENING = new Set(Buffer.from('[{'))
+const CLOSING = new Set(Buffer.from(']}'))
+
+/** Whether JSON is nested deeper. Parsed it could be nested deeper than whoever walks through it can go. */
+function isDeeper(json: Buffer, most: number): boolean {
+  let levels = 0
+  let isText = false
+  for (let at = 0; at < json.length && levels <= most; at += 1) {
+    const byte = json[at] as number
+    if (byte === QUOTE) isText = !isText
+    else if (isText) at += byte === ESCAPE ? 1 : 0
+    else if (OPENING.has(byte)) levels += 1
+    else if (CLOSING.has(byte)) levels -= 1
+  }
+  return levels > most
+}
+
+function readBy(body: Buffer, parse: (text: string) => unknown): unknown {
   if (!isUtf8(body)) return undefined
   try {
-    return parse(body.toString(), (_key, value, { source }) =>
-      typeof value === 'number' ? { [SOURCE]: source } : value,
-    )
+    return parse(body.toString())
   } catch {
     // No JSON, or nested deeper than the stack: either says nothing of a payment.
     return undefined

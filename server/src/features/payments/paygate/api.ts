@@ -11,7 +11,8 @@ export const MAX_AT_ONCE = 8
 const PAGE = 100
 
 export type Answer =
-  | { is: 'said'; object: JsonObject }
+  /** `askedAt` is when it was asked, by the one clock of all nodes: what it says is no older. */
+  | { is: 'said'; object: JsonObject; askedAt: number }
   /** There is no such thing, or not yet. */
   | { is: 'missing' }
   /** The credentials are refused. */
@@ -33,27 +34,34 @@ export interface PaygateApiOptions {
   url: string
   shopId: string
   secretKey: string
+  /** Of one clock for all nodes, ms since the epoch. */
+  now: () => Promise<number>
   log: Logger
 }
 
 export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
-  const { upstream, url, shopId, secretKey, log } = options
+  const { upstream, url, shopId, secretKey, now, log } = options
   // RFC 7617.
   const credentials = Buffer.from(`${shopId}:${secretKey}`).toString('base64')
   const headers = { accept: 'application/json', authorization: `Basic ${credentials}` }
   const inTurn = openTurns(MAX_AT_ONCE)
 
+  async function send(path: string, signal: AbortSignal) {
+    // Not before its turn: of two nodes that ask, the one that has waited may well hear the newer answer.
+    const askedAt = await now()
+    const exchange = await upstream.send({
+      method: 'GET',
+      url: `${url}/${path}`,
+      headers,
+      deadlineMs: DEADLINE_MS,
+      signal,
+    })
+    return { exchange, askedAt }
+  }
+
   async function ask(what: string, path: string, signal: AbortSignal): Promise<Answer> {
-    const exchange = await inTurn('paygate', () =>
-      upstream.send({
-        method: 'GET',
-        url: `${url}/${path}`,
-        headers,
-        deadlineMs: DEADLINE_MS,
-        signal,
-      }),
-    )
-    const answer = meaningOf(exchange)
+    const { exchange, askedAt } = await inTurn('paygate', () => send(path, signal))
+    const answer = meaningOf(exchange, askedAt)
     const { durationMs: ms } = exchange
     const fields = { provider: 'paygate', what, ms, is: answer.is, ...outcomeOf(exchange) }
     if (answer.is === 'said') log.debug(fields, 'asked a provider')
@@ -72,13 +80,13 @@ export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
   }
 }
 
-function meaningOf(exchange: Exchange): Answer {
+function meaningOf(exchange: Exchange, askedAt: number): Answer {
   if (exchange.kind === 'failed') return { is: 'away' }
   const { status, body } = exchange
   if (status === 401 || status === 403) return { is: 'refused' }
   if (status === 404) return { is: 'missing' }
   const object = status === 200 ? exactly(Buffer.from(body)) : undefined
-  return isObject(object) ? { is: 'said', object } : { is: 'away' }
+  return isObject(object) ? { is: 'said', object, askedAt } : { is: 'away' }
 }
 
 /** For the log: nothing of what was said. */

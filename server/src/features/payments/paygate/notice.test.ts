@@ -1,10 +1,13 @@
 /** What is taken for a notice of paygate's, and what it claims. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Problem } from '../../../lib/problems.ts'
 import { hintIn, noticeIn } from './notice.ts'
 
 const bytes = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
+
+const nested = (levels: number) =>
+  `{"event":"payment.x","object":{"id":"x"},"y":${'['.repeat(levels)}${']'.repeat(levels)}}`
 
 const SUCCEEDED = {
   type: 'notification',
@@ -35,6 +38,11 @@ describe('a notice', () => {
     ['with a status that is no text', { event: 'payment.x', object: { id: 'x', status: 7 } }, 'x'],
     ['with an id that no path may hold', { event: 'payment.x', object: { id: '../x' } }, '../x'],
     ['with more than is known', { ...SUCCEEDED, __proto__x: 1, extra: {} }, '2b-A_9'],
+    ['full of numbers', { ...SUCCEEDED, x: Array(100_000).fill(1) }, '2b-A_9'],
+    ['with a number beyond all', `{"x":1e999,${JSON.stringify(SUCCEEDED).slice(1)}`, '2b-A_9'],
+    ['that names it twice', '{"event":"payment.x","object":1,"object":{"id":"y"}}', 'y'],
+    ['nested a little', nested(500), 'x'],
+    ['with brackets in a text', { ...SUCCEEDED, x: `\\"${'['.repeat(5_000)}` }, '2b-A_9'],
   ])('%s is taken', (_what, body, provider_payment_id) => {
     expect(noticeIn(bytes(body))).toMatchObject({ provider_payment_id })
   })
@@ -58,6 +66,10 @@ describe('a notice', () => {
     ['an id that is long', { event: 'payment.x', object: { id: 'x'.repeat(256) } }],
     ['a NUL in the id', { event: 'payment.x', object: { id: 'a\0b' } }],
     ['half a character in the id', '{"event":"payment.x","object":{"id":"\\ud800"}}'],
+    ['a name that is inherited', '{"event":"payment.x","__proto__":{"object":{"id":"x"}}}'],
+    ['an object that is a number', { event: 'payment.x', object: 7 }],
+    ['a number', 7],
+    ['deep nesting beside what counts', nested(100_000)],
     ['deep nesting', `${'['.repeat(200_000)}${']'.repeat(200_000)}`],
   ])('is not %s: 400', (_what, body) => {
     const sent = Buffer.isBuffer(body) ? body : bytes(body)
@@ -66,6 +78,15 @@ describe('a notice', () => {
     )
     expect(() => noticeIn(sent)).toThrow(Problem)
     expect(hintIn(sent)).toBeUndefined()
+  })
+
+  test('is read without a function that is called for each of its numbers', () => {
+    const parse = vi.spyOn(JSON, 'parse')
+    onTestFinished(() => parse.mockRestore())
+    const body = bytes({ ...SUCCEEDED, x: [1, 1, 1] })
+    noticeIn(body)
+    hintIn(body)
+    expect(parse.mock.calls).toEqual([[body.toString()], [body.toString()]])
   })
 
   test('that is stored has a key which fits an index, whatever is in it', () => {

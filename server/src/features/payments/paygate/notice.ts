@@ -1,7 +1,7 @@
 /** The bodies of paygate's notices: a hint that something is to be asked for, and what should be heard then. */
 import { Problem } from '../../../lib/problems.ts'
 import type { Notice } from '../payment-facts.ts'
-import { exactly, isName, isObject } from '../provider-json.ts'
+import { inexactly, isName, isObject } from '../provider-json.ts'
 import { type ApiStatus, isApiStatus } from './payment.ts'
 
 const MAX_ID = 255
@@ -47,7 +47,8 @@ export function hintIn(body: Buffer): Hint | undefined {
 }
 
 function parsed(body: Buffer): Body | undefined {
-  const value = exactly(body)
+  // No number of a hint is ever used: amounts are what the API says of them.
+  const value = inexactly(body)
   if (!isObject(value) || !isName(value.event, MAX_WORD)) return undefined
   const { event, object } = value
   return isObject(object) && isName(object.id, MAX_ID)

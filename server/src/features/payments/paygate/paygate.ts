@@ -29,8 +29,9 @@ export function openPaygate(
   const { PAYGATE_API_URL: url, PAYGATE_SHOP_ID: shopId, PAYGATE_SECRET_KEY: secretKey } = settings
   if (!url || !shopId || !secretKey) return UNCONFIGURED
   const upstream = openUpstream({ url })
-  const api = openPaygateApi({ upstream, url, shopId, secretKey, log })
-  const read = readBack(api, () => db.acrossTenants(databaseTime, 'read'))
+  const now = () => db.acrossTenants(databaseTime, 'read')
+  const api = openPaygateApi({ upstream, url, shopId, secretKey, now, log })
+  const read = readBack(api)
   return {
     judge: (body) => judged(body, 'hint'),
     // Nothing is proven by what is stored: the API will say.

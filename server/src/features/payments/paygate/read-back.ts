@@ -10,18 +10,16 @@ import { isAskable, readingOf, saysAtLeast, sumIn } from './payment.ts'
 
 export type ReadBack = (body: Buffer, signal: AbortSignal) => Promise<Reading>
 
-/** @param now of one clock for all nodes, ms since the epoch */
-export function readBack(api: PaygateApi, now: () => Promise<number>): ReadBack {
+export function readBack(api: PaygateApi): ReadBack {
   async function ofPayment(
     id: string,
     signal: AbortSignal,
     isTrue: (payment: JsonObject) => boolean,
   ): Promise<Reading> {
-    const saidAt = await now()
     const answer = await api.payment(id, signal)
     if (answer.is !== 'said') return again(answer)
     if (answer.object.id !== id) return AWAY
-    return isTrue(answer.object) ? readingOf(answer.object, saidAt) : UNCONFIRMED
+    return isTrue(answer.object) ? readingOf(answer.object, answer.askedAt) : UNCONFIRMED
   }
 
   async function ofRefund({ id, claims }: Hint, signal: AbortSignal): Promise<Reading> {

@@ -13,7 +13,6 @@ import { isName, isObject } from '../provider-json.ts'
 import type { PaygateApi } from './api.ts'
 import { readingOf } from './payment.ts'
 import * as store from './reconciliation.store.ts'
-import { databaseTime } from './time.store.ts'
 import { openUnusable, type Unusable, type UnusableDeps } from './unusable.ts'
 
 const PROVIDER = 'paygate'
@@ -112,13 +111,12 @@ async function readAll(
   let payments = 0
   while (seen.size < MAX_PAGES) {
     seen.add(cursor)
-    const saidAt = await db.acrossTenants(databaseTime, 'read')
     const answer = await api.payments(since, cursor, signal)
     if (answer.is === 'refused') return 'refused'
     if (answer.is !== 'said' || !Array.isArray(answer.object.items)) return 'failed'
     const { items, next_cursor } = answer.object
     payments += items.length
-    await unusable.note(await applyPage(deps, items, saidAt))
+    await unusable.note(await applyPage(deps, items, answer.askedAt))
     if (!(await db.acrossTenants((tx) => store.renew(tx, run, isoAt(clock, LEASE_MS)))))
       return 'overtaken'
     if (next_cursor === undefined || next_cursor === null) {
