@@ -5,7 +5,7 @@ import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Chat, Chats } from '../linking/chats.ts'
 import { CODE_LIFE, newCode } from '../linking/codes.ts'
 import { SEALED_CODES } from '../linking/linking.service.ts'
-import { deleteCode, lockLinkOfChat, saveCode } from '../linking/links.store.ts'
+import { deleteCode, lockChats, lockLinkOfChat, saveCode } from '../linking/links.store.ts'
 import { hasRoomForAnswers, type Reply } from '../linking/replies.ts'
 import type { Unlink } from '../linking/unlink.ts'
 import { codeText, HELP, NOT_LINKED, UNLINKED } from '../text/talk.ts'
@@ -60,6 +60,7 @@ export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Han
   async function leave(tx: TenantTx, chatId: number, reason: 'chat' | 'blocked'): Promise<boolean> {
     const chat_hash = chats.hashOf(chatId)
     await deleteCode(tx, chat_hash)
+    await lockChats(tx, [chat_hash])
     const link = await lockLinkOfChat(tx, chat_hash)
     if (link) await unlink(tx, link, SYSTEM, reason)
     return link !== undefined

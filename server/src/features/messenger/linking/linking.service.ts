@@ -75,6 +75,8 @@ export function linkingService(deps: LinkingDeps): Linking {
     if (!taken) throw new Problem('link_code_invalid')
     const { chat_hash } = taken
     const user = keysOf(caller)
+    const before = await store.findLink(tx, user)
+    await store.lockChats(tx, before ? [chat_hash, before.chat_hash] : [chat_hash])
     const owner = await store.lockLinkOfChat(tx, chat_hash)
     // It is linked with the caller already: nothing changes.
     if (owner?.user_id === caller.user_id) return

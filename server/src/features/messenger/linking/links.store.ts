@@ -54,16 +54,35 @@ export interface Link {
 
 const LINK = ['id', 'tenant_id', 'user_id', 'chat_hash', 'sealed_chat', 'linked_at'] as const
 
+/** Whose link: whichever they have, or the one of the `id` alone. */
+export interface LinkOf {
+  tenant_id: number
+  user_id: number
+  id?: number
+}
+
 export function findLink(
   tx: TenantTx,
-  user: { tenant_id: number; user_id: number },
+  { tenant_id, user_id, id }: LinkOf,
 ): Promise<Link | undefined> {
   return tx.db
     .selectFrom('messenger_links')
     .select(LINK)
-    .where('tenant_id', '=', user.tenant_id)
-    .where('user_id', '=', user.user_id)
+    .where('tenant_id', '=', tenant_id)
+    .where('user_id', '=', user_id)
+    .$if(id !== undefined, (query) => query.where('id', '=', id as number))
     .executeTakeFirst()
+}
+
+/**
+ * Locks the chats. Everybody locks a chat before its link, as what is queued for the chat does: whoever
+ * came the other way round would wait in a circle.
+ */
+export async function lockChats(tx: TenantTx, hashes: readonly Buffer[]): Promise<void> {
+  // In one order for everybody who needs more than one.
+  await sql`
+    select from messenger_chats where hash = any(${[...hashes]}::bytea[])
+    order by hash for update`.execute(tx.db)
 }
 
 /** The chat's link, which nobody else changes until the transaction ends. */
@@ -76,25 +95,24 @@ export function lockLinkOfChat(tx: TenantTx, chatHash: Buffer): Promise<Link | u
     .executeTakeFirst()
 }
 
-/** Whose link: whichever they have, or the one of the `id` alone. */
-export interface LinkOf {
-  tenant_id: number
-  user_id: number
-  id?: number
-}
-
-/** Deletes the link, with what waits for it. */
-export function deleteLink(
-  tx: TenantTx,
-  { tenant_id, user_id, id }: LinkOf,
-): Promise<Link | undefined> {
-  return tx.db
-    .deleteFrom('messenger_links')
-    .where('tenant_id', '=', tenant_id)
-    .where('user_id', '=', user_id)
-    .$if(id !== undefined, (query) => query.where('id', '=', id as number))
-    .returning(LINK)
-    .executeTakeFirst()
+/**
+ * Deletes the link, with what waits for it, behind the lock of its chat; also one that has taken its place
+ * meanwhile, unless the `id` says which.
+ */
+export async function deleteLink(tx: TenantTx, of: LinkOf, now: string): Promise<Link | undefined> {
+  for (;;) {
+    const found = await findLink(tx, of)
+    if (!found) return undefined
+    // The one way in which a tenant's own transaction may lock it.
+    await wakeChat(tx, found.chat_hash, now)
+    const deleted = await tx.db
+      .deleteFrom('messenger_links')
+      .where('tenant_id', '=', found.tenant_id)
+      .where('id', '=', found.id)
+      .returning(LINK)
+      .executeTakeFirst()
+    if (deleted) return deleted
+  }
 }
 
 export async function insertLink(
@@ -158,10 +176,15 @@ export interface NewReply {
   expires_at: string
 }
 
+/** Has the chat looked at as soon as it is free. It stays locked until the transaction ends. */
+async function wakeChat(tx: TenantTx, hash: Buffer, now: string): Promise<void> {
+  await sql`select wake_chat(${hash}, ${now})`.execute(tx.db)
+}
+
 /** Has the reply said as soon as the chat is free; a new answer takes an older one's place. */
 export async function insertReply(tx: TenantTx, reply: NewReply, now: string): Promise<void> {
   // The chat first, and locked: whoever has just sent to it looks for more behind the lock.
-  await sql`select wake_chat(${reply.chat_hash}, ${now})`.execute(tx.db)
+  await wakeChat(tx, reply.chat_hash, now)
   if (reply.is_answer)
     await tx.db
       .deleteFrom('messenger_replies')

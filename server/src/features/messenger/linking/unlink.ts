@@ -31,7 +31,7 @@ export type Unlink = (
 
 export function unlinker({ clock, chats, mailer, reply }: UnlinkDeps): Unlink {
   return async (tx, of, actor, reason, say) => {
-    const link = await store.deleteLink(tx, of)
+    const link = await store.deleteLink(tx, of, isoAt(clock))
     if (!link) return undefined
     const chat = await openOrNull(chats, tx, link)
     if (say && chat) await reply(tx, chat.id, say)

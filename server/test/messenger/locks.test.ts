@@ -1,0 +1,159 @@
+/** Whoever needs a chat and its link takes the chat first, as the queue does: nobody waits in a circle. */
+import pg from 'pg'
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { updateHandler } from '../../src/features/messenger/bot/updates.ts'
+import { type Chats, openChats } from '../../src/features/messenger/linking/chats.ts'
+import { SEALED_CODES } from '../../src/features/messenger/linking/linking.service.ts'
+import { insertLink, saveCode } from '../../src/features/messenger/linking/links.store.ts'
+import { replier } from '../../src/features/messenger/linking/replies.ts'
+import { unlinker } from '../../src/features/messenger/linking/unlink.ts'
+import { openKeyRing, openRootKeys } from '../../src/platform/crypto/index.ts'
+import { unheard } from '../sessions/scopes.ts'
+import { openBotServer } from '../support/bot-server.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
+import { botConfig, newChat } from './scene.ts'
+
+let service: Service
+let clinic: Clinic
+let chats: Chats
+/** In another transaction, as the queue of events is. */
+let queue: pg.Client
+let person: Person
+let chat: number
+
+beforeAll(async () => {
+  // Without the bot, which would lock chats too.
+  service = await openService({ role: 'api', config: botConfig(await openBotServer()) })
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+  const { db } = service.app
+  const { sealer, deriveKey } = await openRootKeys(db, rootKeys(ROOT_KEY))
+  const keyRing = await openKeyRing(db, sealer, unheard)
+  chats = openChats({ deriveKey, sealer, keyRing })
+})
+
+beforeEach(async () => {
+  queue = new pg.Client({ connectionString: service.database.url })
+  await queue.connect()
+  onTestFinished(() => queue.end())
+  person = clinic.people.nurse
+  chat = newChat()
+  await service.database.sql('delete from messenger_links')
+  await linked(chat)
+})
+
+/** Links the person with the chat. */
+async function linked(id: number): Promise<void> {
+  const user = { tenant_id: person.tenant_id, user_id: person.id }
+  await chatOf(id)
+  await service.app.db.acrossTenants(async (tx) => {
+    const sealed_chat = await chats.sealFor(tx, user, { id, username: null, name: '' })
+    await insertLink(tx, { ...user, chat_hash: chats.hashOf(id), sealed_chat })
+  })
+}
+
+const chatOf = (id: number) =>
+  service.database.sql('insert into messenger_chats (hash) values ($1)', [chats.hashOf(id)])
+
+async function holdChat(): Promise<void> {
+  await queue.query('begin')
+  await queue.query('select from messenger_chats where hash = $1 for update', [chats.hashOf(chat)])
+}
+
+const untilWaiting = () =>
+  until('the chat is waited for', async () => {
+    const waits = await service.database.sql(
+      `select from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return waits.length > 0 || undefined
+  })
+
+/** Has the queue hold the chat while the work wants it. The link has to be free then. */
+async function expectFree(work: () => Promise<unknown>): Promise<void> {
+  await holdChat()
+  const working = work()
+  await untilWaiting()
+  const link = await queue.query(
+    'select from messenger_links where chat_hash = $1 for key share nowait',
+    [chats.hashOf(chat)],
+  )
+  expect(link.rowCount).toBe(1)
+  await queue.query('commit')
+  await working
+}
+
+const linksLeft = () =>
+  service.database.sql<{ chat_hash: Buffer }>('select chat_hash from messenger_links')
+
+const call = (method: string, path: string, body?: object) =>
+  service.call(method, path, { token: person.token, body })
+
+test('unlinking from the account', async () => {
+  await expectFree(async () => {
+    expect((await call('DELETE', '/api/messenger/link')).status).toBe(200)
+  })
+  expect(await linksLeft()).toEqual([])
+})
+
+test('another chat that takes its place, which is unlinked as well', async () => {
+  const next = newChat()
+  await chatOf(next)
+  await holdChat()
+  const unlinking = call('DELETE', '/api/messenger/link')
+  await untilWaiting()
+  await queue.query('update messenger_links set id = id + 1000, chat_hash = $1', [
+    chats.hashOf(next),
+  ])
+  await queue.query('commit')
+  expect((await unlinking).body.linked).toBe(false)
+  expect(await linksLeft()).toEqual([])
+})
+
+test('linking another chat in its place', async () => {
+  const next = newChat()
+  const chat_hash = chats.hashOf(next)
+  await chatOf(next)
+  await service.app.db.acrossTenants((tx) =>
+    saveCode(tx, {
+      chat_hash,
+      code_hash: chats.hashOfCode('ABCD2345'),
+      sealed_chat: chats.seal(SEALED_CODES, chat_hash, { id: next, username: null, name: '' }),
+      expires_at: new Date(service.clock.now() + 60_000).toISOString(),
+    }),
+  )
+  await expectFree(async () => {
+    const { status } = await call('POST', '/api/messenger/link', { code: 'ABCD-2345' })
+    expect(status).toBe(200)
+  })
+  expect(await linksLeft()).toEqual([{ chat_hash }])
+})
+
+test.each([
+  ['leaving by a command', { message: { text: '/stop', from: { is_bot: false } } }],
+  ['blocking the bot', { my_chat_member: { new_chat_member: { status: 'kicked' } } }],
+])('%s', async (_what, said) => {
+  const { clock, app } = service
+  const reply = replier({ chats, clock })
+  const mailer = { isConfigured: true, send: async () => undefined }
+  const unlink = unlinker({ clock, chats, reply, mailer })
+  const handle = updateHandler({ clock, chats, reply, unlink })
+  const [[kind, what]] = Object.entries(said) as [[string, object]]
+  const update = { update_id: 1, [kind]: { ...what, chat: { id: chat, type: 'private' } } }
+  await expectFree(() => app.db.acrossTenants((tx) => handle(tx, update)))
+  expect(await linksLeft()).toEqual([])
+})
+
+test('deleting the account', async () => {
+  const { token } = clinic.people.admin
+  person = clinic.people.doctor
+  await service.database.sql('delete from messenger_links')
+  chat = newChat()
+  await linked(chat)
+  await expectFree(async () => {
+    const { status } = await service.call('DELETE', `/api/admin/users/${person.id}`, { token })
+    expect(status).toBe(204)
+  })
+  expect(await linksLeft()).toEqual([])
+})
