@@ -36,8 +36,8 @@ test('the accesses tell who did what, when, from where and under which grant', a
   expect(
     list.body.items.map(({ action, grant: under, fields }: any) => [action, under, fields]),
   ).toEqual([
-    ['patient.listed', undefined, undefined],
-    ['patient.searched', undefined, undefined],
+    ['patient.listed', grant, undefined],
+    ['patient.searched', grant, undefined],
     ['patient.updated', grant, ['phone', 'notes']],
     ['patient.read', grant, undefined],
     ['patient.break_glass', grant, undefined],
@@ -54,6 +54,41 @@ test('the accesses tell who did what, when, from where and under which grant', a
     request_id: expect.any(String),
     grant,
   })
+})
+
+test('a list names the grants of those alone whom it took one to see, the latest of each', async () => {
+  const near = await scene.patient()
+  const far = await scene.patient({ department_id: scene.elsewhere })
+  const came = await scene.patient({ department_id: scene.elsewhere })
+  const user = await scene.newcomer({ department_id: scene.clinic.departmentId })
+  const doctor = scene.as(user)
+  const why = { purpose: 'emergency', reason: 'found in the stairwell' }
+  for (const { id } of [far, came, far])
+    await doctor('POST', '/api/patients/break-glass', { patient_id: id, ...why })
+  const grants = await service.database.sql<{ id: number }>(
+    'select id::int from patient_grants where patient_id = $1 order by id',
+    [far.id],
+  )
+  // Who has come into the own department is seen without.
+  await scene.as('admin')('PUT', at(came.id), { department_id: scene.clinic.departmentId })
+  await doctor('GET', '/api/patients?limit=100')
+  const [entry] = await service.database.sql<{ changes: any }>(
+    `select changes from journal where action = 'patient.listed' and user_id = $1`,
+    [user.id],
+  )
+  expect(entry?.changes.resource_ids).toEqual(expect.arrayContaining([near.id, far.id, came.id]))
+  expect(entry?.changes.grants).toEqual({ [far.id]: grants.at(-1)?.id })
+  const latest = async (id: number) =>
+    (await scene.as('admin')('GET', at(id, '/accesses'))).body.items[0]
+  expect(await latest(far.id)).toMatchObject({
+    action: 'patient.listed',
+    grant: { id: grants.at(-1)?.id, purpose: 'emergency' },
+  })
+  for (const { id } of [near, came]) {
+    const access = await latest(id)
+    expect(access).toMatchObject({ action: 'patient.listed', user_id: user.id })
+    expect(access).not.toHaveProperty('grant')
+  }
 })
 
 test('they go by key over many, each once', async () => {

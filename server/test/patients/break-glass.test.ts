@@ -55,6 +55,23 @@ describe('the glass', () => {
     expect(shown).toMatchObject({ status: 200, body: { id } })
   })
 
+  test('opens by one identifier no other patient: no system has the sign before the value', async () => {
+    await hidden({ identifiers: [{ system: 'ward', value: 'X|9' }] })
+    const doctor = scene.as(await clinician())
+    for (const system of ['ward|X', 'ward\uff5cX']) {
+      const body = { ...why, identifier: { system, value: '9' }, reason: 'too short' }
+      const answer = await doctor('POST', '/api/patients/break-glass', body)
+      expect(answer.status).toBe(422)
+      expect(answer.body.detail).toMatchObject([
+        { loc: ['body', 'identifier', 'system'], type: 'string_pattern_mismatch' },
+        { loc: ['body', 'reason'] },
+      ])
+    }
+    const identifier = { system: 'Ward', value: 'x|9' }
+    const shown = await doctor('POST', '/api/patients/break-glass', { identifier, ...why })
+    expect(shown.status).toBe(200)
+  })
+
   test('is over after four hours', async () => {
     const own = await openService({ database: service.database, role: 'api' })
     const { id } = await hidden()

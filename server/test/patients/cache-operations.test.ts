@@ -160,6 +160,16 @@ describe('warmup', () => {
   const readsOf = async (scene: PatientScene) =>
     here.database.sql(`select 1 from journal where is_access and tenant_id = $1`, [scene.clinic.id])
 
+  /** Asks until so many are held: what is loaded while a change is heard of is not kept. */
+  const warms = (node: Service, patient_ids: number[], warmed: number) =>
+    until('the patients are held', async () => {
+      const { token } = north.clinic.people.admin
+      const { status, body } = await ask(node, 'POST', 'warmup', token, { patient_ids })
+      expect(status).toBe(200)
+      expect(body.warmed).toBeLessThanOrEqual(warmed)
+      return body.warmed === warmed ? body : undefined
+    })
+
   test('serves after a restart: each id counts once, what is not there is named', async () => {
     const [one, two, gone] = (await held(north, 3)) as [number, number, number]
     const [foreign] = (await held(south, 1)) as [number]
@@ -170,17 +180,12 @@ describe('warmup', () => {
     await hears(fresh, token)
     await hearsAll(fresh, here, north.clinic)
     const patient_ids = [two, one, foreign, one, gone, 999_999]
-    expect(await ask(fresh, 'POST', 'warmup', token, { patient_ids })).toMatchObject({
-      status: 200,
-      body: { requested: 5, warmed: 2, missing: 3, missing_ids: [foreign, gone, 999_999] },
+    expect(await warms(fresh, patient_ids, 2)).toEqual({
+      ...{ requested: 5, warmed: 2 },
+      ...{ missing: 3, missing_ids: [foreign, gone, 999_999] },
     })
     expect(await readsOf(north)).toHaveLength(before.length)
-    expect(await statsOf(fresh, north)).toMatchObject({ hits: 0, misses: 0 })
-    // What is loaded while a change is heard of is not kept.
-    await until('both are held', async () => {
-      await ask(fresh, 'POST', 'warmup', token, { patient_ids: [one, two] })
-      return (await statsOf(fresh, north)).entries === 2 || undefined
-    })
+    expect(await statsOf(fresh, north)).toMatchObject({ entries: 2, hits: 0, misses: 0 })
     expect(await statsOf(fresh, south)).toMatchObject({ entries: 0 })
     for (const id of [one, two])
       expect((await fresh.call('GET', `/api/patients/${id}`, { token })).status).toBe(200)
@@ -188,12 +193,49 @@ describe('warmup', () => {
     await fresh.close()
   })
 
+  test('counts nobody who is not held: a record that does not open is there all the same', async () => {
+    const [whole, spoilt] = [await north.patient(), await north.patient({ notes: 'Likes tea.' })]
+    await here.database.sql(
+      'update patients set sealed_notes = substr(sealed_notes, 1, 40) where id = $1',
+      [spoilt.id],
+    )
+    expect(await warms(here, [spoilt.id, whole.id], 1)).toEqual({
+      ...{ requested: 2, warmed: 1 },
+      ...{ missing: 0, missing_ids: [] },
+    })
+    expect(await statsOf(here, north)).toMatchObject({ entries: 1 })
+  })
+
+  test.each([
+    ['none', 0],
+    ['few', 2],
+  ])('counts nobody who has no room where the node holds %s', async (_, room) => {
+    const ids = await held(north, 3)
+    const config = { PATIENT_CACHE_MAX_ENTRIES: room }
+    const small = await openService({ role: 'api', database: here.database, config })
+    await hears(small, north.clinic.people.admin.token)
+    expect(await warms(small, ids, room)).toMatchObject({ requested: 3, warmed: room, missing: 0 })
+    await small.close()
+  })
+
   test('takes 1000 ids at the most, and is not for a superadmin', async () => {
     const { token } = north.clinic.people.admin
+    await held(north, 3)
     const patient_ids = Array.from({ length: 1_001 }, (_, i) => i + 1)
     expect((await ask(here, 'POST', 'warmup', token, { patient_ids })).status).toBe(422)
-    const thousand = { patient_ids: patient_ids.slice(1) }
-    expect((await ask(here, 'POST', 'warmup', token, thousand)).body.requested).toBe(1_000)
+    // Those who are there come last: all are looked for, however many go by one query.
+    const thousand = { patient_ids: patient_ids.slice(0, 1_000).reverse() }
+    const living = await here.database.sql<{ id: number }>(
+      'select id::int from patients where tenant_id = $1',
+      [north.clinic.id],
+    )
+    const known = new Set(living.map(({ id }) => id))
+    expect((await ask(here, 'POST', 'warmup', token, thousand)).body).toEqual({
+      requested: 1_000,
+      warmed: known.size,
+      missing: 1_000 - known.size,
+      missing_ids: thousand.patient_ids.filter((id) => !known.has(id)),
+    })
     const root = await superadmin(here)
     expect((await ask(here, 'POST', 'warmup', root.token, thousand)).status).toBe(403)
   })

@@ -201,6 +201,24 @@ describe('what is refused is all told at once', () => {
       [['sex'], ['email'], ['birth_date'], ['identifiers', '1'], ['department_id']],
     ],
     [
+      {
+        identifiers: [
+          { system: 'ward', value: 'X|9' },
+          { system: 'ward|X', value: '9' },
+          // Wide, which is spelled as the other.
+          { system: 'ward\uff5cX', value: '9' },
+        ],
+        birth_date: '1849-01-01',
+        department_id: 999_999,
+      },
+      [
+        ['identifiers', '1', 'system'],
+        ['identifiers', '2', 'system'],
+        ['birth_date'],
+        ['department_id'],
+      ],
+    ],
+    [
       { identifiers: [{ system: '-', value: '. ' }] },
       [
         ['identifiers', '0', 'system'],
@@ -208,10 +226,16 @@ describe('what is refused is all told at once', () => {
       ],
     ],
   ])('%j', async (fields, locs) => {
-    const answer = await scene.as('doctor')('POST', '/api/patients', { full_name: 'X', ...fields })
-    expect(answer.status).toBe(422)
-    const told = answer.body.detail.map(({ loc }: { loc: string[] }) => loc.slice(1))
-    expect(told.sort()).toEqual(locs.sort())
+    const { id } = await scene.patient()
+    for (const [method, path] of [
+      ['POST', '/api/patients'],
+      ['PUT', at(id)],
+    ] as const) {
+      const answer = await scene.as('doctor')(method, path, { full_name: 'X', ...fields })
+      expect(answer.status).toBe(422)
+      const told = answer.body.detail.map(({ loc }: { loc: string[] }) => loc.slice(1))
+      expect(told.sort()).toEqual(locs.sort())
+    }
   })
 
   test('nobody is born later than today anywhere on earth', async () => {

@@ -42,6 +42,7 @@ describe('a search', () => {
     'insurer no 1|A-1234567',
     'x|9',
     'WARD|X|9',
+    'ward｜x｜9',
     '+4930 1234',
     'JOSE.MUELLER@north.example',
   ])('finds the one whom it means: %s', async (search) => {
@@ -55,6 +56,7 @@ describe('a search', () => {
     'Müller-Lüdenscheidt',
     'jose mueller ludenscheidt',
     'other|a1234567',
+    'ward|x',
     'A12345',
     '--',
     '1931-04-05',

@@ -16,7 +16,14 @@ import { SEXES } from './records/fields.ts'
 const MAX_IDENTIFIERS = 20
 const MAX_ALLERGIES = 100
 
-const Identifier = Type.Object({ system: line(200), value: line(100) })
+/** The sign between system and value, and the wide one, which has the same spelling. */
+const SEPARATORS = '|\\uff5c'
+
+/** `system|value` says which is which by the first separator, so that no system may have one. */
+const Identifier = Type.Object({
+  system: line(200, SEPARATORS, { description: 'without `|`; the value may have it' }),
+  value: line(100),
+})
 const Allergy = Type.String({ minLength: 1, maxLength: 200, trim: true })
 
 /** What is sealed, but for what only clinicians and admins see. */

@@ -40,7 +40,7 @@ export async function listAccesses(
   const latest = union(tx, partOf(own, asked), partOf(inLists, asked, columns))
   const all = union(tx, own, inLists)
   const found = await readPage(tx, asked, () => latest, { counted: () => all })
-  return { ...found, items: found.items.length > 0 ? await lookUp(tx, found.items) : [] }
+  return { ...found, items: found.items.length > 0 ? await lookUp(tx, patientId, found.items) : [] }
 }
 
 interface EntryKey {
@@ -79,8 +79,12 @@ const union = (
     .selectFrom(sql<EntryKey>`(${one} union all ${other})`.as('e'))
     .select(['e.id', 'e.created_at'])
 
-/** The entries with their grants, in the order of the keys. */
-function lookUp(tx: TenantTx, keys: readonly EntryKey[]): Promise<AccessRow[]> {
+/** An entry about one patient names the grant itself, one of a list names those of its patients. */
+const grantOf = (patientId: number) => sql<number>`coalesce(
+  j.changes ->> 'grant_id', j.changes -> 'grants' ->> ${String(patientId)}::text)::bigint`
+
+/** The entries with the grants by which they show the patient, in the order of the keys. */
+function lookUp(tx: TenantTx, patientId: number, keys: readonly EntryKey[]): Promise<AccessRow[]> {
   const ids = keys.map(({ id }) => id)
   const times = keys.map(({ created_at }) => created_at)
   const wanted = sql<EntryKey & { place: number }>`
@@ -91,9 +95,7 @@ function lookUp(tx: TenantTx, keys: readonly EntryKey[]): Promise<AccessRow[]> {
       join.onRef('j.id', '=', 'e.id').onRef('j.created_at', '=', 'e.created_at'),
     )
     .leftJoin('patient_grants as g', (join) =>
-      join
-        .on('g.id', '=', sql<number>`(j.changes ->> 'grant_id')::bigint`)
-        .onRef('g.tenant_id', '=', 'j.tenant_id'),
+      join.on('g.id', '=', grantOf(patientId)).onRef('g.tenant_id', '=', 'j.tenant_id'),
     )
     .where('j.tenant_id', '=', tx.tenantId)
     .select([

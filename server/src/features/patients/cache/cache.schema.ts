@@ -42,7 +42,12 @@ export const WarmUp = Type.Object({ patient_ids: Type.Array(Id, { maxItems: MAX_
 
 export const Warmed = Type.Object({
   requested: Type.Integer({ minimum: 0, description: 'each id counts once' }),
-  warmed: Count,
+  warmed: Type.Integer({
+    minimum: 0,
+    description:
+      'held by the node in the end; who is there but not held (no room, changed meanwhile, does not ' +
+      'open) is neither warmed nor missing',
+  }),
   missing: Count,
   missing_ids: Type.Array(Id, { description: 'no patients of the tenant' }),
 })

@@ -22,15 +22,35 @@ export interface CacheAdministration {
   cleanup(caller: Admin): Promise<number>
   /** Drops a patient, or all without an id, on every node. Returns how many this one held. */
   invalidate(caller: Admin, id?: number): Promise<number>
-  /** Loads patients into this node's cache. It shows nobody any, and so is no read. */
+  /**
+   * Loads patients into this node's cache, and counts those it holds in the end: not who does not open, nor
+   * who found no room or changed meanwhile. It shows nobody any, and so is no read.
+   */
   warmUp(caller: ClinicAdmin, ids: readonly number[]): Promise<Warmed>
 }
+
+/** Few, so that what they were opened from is collected young, and does not make the heap grow. */
+const WARMED_AT_ONCE = 20
 
 /** Which node this is, for people. */
 export const NODE = `${hostname()}/${process.pid}`
 
 export function cacheAdministration(deps: CacheDeps): CacheAdministration {
   const { db, changes, cache, loadMany, bounds } = deps
+
+  function requireTrusted(): void {
+    if (!changes.trusted())
+      throw new Problem('busy', {
+        detail: 'Changes of other nodes cannot be heard, so nothing is held; try again shortly',
+        retryAfter: 1,
+      })
+  }
+
+  async function loadHeld(tenantId: number, ids: readonly number[]) {
+    const records = await loadMany(tenantId, ids)
+    return new Map(records.map((record) => [record.id, cachedOf(record)]))
+  }
+
   return {
     stats(caller) {
       const { entries, bytes, hits, misses, ...gone } = cache.stats(scopeOf(caller))
@@ -69,19 +89,17 @@ export function cacheAdministration(deps: CacheDeps): CacheAdministration {
     },
 
     async warmUp({ tenant_id }, given) {
-      if (!changes.trusted())
-        throw new Problem('busy', {
-          detail: 'Changes of other nodes cannot be heard, so nothing is held; try again shortly',
-          retryAfter: 1,
-        })
       const ids = [...new Set(given)]
-      const there = await cache.warm(tenant_id, ids, async (_, needed) => {
-        const records = await loadMany(tenant_id, needed)
-        return new Map(records.map((record) => [record.id, cachedOf(record)]))
-      })
-      const missing_ids = ids.filter((id) => !there.has(id))
-      const [requested, missing] = [ids.length, missing_ids.length]
-      return { requested, warmed: requested - missing, missing, missing_ids }
+      const known: number[] = []
+      const missing_ids: number[] = []
+      for (let at = 0; at < ids.length; at += WARMED_AT_ONCE) {
+        requireTrusted()
+        const some = ids.slice(at, at + WARMED_AT_ONCE)
+        const there = await cache.warm(tenant_id, some, loadHeld)
+        for (const id of some) (there.has(id) ? known : missing_ids).push(id)
+      }
+      const warmed = known.filter((id) => cache.has(tenant_id, id)).length
+      return { requested: ids.length, warmed, missing: missing_ids.length, missing_ids }
     },
   }
 }

@@ -9,10 +9,11 @@ import { type ListMode, listMode, type Scopes } from '../../../platform/db/index
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { NoteRead } from '../accesses/reads.ts'
 import { type ListedPatient, type PatientQuery, patientList } from '../patients.schema.ts'
+import type { PatientRow } from '../records/fields.ts'
 import { isReadable, openRecord } from '../records/record.ts'
 import { faultOf, listedFor } from '../records/shown.ts'
-import { seesAll } from '../sight/seer.ts'
-import { inSight } from '../sight/sight.store.ts'
+import { seesAll, seesPlace } from '../sight/seer.ts'
+import { type GrantsOfPatients, inSight } from '../sight/sight.store.ts'
 import { listPatients } from './search.store.ts'
 import { tokensOfBirth, tokensOfSearch } from './tokens.ts'
 
@@ -34,28 +35,39 @@ export function searchService({ db, clock, keyRing, noteRead, log }: SearchDeps)
       if (query.deleted && caller.role !== 'admin')
         throw new Problem('role_required', { detail: 'deleted: only an admin lists the deleted' })
       const asked = { list: patientList, caller, query, from }
-      const found = await db.inTenant(
+      const { grants, ...page } = await db.inTenant(
         caller.tenant_id,
         async (tx) => {
           const keys = await keyRing.ofTenant(tx, caller.tenant_id)
-          const sight = await inSight(tx, caller, isoAt(clock))
-          const page = await listPatients(tx, asked, { sight, ...tokensFor(keys, query) })
+          const { grants, ...sight } = await inSight(tx, caller, isoAt(clock))
+          const found = await listPatients(tx, asked, { sight, ...tokensFor(keys, query) })
           // Within the transaction, which is run again where it meets a key that is new to this node.
-          return { ...page, items: page.items.map((row) => openRecord(keys, row)) }
+          const items = found.items.map((row) => openRecord(keys, row))
+          return { ...found, items, grants: neededFor(caller, found.items, grants) }
         },
         modeFor(caller, query),
       )
-      for (const record of found.items)
+      for (const record of page.items)
         if (!isReadable(record)) log.error({}, faultOf(record.id, record.unreadable))
       const isSearch = Boolean(query.search) || query.birth_date !== undefined
-      const ids = found.items.map(({ id }) => id)
-      await noteRead(caller, isSearch ? 'patient.searched' : 'patient.listed', ids)
+      const ids = page.items.map(({ id }) => id)
+      await noteRead(caller, isSearch ? 'patient.searched' : 'patient.listed', ids, { grants })
       return toPage(asked, {
-        ...found,
-        items: found.items.map((record) => listedFor(caller, record)),
+        ...page,
+        items: page.items.map((record) => listedFor(caller, record)),
       })
     },
   }
+}
+
+/** The grants without which the caller would not have been shown these patients. */
+function neededFor(
+  caller: Member,
+  shown: readonly PatientRow[],
+  grants: GrantsOfPatients,
+): GrantsOfPatients {
+  const kept = new Set(shown.filter((row) => !seesPlace(caller, row)).map(({ id }) => id))
+  return new Map([...grants].filter(([id]) => kept.has(id)))
 }
 
 /** Who is searched for is found by one index whatever is seen; else the department decides which is best. */

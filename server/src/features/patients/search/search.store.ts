@@ -9,7 +9,7 @@ import type { Sight } from '../sight/sight.store.ts'
 
 /** What is looked for beside the query itself: what the caller sees, and tokens of which one has to match. */
 export interface Sought {
-  sight: Sight
+  sight: Omit<Sight, 'grants'>
   /** Of the text that is searched for. */
   text?: readonly Buffer[] | undefined
   birth?: readonly Buffer[] | undefined

@@ -28,6 +28,7 @@ export function kindsOf(fields: readonly SealedField[]): number[] {
   return fields.flatMap((field) => KINDS_OF[field] ?? []).map((kind) => KINDS[kind])
 }
 
+/** One text for each pair: no system has a `|` (see `Identifier` on the wire), whatever the value has. */
 export const normalPair = ({ system, value }: Identifier) =>
   `${normalIdentifier(system)}|${normalIdentifier(value)}`
 
