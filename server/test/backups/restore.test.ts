@@ -42,7 +42,12 @@ describe('everything', () => {
     })
     await call(root, 'DELETE', `/api/admin/users/${admin.id}`)
     const later = await makeClinic(service, root, 'later')
-    const { tables, safety_backup_id, as } = await restore(root, { backup_id: id })
+    const rehearsed = await call(root, 'POST', '/api/admin/backup/restore', {
+      backup_id: id,
+      dry_run: true,
+    })
+    expect((await over(rehearsed.body.job_id)).result).toMatchObject({ deleted: [later.id] })
+    const { tables, safety_backup_id, as, deleted } = await restore(root, { backup_id: id })
     expect(tables.users).toEqual({ added: 1, changed: 1, removed: 1 })
     expect(tables.departments).toMatchObject({ changed: 1 })
     expect(await nameOf(nurse.id)).toBe(`nurse of north`)
@@ -53,7 +58,12 @@ describe('everything', () => {
     const [clinic] = await sql('select deleted_at, is_active from tenants where id = $1', [
       later.id,
     ])
-    expect(clinic).toMatchObject({ deleted_at: expect.anything(), is_active: false })
+    expect(clinic).toMatchObject({ deleted_at: expect.anything(), is_active: true })
+    expect(deleted).toEqual([later.id])
+    const told = `/api/admin/audit?action=tenant.deleted&tenant_id=${later.id}`
+    expect((await call(as, 'GET', told)).body.items).toMatchObject([
+      { user_id: root.id, resource_id: String(later.id) },
+    ])
     // What was taken back is in the safety backup.
     const listed = (await call(as, 'GET', '/api/admin/backup/list')).body.items
     expect(listed.find((one: any) => one.backup_id === safety_backup_id)).toMatchObject({
@@ -131,6 +141,12 @@ describe('access', () => {
       signIn(service, { email: receptionist.email, password: PASSWORD, subdomain: 'north' }),
     ).rejects.toThrow('401')
     await again({ ...receptionist, password: 'another-Horse-9' }, 'north')
+    const [entry] = await sql(
+      `select changes -> 'access_kept' as kept from journal
+       where action = 'backup.restored' and tenant_id = $1`,
+      [north.id],
+    )
+    expect(entry.kept).toEqual({ total: access.total, cases: access.cases })
     expect(access.cases).toEqual(
       expect.arrayContaining([
         { table: 'users', id: nurse.id, fields: ['is_active'] },
@@ -187,8 +203,13 @@ describe('access', () => {
     await service.call('DELETE', `/api/webhooks/${deleted}`, { token })
     await service.call('PUT', `/api/webhooks/${off}`, { token, body: { is_active: false } })
     await restore(root, { backup_id: id })
-    const rows = await sql('select is_active from webhooks where id = any($1)', [[deleted, off]])
-    expect(rows).toEqual([{ is_active: false }, { is_active: false }])
+    const { token: fresh } = await again(north.people.admin, 'north')
+    const items = (await service.call('GET', '/api/webhooks', { token: fresh })).body
+    expect(items).toMatchObject([{ is_active: false }, { is_active: false }])
+    for (const webhook of [deleted, off]) {
+      const activate = { token: fresh, body: { is_active: true } }
+      expect((await service.call('PUT', `/api/webhooks/${webhook}`, activate)).status).toBe(200)
+    }
   })
 })
 

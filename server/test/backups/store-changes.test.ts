@@ -6,7 +6,7 @@ import { migratedDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
 import { until } from '../support/embedded.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
-import { fatten, fileOf, make } from './support.ts'
+import { fileOf, make } from './support.ts'
 
 let at: Restoring
 let proxy: DatabaseProxy
@@ -15,13 +15,20 @@ let root: Restoring['root']
 let first: { id: string; bytes: Buffer }
 let second: { id: string; bytes: Buffer }
 
+// Of those whose rows are held up there is far more in the file than is read ahead.
 beforeAll(async () => {
   const database = await migratedDatabase()
   proxy = await proxyTo(database)
   at = await openRestoring({ database: { ...database, address: { url: proxy.url } } })
   root = at.root
-  // Far more than is read ahead.
-  for (const clinic of [at.north, at.north, at.south]) await fatten(database, clinic.id)
+  for (const clinic of [at.north, at.south])
+    await at.sql(
+      `insert into preferences (user_id, tenant_id, theme, settings)
+       select id, tenant_id, 'light', jsonb_build_object('noise', (select string_agg(
+         encode(sha512((users.id || ' ' || part)::text::bytea), 'base64'), '')
+         from generate_series(1, 5000) part)) from users where tenant_id = $1`,
+      [clinic.id],
+    )
   first = await made()
   await call('Second')
   second = await made()
@@ -87,15 +94,9 @@ describe.each(WANTED)('%s', (_name, wanted, then) => {
   })
 
   test.each(Object.entries(CHANGES))('the file %s while it is read', async (what, change) => {
-    const held = proxy.holdAnswerOf('copy "stage_departments"')
+    const held = proxy.holdAnswerOf('copy "stage_preferences"')
     const job = await order(wanted())
-    await until('the rows to be taken', async () => {
-      const [row] = await at.sql(
-        `select from pg_stat_activity where datname = current_database() and state = 'active'
-         and query like 'copy "stage_departments"%'`,
-      )
-      return row
-    })
+    await held.asked
     expect((await stat(file())).size).toBe(first.bytes.length)
     await change()
     held.release()

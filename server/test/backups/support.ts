@@ -8,6 +8,7 @@ import { keysFrom } from '../../src/platform/crypto/index.ts'
 import type { Person } from '../support/clinics.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
 
 export const keeper = () => openKeeper([keysFrom(ROOT_KEY)], [])
@@ -72,7 +73,8 @@ export async function purgeClinic({ app, clock, database }: Service, id: number)
     [id],
   )
   const { signal } = new AbortController()
-  await purge(app.db, clock, 30, signal, purgesOf(Object.values(app.features)))
+  const deps = { db: app.db, clock, log: silentLog }
+  await purge(deps, 30, signal, purgesOf(Object.values(app.features)))
 }
 
 /** Rows of a clinic that no compression makes smaller: some 2 MiB of a backup. */

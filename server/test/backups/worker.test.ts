@@ -4,100 +4,31 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createBackup } from '../../src/features/backups/create/create.ts'
 import { NoRoomError, type Store } from '../../src/features/backups/stores/store.ts'
-import { startWorker } from '../../src/features/backups/work/worker.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
-import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { keeper, order } from './support.ts'
+import { has, jobOf, memoryStore, stalling, workOn } from './working.ts'
 
 let service: Service
 beforeAll(async () => {
   service = await openService({ role: 'api' })
 })
 
-/** A store in memory; `write` may be another one's. */
-function memoryStore(write?: Store['write']) {
-  const files = new Map<string, Buffer>()
-  const store: Store = {
-    place: 'memory',
-    requireRoom: async () => undefined,
-    write:
-      write ??
-      (async (name, source) => void files.set(name, Buffer.concat(await Array.fromAsync(source)))),
-    async *read(name) {
-      yield files.get(name) ?? Buffer.alloc(0)
-    },
-    size: async (name) => files.get(name)?.length ?? 0,
-    delete: async (name) => {
-      files.delete(name)
-      return true
-    },
-    lockedUntil: async () => null,
-    list: async () => [...files.keys()].map((name) => ({ name, writtenAt: 0 })),
-    sweep: async () => undefined,
-    discard: async () => undefined,
-  }
-  return { store, files }
-}
-
-/** Works with the store until the test is over. */
-async function work(store: Store) {
-  const worker = startWorker({
-    db: service.app.db,
-    log: silentLog,
-    keeper: await keeper(),
-    store,
-    openConnection: () => ownerClient(service.database.address),
-    tables: ['tenants', 'users', 'departments'],
-    onMade: async () => undefined,
-    rules: service.app.tables,
-    prove: async () => undefined,
-    differing: async () => [],
-    dataDir: service.dataDir,
-  })
-  onTestFinished(() => worker.stop())
-  return worker
-}
-
-/** Takes what comes, says that it has begun, and then waits for the end. */
-function stalling() {
-  const begun = Promise.withResolvers<void>()
-  const write: Store['write'] = async (_name, source, signal) => {
-    await source[Symbol.asyncIterator]().next()
-    begun.resolve()
-    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-  }
-  return { write, begun: begun.promise }
-}
-
-const jobOf = async (id: string) => {
-  const [row] = await service.database.sql<{ status: string; error: string | null }>(
-    'select status, error from backup_jobs where id = $1',
-    [id],
-  )
-  return row
-}
-const has = (id: string, status: string) =>
-  until(`the job to be ${status}`, async () => {
-    const job = await jobOf(id)
-    return job?.status === status ? job : undefined
-  })
-
 test('a migration waits for no backup: this gives way, and is made once it is over', async () => {
   const { job_id } = await order(service, await superadmin(service))
   const { write, begun } = stalling()
-  const first = await work(memoryStore(write).store)
+  const first = await workOn(service, memoryStore(write).store)
   await begun
   // Has to wait for a lock that the backup holds, and would hold up everybody behind it.
   await service.database.sql('alter table departments add column later integer')
   await first.stop()
-  expect(await jobOf(job_id)).toMatchObject({ status: 'queued' })
+  expect(await jobOf(service, job_id)).toMatchObject({ status: 'queued' })
   await service.database.sql('alter table departments drop column later')
   const { store, files } = memoryStore()
-  await work(store)
-  await has(job_id, 'completed')
+  await workOn(service, store)
+  await has(service, job_id, 'completed')
   expect(files.size).toBe(2)
 })
 
@@ -131,12 +62,12 @@ test('while it rests nothing of it goes on, be it writing or reading back', asyn
 test('a stop ends it at once, and leaves it to whoever comes next', async () => {
   const { job_id } = await order(service, await superadmin(service))
   const { write, begun } = stalling()
-  const worker = await work(memoryStore(write).store)
+  const worker = await workOn(service, memoryStore(write).store)
   await begun
   await worker.stop()
-  expect(await jobOf(job_id)).toMatchObject({ status: 'queued' })
-  await work(memoryStore().store)
-  await has(job_id, 'completed')
+  expect(await jobOf(service, job_id)).toMatchObject({ status: 'queued' })
+  await workOn(service, memoryStore().store)
+  await has(service, job_id, 'completed')
 })
 
 test('a connection that is lost fails it, and leaves nothing', async () => {
@@ -152,25 +83,26 @@ test('a connection that is lost fails it, and leaves nothing', async () => {
     await go.promise
     while (!(await chunks.next()).done);
   }
-  await work({ ...held.store, write })
+  await workOn(service, { ...held.store, write })
   await begun.promise
   await service.database.sql(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and query like 'copy%'`,
   )
   go.resolve()
-  expect((await has(job_id, 'failed'))?.error).toMatch(/[.]$/)
+  expect((await has(service, job_id, 'failed'))?.error).toMatch(/[.]$/)
   expect(held.files.size).toBe(0)
 })
 
 test('a disk that is full fails it with what is to be done', async () => {
   const { job_id } = await order(service, await superadmin(service))
-  await work(
+  await workOn(
+    service,
     memoryStore(async () => {
       throw new NoRoomError('there is room for 1 MiB, and 2 MiB are needed: free some')
     }).store,
   )
-  const job = await has(job_id, 'failed')
+  const job = await has(service, job_id, 'failed')
   expect(job?.error).toBe('there is room for 1 MiB, and 2 MiB are needed: free some.')
 })
 
@@ -183,8 +115,8 @@ test('a store that keeps another byte than it was given fails it', async () => {
     if (kept && name.endsWith('.age'))
       kept.writeUInt8(kept.readUInt8(kept.length >> 1) ^ 1, kept.length >> 1)
   }
-  await work({ ...store, write })
-  const job = await has(job_id, 'failed')
+  await workOn(service, { ...store, write })
+  const job = await has(service, job_id, 'failed')
   expect(job?.error).toMatch(`${backup_id}.tar.zst.age is not the file that was written`)
   expect([...files.keys()]).toEqual([])
 })
@@ -197,9 +129,12 @@ test('two that work share one queue: each job is done once', async () => {
     written.push(name)
     return held.store.write(name, ...rest)
   }
-  await Promise.all([work({ ...held.store, write }), work({ ...held.store, write })])
+  await Promise.all([
+    workOn(service, { ...held.store, write }),
+    workOn(service, { ...held.store, write }),
+  ])
   const { job_id } = await order(service, root)
-  await has(job_id, 'completed')
+  await has(service, job_id, 'completed')
   expect(new Set(written).size).toBe(written.length)
 })
 
@@ -214,8 +149,8 @@ test('one whose clinic is purged while it is made leaves nothing in the store', 
     await service.database.sql('delete from backups where id = $1', [backup_id])
     purged.resolve()
   }
-  await work(memory.store)
+  await workOn(service, memory.store)
   await purged.promise
   await until('the files to be gone', async () => memory.files.size === 0 || undefined)
-  expect(await jobOf(job_id)).toBeUndefined()
+  expect(await jobOf(service, job_id)).toBeUndefined()
 })

@@ -30,6 +30,8 @@ export interface DatabaseProxy {
 }
 
 export interface HeldAnswer {
+  /** Resolves once the query has come by. */
+  asked: Promise<void>
   /** Resolves once the database has answered with a row. */
   answered: Promise<void>
   release(): void
@@ -54,6 +56,7 @@ interface Holding {
   words: string
   /** What is held back; nothing before the query has come by. */
   answer: { to: Socket; bytes: Buffer[] } | undefined
+  asked(): void
   answered(): void
 }
 
@@ -118,13 +121,14 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
     },
     holdAnswerOf(words) {
       const { promise: answered, resolve } = Promise.withResolvers<void>()
-      const holding: Holding = { words, answer: undefined, answered: resolve }
+      const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+      const holding: Holding = { words, answer: undefined, asked: ask, answered: resolve }
       state.holding = holding
       const release = () => {
         state.holding = undefined
         if (holding.answer) holding.answer.to.write(Buffer.concat(holding.answer.bytes))
       }
-      return { answered, release }
+      return { asked, answered, release }
     },
     lost: () => state.lost,
     links: () => links.size,
@@ -141,8 +145,10 @@ function join(link: Link, state: State, ended: () => void): void {
   let sent = ''
   service.on('data', (bytes) => {
     const { holding } = state
-    if (holding && !holding.answer && bytes.includes(holding.words))
+    if (holding && !holding.answer && bytes.includes(holding.words)) {
       holding.answer = { to: service, bytes: [] }
+      holding.asked()
+    }
     if (state.losing !== undefined) {
       sent += bytes.toString('latin1')
       if (COMMIT.test(sent)) {

@@ -51,6 +51,10 @@ const RestoreOutcome = Type.Object(
     }),
     safety_backup_id: Nullable(Type.String()),
     purged: Type.Array(Id, { description: 'tenants of the backup that were purged, and left out' }),
+    deleted: Type.Array(Id, {
+      description:
+        'tenants that are younger than the backup, and were deleted: they can be put back',
+    }),
   },
   { $id: 'RestoreOutcome' },
 )

@@ -28,11 +28,8 @@ const patient = about('patient', '9001', NURSE)
 /** Nobody's doing: its provider says so. */
 const payment = (before: object | null, after: object) =>
   about('payment', '81', ADMIN)({ before, after }, null)
-
 const backup = about('backup', 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11', ADMIN)
-
 const rotation = about('encryption', '7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b', SUPERADMIN)
-
 const fix = (changes: object, by: number | null = null) =>
   about('fix', '4', SUPERADMIN)(changes, by)
 const oneDepartment = { key: 'departments.head', severity: 'low', subjects: ['department 12'] }
@@ -51,6 +48,7 @@ const registered = {
   role: 'nurse',
   department_id: 12,
   is_active: true,
+  status: 'active',
 }
 const authorized = {
   provider: 'cardnet',
@@ -61,6 +59,8 @@ const authorized = {
   currency: 'EUR',
 }
 const paid = { ...authorized, status: 'succeeded' }
+const letIn = { ...active, status: 'active' }
+const keptOut = { ...inactive, status: 'blocked' }
 const nurse = { ...registered, can_see_all_patients: false, must_change_password: false }
 
 /**
@@ -111,11 +111,11 @@ export const ACTIONS = {
   'user.deleted': { meaning: 'A user was deleted', example: user({ before: nurse, after: null }) },
   'user.blocked': {
     meaning: 'A user was blocked and signed out',
-    example: user({ before: active, after: inactive }),
+    example: user({ before: letIn, after: keptOut }),
   },
   'user.unblocked': {
-    meaning: 'A blocked user may sign in again',
-    example: user({ before: inactive, after: active }),
+    meaning: 'A blocked user may sign in again, or a pending one for the first time',
+    example: user({ before: keptOut, after: letIn }),
   },
   'user.role_changed': {
     meaning: 'A user was given another role and signed out',

@@ -12,6 +12,7 @@ import { readSchema } from '../../../platform/db/schema-dump.ts'
 import { COPY_SETTINGS } from '../create/snapshot.store.ts'
 import type { BackedUpTable, Header, Manifest } from '../file/format.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'
+import { WEBHOOK_QUEUES } from '../made-anew.ts'
 import { putBack, putBySafeguards, requireSchema } from './safeguards.store.ts'
 
 const id = pg.escapeIdentifier
@@ -87,13 +88,11 @@ export async function beginLoad(
 }
 
 /**
- * What is in no backup and follows from the rest. The engine makes due what was under way. The actions are
- * found one behind the other in their index: there are a hundred of them, and millions of entries.
+ * What is in no backup and follows from the rest. The actions are found one behind the other in their index:
+ * there are a hundred of them, and millions of entries.
  */
 const MADE_ANEW = [
-  `insert into webhook_queues (webhook_id, tenant_id, due_at)
-   select id, tenant_id, (select min(due_at) from webhook_deliveries
-     where webhook_id = webhooks.id and status = 'pending') from webhooks`,
+  WEBHOOK_QUEUES,
   `with recursive found as (
      (select action from journal order by action limit 1) union all
      select (select action from journal where action > found.action order by action limit 1)

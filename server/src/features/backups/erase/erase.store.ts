@@ -37,6 +37,15 @@ export async function purgedIn(client: Connection): Promise<number[]> {
   return rows.map(({ id }) => Number(id))
 }
 
+/** Whether the tenant's rows are on their way, past the point from which it can be put back. */
+export async function isBeingPurged(client: Connection, tenantId: number): Promise<boolean> {
+  const { rows } = await client.query(
+    'select from tenants where id = $1 and purge_started_at is not null',
+    [tenantId],
+  )
+  return rows.length > 0
+}
+
 /** Enters what notes tell; the store has to be looked at again, as it may be another one. */
 export async function enterNotes(client: Connection, notes: readonly Note[]): Promise<void> {
   await client.query('update purged_tenants set erased_at = null')

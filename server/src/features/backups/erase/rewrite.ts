@@ -9,6 +9,7 @@ import {
   writeSidecar,
 } from '../create/create.ts'
 import { UnreadableFile } from '../file/age.ts'
+import type { Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import { type OpenedBackup, openBackup } from '../file/read.ts'
 import { findSigned } from '../file/signed.ts'
@@ -54,13 +55,14 @@ export async function rewrite(
   await using file = await openBackup(read.source, keeper)
   if (file.header.backup_id !== id)
     throw new UnreadableFile('the file is another backup than its name says')
+  const writer = await ownKeeper(keeper, file.header)
   let records = 0
   const source: Source = {
     header: { ...file.header, rewritten_at, forgotten },
     rows: rowsOf(file, new Set(forgotten)),
   }
   const written = measure(
-    writeBackup(source, keeper, (rows) => {
+    writeBackup(source, writer, (rows) => {
       records += rows
     }),
   )
@@ -73,6 +75,12 @@ export async function rewrite(
   const locked_until = await store.lockedUntil(name)
   return { ...made, locked_until, rewritten_at, forgotten }
 }
+
+/**
+ * Of the root key that the header names. The keys in the backup are wrapped by that one: a bare machine, which
+ * is given one root key, could use no file that opens by another. Files of earlier releases name none.
+ */
+const ownKeeper = (keeper: Keeper, { keys }: Header): Promise<Keeper> => keeper.by(keys.root_key)
 
 /** The rows of each table but for those of the tenants. They end once the whole file is proven, or fail. */
 function rowsOf(
@@ -106,7 +114,8 @@ export async function settle(
   const entry = await findSigned(store, keeper, sidecarName(backup.id))
   if (entry?.sha256 !== backup.sha256) {
     await using file = await openBackup(store.read(name), keeper)
-    await writeSidecar(store, keeper, file.header, backup, signal)
+    const writer = await ownKeeper(keeper, file.header)
+    await writeSidecar(store, writer, file.header, backup, signal)
   }
   const isFormer = (other: string) => idOf(other) === backup.id && other !== name
   for (const { name: other } of await store.list()) if (isFormer(other)) await store.delete(other)

@@ -20,6 +20,8 @@ export interface Keeper {
   /** The MAC of what a backup says of itself, in hex. */
   sign(bytes: Uint8Array): string
   isSigned(bytes: Uint8Array, mac: string): boolean
+  /** Opens what this one does, and writes by the root key that is named; by the same one where it is not known. */
+  by(fingerprint: string | undefined): Promise<Keeper>
 }
 
 /**
@@ -46,6 +48,10 @@ export async function openKeeper(
         const expected = macOf(deriveKey, bytes)
         return proof.length === expected.length && timingSafeEqual(proof, expected)
       })
+    },
+    by(fingerprint) {
+      const named = ofRootKeys.find((one) => fingerprintBy(one) === fingerprint) ?? current
+      return openKeeper([named, ...ofRootKeys.filter((one) => one !== named)], more)
     },
   }
 }

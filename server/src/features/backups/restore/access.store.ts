@@ -3,7 +3,12 @@
  * applied, the stricter of then and now wins. What was changed for it is reported.
  */
 import type { Connection } from '../../../platform/db/index.ts'
+import { keepFactor, keepOrderer, SIGN_IN } from './orderer.store.ts'
 import type { AccessCase } from './outcome.ts'
+import type { Staged } from './stage.store.ts'
+
+/** A case with the tenant whose it is. */
+export type TenantCase = AccessCase & { tenant_id: number }
 
 /**
  * By what a role can do: of two, the one of less stays. An auditor sees other things than clinicians, not
@@ -14,16 +19,6 @@ const rank = (column: string) => RANK.replace('%', column)
 
 const TODAYS_ROLE = `(live.role = 'auditor' or ${rank('live.role')} <= ${rank('stage.role')})`
 
-/** The columns that let somebody in, as they are today. */
-const TODAYS = [
-  'email',
-  'email_verified_at',
-  'password_hash',
-  'must_change_password',
-  'totp_enabled_at',
-  'last_login_at',
-] as const
-
 /**
  * Narrows what the stage would give back.
  * @param orderedBy a user who keeps role and sign-in as they are now
@@ -31,7 +26,8 @@ const TODAYS = [
 export async function narrowAccess(
   client: Connection,
   orderedBy: number | null,
-): Promise<AccessCase[]> {
+  tables: readonly Staged[],
+): Promise<TenantCase[]> {
   const cases = [
     ...(await casesOf(client, 'users', USERS_NOW)),
     ...(await casesOf(client, 'tenants', TENANTS_NOW)),
@@ -39,15 +35,17 @@ export async function narrowAccess(
   ]
   await client.query(`
     update stage_users stage set
-      ${TODAYS.map((column) => `${column} = live.${column}`).join(', ')},
+      ${SIGN_IN.map((column) => `${column} = live.${column}`).join(', ')},
       is_active = stage.is_active and live.is_active,
+      is_pending = (stage.is_active or stage.is_pending) and (live.is_active or live.is_pending)
+        and not (stage.is_active and live.is_active),
       can_see_all_patients = stage.can_see_all_patients and live.can_see_all_patients,
       role = case when ${TODAYS_ROLE} then live.role else stage.role end
     from users live where live.id = stage.id`)
   await client.query(`
-    update stage_users stage set is_active = false
+    update stage_users stage set is_active = false, is_pending = false
     where not exists (select from users live where live.id = stage.id)`)
-  await keepOwn(client, orderedBy)
+  await keepOrderer(client, orderedBy, tables)
   await client.query(`
     update stage_tenants stage set
       is_active = stage.is_active and live.is_active,
@@ -66,22 +64,27 @@ export async function narrowAccess(
   return cases
 }
 
-/** Whoever orders keeps role and sign-in as they are now. */
-async function keepOwn(client: Connection, orderedBy: number | null): Promise<void> {
-  const own = [...TODAYS, 'role', 'is_active', 'can_see_all_patients']
-  await client.query(
-    `update stage_users stage set ${own.map((column) => `${column} = live.${column}`).join(', ')}
-     from users live where live.id = stage.id and live.id = $1`,
-    [orderedBy],
-  )
-}
-
-/** With the access of the backup: codes that were spent since stay so, and who orders keeps their own. */
-export async function keepSpent(client: Connection, orderedBy: number | null): Promise<void> {
+/**
+ * With the access of the backup: codes that were spent since stay so, who orders keeps their own, and a tenant
+ * whose purge has begun is no less on its way.
+ */
+export async function keepSpent(
+  client: Connection,
+  orderedBy: number | null,
+  tables: readonly Staged[],
+): Promise<void> {
   await client.query(`
     update stage_recovery_codes stage set used_at = coalesce(stage.used_at, live.used_at)
     from recovery_codes live where (live.user_id, live.code_hash) = (stage.user_id, stage.code_hash)`)
-  await keepOwn(client, orderedBy)
+  await client.query(`
+    update stage_second_factors stage set last_step = greatest(stage.last_step, live.last_step)
+    from second_factors live where live.user_id = stage.user_id`)
+  await client.query(`
+    update stage_tenants stage set
+      is_active = false, deleted_at = live.deleted_at, purge_started_at = live.purge_started_at
+    from tenants live where live.id = stage.id and live.purge_started_at is not null`)
+  await keepOrderer(client, orderedBy, tables)
+  await keepFactor(client, orderedBy, tables)
 }
 
 /** Takes what is merged, and not restored, off the stage where its owner is still there. */
@@ -111,17 +114,23 @@ async function casesOf(
   client: Connection,
   table: AccessCase['table'],
   { join, fields }: { join: string; fields: Record<string, string> },
-): Promise<AccessCase[]> {
+): Promise<TenantCase[]> {
   const found = Object.entries(fields)
     .map(([name, condition]) => `case when ${condition} then '${name}' end`)
     .join(', ')
-  const { rows } = await client.query<{ id: string; fields: string[] }>(
-    `select stage.id, array_remove(array[${found}], null) as fields
+  const tenant = table === 'tenants' ? 'id' : 'tenant_id'
+  const { rows } = await client.query<{ id: string; tenant_id: string; fields: string[] }>(
+    `select stage.id, stage.${tenant} as tenant_id, array_remove(array[${found}], null) as fields
      from stage_${table} stage ${join} order by stage.id`,
   )
   return rows
     .filter(({ fields: kept }) => kept.length > 0)
-    .map(({ id, fields: kept }) => ({ table, id: Number(id), fields: kept }))
+    .map(({ id, tenant_id, fields: kept }) => ({
+      tenant_id: Number(tenant_id),
+      table,
+      id: Number(id),
+      fields: kept,
+    }))
 }
 
 const USERS_NOW = {

@@ -11,6 +11,9 @@ import {
 } from '../../../platform/db/index.ts'
 import type { Actor } from '../../../platform/journal/index.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
+import type { TenantCase } from './access.store.ts'
+import { MAX_CASES } from './outcome.ts'
+import { RefusedError } from './refused.ts'
 
 /** Longer than any node that is well takes to hear of it. */
 const HEARD_AFTER_MS = 1_000
@@ -23,8 +26,18 @@ const TRIES = 10
 
 /** Has every node answer 503, for the tenant or for all, for as long as the connection lives or until reopened. */
 export async function close(client: Connection, tenantId: number | null): Promise<void> {
+  await noticeDeath(client)
   await client.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, tenantId ?? EVERY_TENANT])
   await new Promise((resolve) => void setTimeout(resolve, HEARD_AFTER_MS))
+}
+
+/**
+ * Has the server look, also within a statement, whether the process is still there: killed in the middle of a large
+ * one it would leave the service closed until that ends.
+ */
+async function noticeDeath(client: Connection): Promise<void> {
+  // Refused by servers whose system cannot tell.
+  await client.query(`set client_connection_check_interval = '1s'`).catch(() => undefined)
 }
 
 export async function reopen(client: Connection, tenantId: number | null): Promise<void> {
@@ -89,22 +102,50 @@ export async function enterScope(client: Connection, tenantId: number | null): P
   )
 }
 
-/** Deletes, as a deletion by hand does, the clinics that the backup does not know: nothing of theirs is lost. */
-export async function deleteLaterTenants(client: Connection): Promise<number> {
-  const { rowCount } = await client.query(
-    `update tenants set is_active = false, deleted_at = now()
-     where deleted_at is null and not is_platform and id not in (select id from stage_tenants)`,
+const IS_LATER =
+  'deleted_at is null and not is_platform and id not in (select id from stage_tenants)'
+
+/** The clinics that the backup does not know. */
+export async function laterTenants(client: Connection): Promise<number[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `select id from tenants where ${IS_LATER} order by id`,
   )
-  return rowCount ?? 0
+  return rows.map(({ id }) => Number(id))
 }
 
-/** @throws Error where nobody could operate the platform any more, or a table has other rows than the backup */
+/**
+ * Deletes, as a deletion by hand does, the clinics that the backup does not know: nothing of theirs is lost, and each
+ * can be put back. Returns them.
+ */
+export async function deleteLaterTenants(
+  client: Connection,
+  { user_id, user_email, origin }: Actor,
+): Promise<number[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `with deleted as (
+       update tenants set deleted_at = now() where ${IS_LATER} returning id)
+     insert into journal
+       (tenant_id, user_id, user_email, action, resource_type, resource_id, ip, user_agent, request_id)
+     select id, $1, $2, 'tenant.deleted', 'tenant', id, $3, $4, $5 from deleted
+     returning tenant_id as id`,
+    [user_id, user_email, ...originOf(origin)],
+  )
+  return rows.map(({ id }) => Number(id)).sort((one, other) => one - other)
+}
+
+const originOf = (origin: Actor['origin']) => [
+  origin?.ip ?? null,
+  origin?.user_agent ?? null,
+  origin?.request_id ?? null,
+]
+
+/** @throws RefusedError where nobody could operate the platform any more */
 export async function requireOperator(client: Connection): Promise<void> {
   const { rows } = await client.query<{ some: boolean }>(
     `select exists (select from users join tenants on tenants.id = users.tenant_id
        where users.role = 'superadmin' and users.is_active and tenants.is_platform) as some`,
   )
-  if (!rows[0]?.some) throw new Error('no superadmin would be left who can sign in')
+  if (!rows[0]?.some) throw new RefusedError('no superadmin would be left who can sign in')
 }
 
 /** Ends what break-glass has opened. */
@@ -114,24 +155,32 @@ export async function endGrants(client: Connection): Promise<void> {
   )
 }
 
-/** Writes one entry into the journal of each clinic that was restored. */
+/** Writes one entry into the journal of each clinic that was restored, with what was kept of its people's access. */
 export async function tellJournals(
   client: Connection,
   { user_id, user_email, origin }: Actor,
-  entry: { backup_id: string; changes: object },
+  entry: { backup_id: string; changes: object; cases: readonly TenantCase[] },
 ): Promise<void> {
+  const kept = Object.groupBy(entry.cases, ({ tenant_id }) => tenant_id)
+  const told = Object.entries(kept).map(([tenant, cases = []]) => [
+    tenant,
+    {
+      total: cases.length,
+      cases: cases.slice(0, MAX_CASES).map(({ tenant_id: _, ...shown }) => shown),
+    },
+  ])
   await client.query(
     `insert into journal
        (tenant_id, user_id, user_email, action, resource_type, resource_id, changes, ip, user_agent, request_id)
-     select id, $1, $2, 'backup.restored', 'backup', $3, $4, $5, $6, $7 from stage_tenants`,
+     select id, $1, $2, 'backup.restored', 'backup', $3, $4::jsonb || jsonb_build_object('access_kept',
+       coalesce($8::jsonb -> id::text, '{"total": 0, "cases": []}')), $5, $6, $7 from stage_tenants`,
     [
       user_id,
       user_email,
       entry.backup_id,
       JSON.stringify(entry.changes),
-      origin?.ip ?? null,
-      origin?.user_agent ?? null,
-      origin?.request_id ?? null,
+      ...originOf(origin),
+      JSON.stringify(Object.fromEntries(told)),
     ],
   )
 }

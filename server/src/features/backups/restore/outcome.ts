@@ -8,6 +8,9 @@ export interface AccessCase {
   fields: string[]
 }
 
+/** Cases that a result, or an entry of the journal, names; all are counted. */
+export const MAX_CASES = 1_000
+
 /** Rows of a table that a restore adds, changes and removes. */
 export interface Difference {
   added: number
@@ -31,4 +34,6 @@ export interface RestoreResult {
   safety_backup_id: string | null
   /** Tenants of the backup that were purged, and left out. */
   purged: number[]
+  /** Tenants that are younger than the backup, and were deleted: they can be put back. */
+  deleted: number[]
 }

@@ -12,24 +12,24 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
 import { type CreateDeps, createBackup, fileName, measure, type Watch } from '../create/create.ts'
 import { installationOf, schemaOf } from '../create/snapshot.store.ts'
-import { purgedIn } from '../erase/erase.store.ts'
+import { isBeingPurged, purgedIn } from '../erase/erase.store.ts'
 import { notesIn, purgedOf } from '../erase/notes.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Header } from '../file/format.ts'
 import { openBackup } from '../file/read.ts'
+import { WEBHOOK_QUEUES } from '../made-anew.ts'
 import type { Job, Made } from '../work/work.store.ts'
-import { keepKeys, keepSpent, keepTodays, narrowAccess } from './access.store.ts'
+import { keepKeys, keepSpent, keepTodays, narrowAccess, type TenantCase } from './access.store.ts'
 import { apply, compare, endAccess, type Ruled } from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
-import type { AccessCase, RestoreOptions, RestoreResult } from './outcome.ts'
+import { requireOwnAddress } from './orderer.store.ts'
+import { MAX_CASES, type RestoreOptions, type RestoreResult } from './outcome.ts'
 import { RefusedError, requireSafeguards } from './refused.ts'
 import { type RowSource, rowsOfFile, withOlderRows } from './rows.ts'
 import { dropTenants, indexStages, makeStages, type Staged } from './stage.store.ts'
 
 const KEYS: readonly string[] = ['key_encryption_keys', 'data_keys']
-/** Cases of access that a result names; all are counted. */
-const MAX_CASES = 1_000
 const TRIES = 5
 
 export interface RestoreDeps extends CreateDeps {
@@ -64,7 +64,10 @@ export async function restoreBackup(
   await requireSafeguards(client, deps.differing)
   await client.query('rollback')
   const staged = await stage(client, job, options, deps, watch)
+  await requirePossible(client, job, options)
   if (options.dry_run) return rehearse(client, job, options, staged)
+  // Of a clinic out of the file of all nobody knows before what its safety backup comes to.
+  if (tenant_id === null || job.type === 'tenant') await deps.store.requireRoom(staged.bytes)
   await watch.quiet()
   await closing.close(client, tenant_id)
   // That of a try that was outrun gives way to the next one's, which has all that was in it.
@@ -76,6 +79,21 @@ export async function restoreBackup(
   } finally {
     await closing.reopen(client, tenant_id).catch(() => undefined)
   }
+}
+
+/** @throws RefusedError for what is known, before the service is closed, not to come back */
+async function requirePossible(
+  client: Connection,
+  { actor }: Job,
+  { tenant_id }: RestoreOptions,
+): Promise<void> {
+  await client.query('begin read only')
+  // The owner of the tables may be held back by row-level security too, and see none of their rows.
+  await closing.enterScope(client, null)
+  if (tenant_id !== null && (await isBeingPurged(client, tenant_id)))
+    throw new RefusedError('the purge of the tenant has begun; it comes back from no backup')
+  await requireOwnAddress(client, actor.user_id)
+  await client.query('rollback')
 }
 
 /** Runs the transaction, and again where somebody was at the same rows: a clinic's tables are its neighbours' too. */
@@ -94,6 +112,8 @@ interface OnStage {
   tables: Ruled[]
   /** The tenants that were purged, by the notes in the store. */
   noted: number[]
+  /** Of the file: about what the safety backup comes to. */
+  bytes: number
 }
 
 /** Reads the file onto the stage. Once it returns all of it is proven. */
@@ -125,10 +145,10 @@ async function stage(
     return { noted, tables, header: file.header }
   }
   const { noted, tables, header } = await fillFitting()
-  if (tables) return { noted, tables }
+  if (tables) return { noted, tables, bytes: size }
   const wanted = Object.keys(rules).filter((table) => isLoaded(rules, table))
   const older = { ...deps, wanted, header }
-  return { noted, tables: await upToDate(withOlderRows(read(), size, older, fill)) }
+  return { noted, bytes: size, tables: await upToDate(withOlderRows(read(), size, older, fill)) }
 }
 
 /** What can't be brought up to date is a sentence for whoever asked. */
@@ -211,11 +231,12 @@ async function rehearse(
   await client.query('begin isolation level repeatable read')
   const purged = await leaveOut(client, options, tables, noted)
   await closing.enterScope(client, options.tenant_id)
-  const cases = await narrow(client, job, options)
+  const cases = await narrow(client, job, options, tables)
   const differences: RestoreResult['tables'] = {}
   for (const table of tables) differences[table.name] = await compare(client, table)
+  const deleted = options.tenant_id === null ? await closing.laterTenants(client) : []
   await client.query('rollback')
-  return { ...resultOf(options, differences, cases, null), purged }
+  return { ...resultOf(options, differences, cases, null), purged, deleted }
 }
 
 /** The one transaction, with all checks inside. */
@@ -241,9 +262,10 @@ async function run(
   await client.query('reset role')
   await closing.enterScope(client, tenant_id)
   const rest = tables.filter((table) => !keys.includes(table))
-  const cases = await narrow(client, job, options)
+  const cases = await narrow(client, job, options, rest)
   const differences = { ...keyed, ...(await apply(client, rest)) }
-  if (tenant_id === null) await closing.deleteLaterTenants(client)
+  await client.query(WEBHOOK_QUEUES)
+  const deleted = tenant_id === null ? await closing.deleteLaterTenants(client, job.actor) : []
   await closing.endGrants(client)
   const ended = Object.entries(deps.rules).filter(([, rule]) => rule === 'ended')
   await endAccess(
@@ -253,10 +275,11 @@ async function run(
   )
   if (tenant_id === null) await closing.requireOperator(client)
   await deps.prove(client)
-  const result = { ...resultOf(options, differences, cases, safety), purged }
+  const result = { ...resultOf(options, differences, cases, safety), purged, deleted }
   await closing.tellJournals(client, job.actor, {
     backup_id: job.backup_id,
     changes: { type: job.type, access: options.access, safety_backup_id: safety },
+    cases,
   })
   await closing.commit(client, job.id, result)
   return result
@@ -283,12 +306,13 @@ async function narrow(
   client: Connection,
   job: Job,
   { access }: RestoreOptions,
-): Promise<AccessCase[]> {
+  tables: readonly Staged[],
+): Promise<TenantCase[]> {
   if (access === 'backup') {
-    await keepSpent(client, job.actor.user_id)
+    await keepSpent(client, job.actor.user_id, tables)
     return []
   }
-  const cases = await narrowAccess(client, job.actor.user_id)
+  const cases = await narrowAccess(client, job.actor.user_id, tables)
   await keepTodays(client)
   return cases
 }
@@ -318,9 +342,10 @@ async function takeSafetyBackup(
 function resultOf(
   { dry_run }: RestoreOptions,
   tables: RestoreResult['tables'],
-  cases: readonly AccessCase[],
+  cases: readonly TenantCase[],
   safety_backup_id: string | null,
-): Omit<RestoreResult, 'purged'> {
-  const access = { total: cases.length, cases: cases.slice(0, MAX_CASES) }
+): Omit<RestoreResult, 'purged' | 'deleted'> {
+  const shown = cases.slice(0, MAX_CASES).map(({ tenant_id: _, ...one }) => one)
+  const access = { total: cases.length, cases: shown }
   return { dry_run, tables, access, safety_backup_id }
 }

@@ -48,13 +48,23 @@ export function findQueued(tx: TenantTx, id?: string): Promise<Job | undefined> 
   return wanted.limit(1).executeTakeFirst()
 }
 
-/** Holds the job's lock for as long as the connection lives. Returns whether nobody else does. */
-export async function holdJob(client: Connection, job: Pick<Job, 'number'>): Promise<boolean> {
+/** Nobody holds the lock of a job that is to be at work, or somebody else has ended it. */
+export class LostJobError extends Error {
+  constructor() {
+    super('The process that did it was cut off from the database; ask for it again')
+  }
+}
+
+/**
+ * Holds the job's lock beside whoever of this process holds it, for as long as the connection lives.
+ * @throws LostJobError where somebody looks just then whether it is held: it is not any more
+ */
+export async function shareJob(client: Connection, { number }: Pick<Job, 'number'>): Promise<void> {
   const { rows } = await client.query<{ held: boolean }>(
-    'select pg_try_advisory_lock($1, $2) as held',
-    [LOCKS.longJobs, job.number],
+    'select pg_try_advisory_lock_shared($1, $2) as held',
+    [LOCKS.longJobs, number],
   )
-  return rows[0]?.held === true
+  if (rows[0]?.held !== true) throw new LostJobError()
 }
 
 /** Says that the job runs. Returns false where somebody else began it meanwhile. */
@@ -70,15 +80,16 @@ export async function beginJob(tx: TenantTx, { id, kind, backup_id }: Job): Prom
   return begun !== undefined
 }
 
-/** Gives it back to whoever comes next. */
+/** Gives it back to whoever comes next, unless it has ended. */
 export async function requeueJob(tx: TenantTx, { id, kind, backup_id }: Job): Promise<void> {
-  await tx.db
+  const queued = await tx.db
     .updateTable('backup_jobs')
     .set({ status: 'queued', started_at: null, progress: 0 })
     .where('id', '=', id)
     .where('status', '=', 'running')
-    .execute()
-  if (kind === 'create') await setStatus(tx, backup_id, 'queued')
+    .returning('id')
+    .executeTakeFirst()
+  if (queued && kind === 'create') await setStatus(tx, backup_id, 'queued')
 }
 
 async function setStatus(tx: TenantTx, id: string, status: 'queued' | 'running' | 'failed') {
@@ -87,6 +98,24 @@ async function setStatus(tx: TenantTx, id: string, status: 'queued' | 'running' 
 
 export async function saveProgress(tx: TenantTx, id: string, progress: number): Promise<void> {
   await tx.db.updateTable('backup_jobs').set({ progress }).where('id', '=', id).execute()
+}
+
+/**
+ * Keeps others from ending the job until the transaction is over, so that all of it counts, or nothing.
+ * @throws LostJobError where they have, or may have begun to delete its files: `findAbandoned` locks the same
+ */
+export async function requireAtWork(
+  tx: TenantTx,
+  { id, number }: Pick<Job, 'id' | 'number'>,
+): Promise<void> {
+  const running = await tx.db
+    .selectFrom('backup_jobs')
+    .select('id')
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .forUpdate()
+    .executeTakeFirst()
+  if (!running || (await freeOf(tx, [number])).has(number)) throw new LostJobError()
 }
 
 /** Ends a job that runs. Returns false where it had ended already. */
@@ -165,9 +194,17 @@ export async function findAbandoned(tx: TenantTx): Promise<Job[]> {
     .forUpdate('backup_jobs')
     .skipLocked()
     .execute()
-  const { rows } = await sql<{ number: number }>`
-    select number from unnest(${running.map(({ number }) => number)}::int[]) as jobs (number)
-    where pg_try_advisory_xact_lock(${LOCKS.longJobs}, number)`.execute(tx.db)
-  const free = new Set(rows.map(({ number }) => number))
+  const free = await freeOf(
+    tx,
+    running.map(({ number }) => number),
+  )
   return running.filter(({ number }) => free.has(number))
+}
+
+/** Those of the jobs whose lock nobody holds. */
+async function freeOf(tx: TenantTx, numbers: readonly number[]): Promise<Set<number>> {
+  const { rows } = await sql<{ number: number }>`
+    select number from unnest(${numbers}::int[]) as jobs (number)
+    where pg_try_advisory_xact_lock(${LOCKS.longJobs}, number)`.execute(tx.db)
+  return new Set(rows.map(({ number }) => number))
 }

@@ -1,6 +1,7 @@
 /**
- * Works off the jobs of backups, one at a time on a node. A job is at work as long as the connection
- * lives that holds its lock: nobody has to notice, or to clean a flag up, when its process dies.
+ * Works off the jobs of backups, one at a time on a node. A job is at work as long as a connection lives
+ * that holds its lock: nobody has to notice, or to clean a flag up, when its process dies. Two hold it: one
+ * does the work and ends with it, the other stays until the outcome is written down.
  */
 import { poller } from '../../../lib/poller.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -9,6 +10,7 @@ import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import {
   type Connection,
   logFailures,
+  openHolder,
   problemOf,
   type Scopes,
   type TenantTx,
@@ -105,16 +107,35 @@ async function work(
   job: store.Job,
   stopping: AbortSignal,
 ): Promise<'ended' | 'left'> {
+  const connection = deps.openConnection()
+  const holder = await openHolder(connection)
+  try {
+    if (!(await holder.take('longJobs', job.number))) return 'left'
+    // From here on the connection that does the work can hold it as well.
+    await store.shareJob(connection, job)
+    await holder.release('longJobs', job.number)
+    return await begin(deps, job, AbortSignal.any([stopping, holder.lost]))
+  } finally {
+    await canFail(holder.close(), "letting go of a backup's job", deps.log)
+  }
+}
+
+/** Begins a job whose lock is held, and does it on a connection of its own. */
+async function begin(
+  deps: WorkerDeps,
+  job: store.Job,
+  ending: AbortSignal,
+): Promise<'ended' | 'left'> {
   const { db, log } = deps
   const client = deps.openConnection()
   // What it lost is told by the query that runs.
   client.on('error', () => undefined)
   await client.connect()
   try {
-    if (!(await store.holdJob(client, job))) return 'left'
+    await store.shareJob(client, job)
     if (!(await db.acrossTenants((tx) => store.beginJob(tx, job)))) return 'left'
     log.info({ backup: job.backup_id, kind: job.kind, tenant: job.tenant_id }, 'backup job begun')
-    return await finish(deps, job, () => perform(deps, client, job, stopping))
+    return await finish(deps, job, () => perform(deps, client, job, ending))
   } finally {
     await canFail(client.end(), "closing a backup's connection", log)
   }
@@ -125,20 +146,22 @@ async function perform(
   deps: WorkerDeps,
   client: Connection,
   job: store.Job,
-  stopping: AbortSignal,
+  ending: AbortSignal,
 ): Promise<Outcome> {
-  const ending = new AbortController()
-  const signal = AbortSignal.any([stopping, ending.signal])
+  const givingWay = new AbortController()
+  const signal = AbortSignal.any([ending, givingWay.signal])
   // A query that waits or runs is not waited for.
-  signal.addEventListener('abort', () => void canFail(client.end(), 'ending a backup', deps.log))
-  const telling = tellProgress(deps, job, () => ending.abort(new GiveWay(SOMEBODY_WAITS)))
+  const end = () => void canFail(client.end(), 'ending a backup', deps.log)
+  signal.addEventListener('abort', end)
+  const telling = tellProgress(deps, job, () => givingWay.abort(new GiveWay(SOMEBODY_WAITS)))
   const watch = { ...telling.watch, signal, quiet: telling.stop }
   try {
+    signal.throwIfAborted()
     if (job.kind === 'create') {
       const rest = openPace(deps.db)
       return { made: await createBackup(client, job, deps, { ...watch, rest }) }
     }
-    if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job.backup_id, watch) }
+    if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job, watch) }
     const options = job.options as RestoreOptions
     const safety = safetyOf(deps)
     return { result: await restoreBackup(client, job, options, { ...deps, safety }, watch) }
@@ -146,6 +169,7 @@ async function perform(
     // Ended, the connection and the store fail as they may: why it was ended is what counts.
     throw signal.aborted ? signal.reason : error
   } finally {
+    signal.removeEventListener('abort', end)
     await telling.stop()
   }
 }
@@ -204,6 +228,8 @@ async function finish(
   try {
     const { made, result, rewritten } = await run()
     await db.acrossTenants(async (tx) => {
+      // A restore has ended its job itself, with all the rest or not at all.
+      if (kind !== 'restore') await store.requireAtWork(tx, job)
       if (made) {
         await store.completeBackup(tx, backup, made)
         const { locked_until: _, ...told } = made
@@ -214,7 +240,6 @@ async function finish(
         const { records, forgotten } = rewritten
         await tell(tx, job, 'backup.rewritten', { records, forgotten })
       }
-      // A restore has ended its job itself, with all the rest or not at all.
       await store.endJob(tx, job, null, result)
     })
     log.info({ backup, kind }, 'backup job completed')
@@ -286,7 +311,7 @@ async function tell(
   })
 }
 
-const SENTENCES = [NoRoomError, NotStoredError, StoreError, KeptError]
+const SENTENCES = [NoRoomError, NotStoredError, StoreError, KeptError, store.LostJobError]
 
 /** Why a job failed, for whoever asked for it: what may be told, and the log for the rest. */
 function sentenceOf(error: unknown): string {

@@ -1,0 +1,221 @@
+/** A job that is lost to its process, or given back by it: nothing of it is half, and nothing counts twice. */
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Store } from '../../src/features/backups/stores/store.ts'
+import { requireAtWork } from '../../src/features/backups/work/work.store.ts'
+import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import { order } from './support.ts'
+import { has, jobOf, memoryStore, stalling, workOn } from './working.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+})
+
+/** Opens connections that the test can look at: of a job the one that holds it, and the one that does the work. */
+function recording() {
+  const opened: Connection[] = []
+  const openConnection = () => {
+    const client = ownerClient(service.database.address)
+    opened.push(client)
+    return client
+  }
+  const pids = () => opened.map((client) => (client as unknown as { processID: number }).processID)
+  return { opened, pids, openConnection }
+}
+
+const gates: (() => void)[] = []
+// Before the workers are stopped, also of a test that failed: they wait at them.
+afterEach(() => {
+  for (const open of gates.splice(0)) open()
+})
+
+/** Something that says that it was come to, and then waits until it may go on. */
+function gate() {
+  const reached = Promise.withResolvers<void>()
+  const open = Promise.withResolvers<void>()
+  gates.push(open.resolve)
+  const pass = () => {
+    reached.resolve()
+    return open.promise
+  }
+  return { pass, reached: reached.promise, open: () => open.resolve() }
+}
+
+/** The store, in which files whose names fit are not read before the gate opens. */
+const heldReads = (store: Store, pass: () => Promise<void>, name: RegExp): Store => ({
+  ...store,
+  async *read(one) {
+    if (name.test(one)) await pass()
+    yield* store.read(one)
+  },
+})
+
+/** The store, which takes its time to throw away what was begun. */
+const slowToDiscard = (store: Store, pass: () => Promise<void>): Store => ({
+  ...store,
+  discard: pass,
+})
+
+/** A database that says when the worker looks for what is queued: it has buried before what is abandoned. */
+function watchedLooks() {
+  const db = service.app.db.whileClosed()
+  const looked = Promise.withResolvers<void>()
+  const watched: typeof db = {
+    ...db,
+    whileClosed: () => watched,
+    acrossTenants(run, mode) {
+      if (mode === 'read') looked.resolve()
+      return db.acrossTenants(run, mode)
+    },
+  }
+  return { db: watched, looked: looked.promise }
+}
+
+const sql = (text: string, ...values: unknown[]) => service.database.sql<any>(text, values)
+const statusOf = async (backup: string) =>
+  (await sql('select status from backups where id = $1', backup))[0]?.status
+const toldOf = async (backup: string) =>
+  (await sql('select action from journal where resource_id = $1 order by id', backup)).map(
+    ({ action }) => action,
+  )
+/** As another process ends it that takes it for abandoned. */
+const buryByHand = (job: string, backup: string) =>
+  sql(
+    `with job as (update backup_jobs set status = 'failed' where id = $1)
+     update backups set status = 'failed' where id = $2 and status <> 'completed'`,
+    job,
+    backup,
+  )
+
+describe('whose lock is lost', () => {
+  test('it fails, also while its connections wait for the store to be read back', async () => {
+    const { job_id, backup_id } = await order(service, await superadmin(service))
+    const memory = memoryStore()
+    const { pass, reached, open } = gate()
+    const { openConnection, opened, pids } = recording()
+    await workOn(service, heldReads(memory.store, pass, /age$/), { openConnection })
+    await reached
+    const holding = await sql(
+      `select l.pid from pg_locks l join backup_jobs j on j.number::bigint::oid = l.objid
+       where l.locktype = 'advisory' and l.objsubid = 2 and l.granted and j.id = $1
+         and l.database = (select oid from pg_database where datname = current_database()) order by l.pid`,
+      job_id,
+    )
+    expect(holding.map(({ pid }) => pid)).toEqual(pids().sort((one, other) => one - other))
+    const [holder] = opened
+    if (!holder) throw new Error('no connection was opened')
+    const ended = new Promise((resolve) => holder.once('end', resolve))
+    await sql('select pg_terminate_backend($1)', pids()[0])
+    await ended
+    open()
+    expect((await has(service, job_id, 'failed'))?.error).toMatch(/[.]$/)
+    expect(await statusOf(backup_id)).toBe('failed')
+    expect(memory.files.size).toBe(0)
+  })
+
+  test('it is completed by nobody', async () => {
+    const { job_id } = await order(service, await superadmin(service))
+    const [{ number }] = await sql(
+      `update backup_jobs set status = 'running' where id = $1 returning number`,
+      job_id,
+    )
+    onTestFinished(async () => {
+      await sql('delete from backup_jobs where id = $1', job_id)
+    })
+    const requiring = service.app.db.acrossTenants((tx) =>
+      requireAtWork(tx, { id: job_id, number }),
+    )
+    await expect(requiring).rejects.toThrow('was cut off')
+  })
+})
+
+describe('that others have ended meanwhile', () => {
+  test('a backup is not completed, leaves no file, and nothing more is told', async () => {
+    const { job_id, backup_id } = await order(service, await superadmin(service))
+    const memory = memoryStore()
+    const { pass, reached, open } = gate()
+    const worker = await workOn(service, heldReads(memory.store, pass, /age$/))
+    await reached
+    await buryByHand(job_id, backup_id)
+    open()
+    await until('the files to be gone', () => memory.files.size === 0 || undefined)
+    await worker.stop()
+    expect(await statusOf(backup_id)).toBe('failed')
+    expect(await jobOf(service, job_id)).toMatchObject({ status: 'failed' })
+    expect(await toldOf(backup_id)).toEqual([])
+  })
+
+  test('a backup that gives way is not queued', async () => {
+    const { job_id, backup_id } = await order(service, await superadmin(service))
+    const { write, begun } = stalling()
+    const { pass, reached, open } = gate()
+    const worker = await workOn(service, slowToDiscard(memoryStore(write).store, pass))
+    await begun
+    const stopped = worker.stop()
+    await reached
+    await buryByHand(job_id, backup_id)
+    open()
+    await stopped
+    expect(await jobOf(service, job_id)).toMatchObject({ status: 'failed' })
+    expect(await statusOf(backup_id)).toBe('failed')
+  })
+
+  test('a backup that is written anew stays in its former file', async () => {
+    const { job_id, backup_id } = await order(service, await superadmin(service))
+    const memory = memoryStore()
+    const first = await workOn(service, memory.store)
+    await has(service, job_id, 'completed')
+    await first.stop()
+    const before = [...memory.files.keys()].sort()
+    const [{ id: forgetting }] = await sql(
+      `insert into backup_jobs (id, backup_id, kind, actor)
+       select gen_random_uuid(), backup_id, 'forget', actor from backup_jobs where id = $1
+       returning id`,
+      job_id,
+    )
+    const { pass, reached, open } = gate()
+    const worker = await workOn(service, heldReads(memory.store, pass, /[.]\d+[.]tar[.]zst[.]age$/))
+    await reached
+    expect(memory.files.size).toBe(before.length + 1)
+    await buryByHand(forgetting, backup_id)
+    open()
+    await until('a file to be gone', () => memory.files.size === before.length || undefined)
+    await worker.stop()
+    expect([...memory.files.keys()].sort()).toEqual(before)
+    expect(await sql('select status, rewritten_at from backups where id = $1', backup_id)).toEqual([
+      { status: 'completed', rewritten_at: null },
+    ])
+    expect(await jobOf(service, forgetting)).toMatchObject({ status: 'failed' })
+    expect(await toldOf(backup_id)).toEqual(['backup.created'])
+  })
+})
+
+test('one that gives way is not taken for abandoned, however long it takes to clean up', async () => {
+  const { job_id, backup_id } = await order(service, await superadmin(service))
+  const { write, begun } = stalling()
+  const { pass, reached, open } = gate()
+  const { openConnection, pids } = recording()
+  const first = await workOn(service, slowToDiscard(memoryStore(write).store, pass), {
+    openConnection,
+  })
+  await begun
+  const worked = pids().at(-1)
+  const stopped = first.stop()
+  await reached
+  await until('the connection that worked to be gone', async () => {
+    const rows = await sql('select from pg_stat_activity where pid = $1', worked)
+    return rows.length === 0 || undefined
+  })
+  const { db, looked } = watchedLooks()
+  await workOn(service, memoryStore().store, { db })
+  await looked
+  expect(await jobOf(service, job_id)).toMatchObject({ status: 'running' })
+  open()
+  await stopped
+  await has(service, job_id, 'completed')
+  expect(await statusOf(backup_id)).toBe('completed')
+  expect(await toldOf(backup_id)).toEqual(['backup.created'])
+})

@@ -1,0 +1,78 @@
+/** Workers in tests, on stores that can be held up. */
+import { onTestFinished } from 'vitest'
+import type { Store } from '../../src/features/backups/stores/store.ts'
+import { startWorker, type WorkerDeps } from '../../src/features/backups/work/worker.ts'
+import { ownerClient } from '../../src/platform/db/index.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import type { Service } from '../support/service.ts'
+import { keeper } from './support.ts'
+
+/** A store in memory; `write` may be another one's. */
+export function memoryStore(write?: Store['write']) {
+  const files = new Map<string, Buffer>()
+  const store: Store = {
+    place: 'memory',
+    requireRoom: async () => undefined,
+    write:
+      write ??
+      (async (name, source) => void files.set(name, Buffer.concat(await Array.fromAsync(source)))),
+    async *read(name) {
+      yield files.get(name) ?? Buffer.alloc(0)
+    },
+    size: async (name) => files.get(name)?.length ?? 0,
+    delete: async (name) => {
+      files.delete(name)
+      return true
+    },
+    lockedUntil: async () => null,
+    list: async () => [...files.keys()].map((name) => ({ name, writtenAt: 0 })),
+    sweep: async () => undefined,
+    discard: async () => undefined,
+  }
+  return { store, files }
+}
+
+/** Works with the store until the test is over. */
+export async function workOn(service: Service, store: Store, others: Partial<WorkerDeps> = {}) {
+  const worker = startWorker({
+    db: service.app.db,
+    log: silentLog,
+    keeper: await keeper(),
+    store,
+    openConnection: () => ownerClient(service.database.address),
+    tables: ['tenants', 'users', 'departments'],
+    onMade: async () => undefined,
+    rules: service.app.tables,
+    prove: async () => undefined,
+    differing: async () => [],
+    dataDir: service.dataDir,
+    ...others,
+  })
+  onTestFinished(() => worker.stop())
+  return worker
+}
+
+/** Takes what comes, says that it has begun, and then waits for the end. */
+export function stalling() {
+  const begun = Promise.withResolvers<void>()
+  const write: Store['write'] = async (_name, source, signal) => {
+    await source[Symbol.asyncIterator]().next()
+    begun.resolve()
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  }
+  return { write, begun: begun.promise }
+}
+
+export const jobOf = async (service: Service, id: string) => {
+  const [row] = await service.database.sql<{ status: string; error: string | null }>(
+    'select status, error from backup_jobs where id = $1',
+    [id],
+  )
+  return row
+}
+export const has = (service: Service, id: string, status: string) =>
+  until(`the job to be ${status}`, async () => {
+    const job = await jobOf(service, id)
+    return job?.status === status ? job : undefined
+  })
