@@ -167,7 +167,7 @@ export async function openApp(deps: AppDeps) {
     metrics: core.metrics,
     /** Whether mails, webhooks and messages wait, and how they are let go. */
     hold: core.hold,
-    /** Makes what an empty database lacks. Returns how to announce the service at its address. */
+    /** Makes what an empty database lacks, and tells of its superadmin. Returns how to announce the service. */
     setUp: features.setup.setUp,
     /** Stops accepting, finishes what runs, and lets go of the database. */
     close: () => kept.disposeAsync(),

@@ -41,7 +41,7 @@ export const VARIABLES = {
   }),
   DATABASE_POOL_SIZE: variable({
     meaning:
-      'connections that one process keeps for requests at the most; sign-in, webhooks, jobs and notifications have 11 of their own',
+      'connections that one process keeps for requests at the most; sign-in, webhooks, payments, the messenger, jobs and notifications have up to 20 of their own',
     default: '10',
     read: integer(10, 1, 500),
   }),

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The `wardkeep` command. */
 import { enableCompileCache } from 'node:module'
+import { Problem } from './lib/problems.ts'
 import { StartupError } from './lib/startup-error.ts'
 
 enableCompileCache()
@@ -53,7 +54,14 @@ try {
 }
 
 function fail(error: unknown): void {
-  if (error instanceof StartupError) process.stderr.write(`${error.lines.join('\n')}\n`)
-  else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  process.stderr.write(`${inWords(error)}\n`)
   process.exit(1)
+}
+
+function inWords(error: unknown): string {
+  if (error instanceof StartupError) return error.lines.join('\n')
+  // No fault of the command: it comes again behind the restore.
+  if (error instanceof Problem && error.code === 'restoring')
+    return 'A restore is under way, and nothing else may write; try again when it is over.'
+  return error instanceof Error ? String(error.stack) : String(error)
 }

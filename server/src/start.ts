@@ -7,12 +7,14 @@ import { within } from './lib/within.ts'
 import { refuseLooseModes } from './platform/crypto/index.ts'
 import type { DatabaseAddress } from './platform/db/index.ts'
 import { migrate } from './platform/db/migrate.ts'
+import { untilOpen } from './platform/db/until-open.ts'
 import { canFail } from './platform/observe/can-fail.ts'
 import { type Logger, openLog } from './platform/observe/log.ts'
 
 /** What still runs after this is cut off, so that the whole stop stays within 10 s. */
 const STOP_MS = 8_000
 const CUT_OFF_MS = 9_500
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 const HELD = `This is a restored copy, and it speaks to nobody: mails, webhooks and messages wait until
 \`wardkeep outbound release\`.
@@ -54,6 +56,7 @@ export async function start(role: string): Promise<void> {
       undo.defer(async () => void (await within(STOP_MS, canFail(stop(), `stopping ${what}`, log))))
     const database = await openDatabase(config, log)
     onStop('the database', database.stop)
+    if (!(await restoreIsOver(database.address, config, log))) return
     await migrateOrExplain(database.address, config, log)
     const { openApp } = await loading
     const local = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
@@ -62,7 +65,7 @@ export async function start(role: string): Promise<void> {
     const rootKeys = keySource(config, log)
     const app = await openApp({ config, address, publicUrl, rootKeys, log, role })
     onStop('the service', app.close)
-    const announce = await app.setUp()
+    const announce = await app.setUp((lines) => void process.stdout.write(`${lines}\n`))
     if (config.METRICS_PORT !== undefined) {
       const metrics = await app.metrics.serve(config.METRICS_HOST, config.METRICS_PORT)
       onStop('the metrics', async () => metrics.close())
@@ -79,14 +82,36 @@ export async function start(role: string): Promise<void> {
   }
 }
 
-/** Migrates, and says what is wrong with DATABASE_URL when nothing can be done there. */
-export async function migrateOrExplain(
+/**
+ * Waits for the end of a restore that is under way, before the migrations, which would change its tables.
+ * @returns false where the process was asked to stop meanwhile
+ */
+async function restoreIsOver(
   address: DatabaseAddress,
   config: Config,
   log: Logger,
-): Promise<number> {
+): Promise<boolean> {
+  const stopping = new AbortController()
+  const stop = () => stopping.abort()
+  // By handlers: as the first process of a container it would not be ended without.
+  for (const signal of STOP_SIGNALS) process.on(signal, stop)
   try {
-    return await migrate(address, log)
+    return await explained(config, untilOpen(address, log, stopping.signal))
+  } finally {
+    for (const signal of STOP_SIGNALS) process.off(signal, stop)
+  }
+}
+
+export const migrateOrExplain = (
+  address: DatabaseAddress,
+  config: Config,
+  log: Logger,
+): Promise<number> => explained(config, migrate(address, log))
+
+/** Says what is wrong with DATABASE_URL when nothing can be done there. */
+async function explained<T>(config: Config, work: Promise<T>): Promise<T> {
+  try {
+    return await work
   } catch (error) {
     // A fault of our own code keeps its stack; what the driver or the server says is a sentence.
     const isOurs = error instanceof StartupError || error instanceof TypeError
@@ -129,5 +154,5 @@ function stopOnSignal(undo: AsyncDisposableStack, log: Logger): void {
     log.info({}, 'stopped')
     process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
+  for (const signal of STOP_SIGNALS) process.on(signal, () => void stop(signal))
 }

@@ -107,7 +107,7 @@ export async function openService(
     clock,
     ...(options.role ? { role: options.role } : {}),
   })
-  await app.setUp()
+  await app.setUp(() => undefined)
   let isOpen = true
   const close = async () => {
     if (!isOpen) return

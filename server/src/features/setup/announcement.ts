@@ -1,23 +1,23 @@
-/** What a person sees when the service has started: where it is, and who can sign in with what. */
+/** What a person sees of a start: the first superadmin as soon as there is one, then where the service is. */
 import type { Bootstrapped } from './bootstrap.service.ts'
 import { DEMO_ACCOUNTS, DEMO_PASSWORD, DEMO_SUBDOMAIN } from './demo.service.ts'
 
-export function announcement(started: {
-  address: string
-  made: Bootstrapped | null
-  hasDemo: boolean
-}): string {
-  const { address, made, hasDemo } = started
+/** Who operates the platform. */
+export function superadminLines({ email, password }: Bootstrapped): string {
+  return [
+    '',
+    'The first superadmin, of tenant "platform":',
+    `  ${email}`,
+    password
+      ? `  password ${password}   (shown this once; the first sign-in has to change it)`
+      : '  password as configured',
+    '',
+  ].join('\n')
+}
+
+/** Where the service is, and who can sign in to the demo. */
+export function announcement({ address, hasDemo }: { address: string; hasDemo: boolean }): string {
   const lines = ['', `Wardkeep is ready at ${address}  (its operations: ${address}/docs)`, '']
-  if (made)
-    lines.push(
-      'The first superadmin, of tenant "platform":',
-      `  ${made.email}`,
-      made.password
-        ? `  password ${made.password}   (shown this once; the first sign-in has to change it)`
-        : '  password as configured',
-      '',
-    )
   if (hasDemo) {
     lines.push(`The demo clinic, tenant "${DEMO_SUBDOMAIN}", password for all: ${DEMO_PASSWORD}`)
     for (const { email, role } of DEMO_ACCOUNTS) lines.push(`  ${email.padEnd(26)}${role}`)

@@ -1,13 +1,16 @@
 /** The first start, put together. */
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
-import { announcement } from './announcement.ts'
+import { announcement, superadminLines } from './announcement.ts'
 import { bootstrap } from './bootstrap.service.ts'
 import { makeDemo } from './demo.service.ts'
 
 export interface Setup {
-  /** Makes what an empty database lacks. Returns how to announce the service at its address. */
-  setUp(): Promise<(address: string) => string>
+  /**
+   * Makes what an empty database lacks. Returns how to announce the service at its address.
+   * @param tell told of the first superadmin once there is one: nobody else will ever know the password
+   */
+  setUp(tell: (lines: string) => void): Promise<(address: string) => string>
 }
 
 type Core = Needs<
@@ -19,13 +22,15 @@ export function openSetup({ db, passwords, keyRing, config }: Core): Feature & S
   return {
     name: 'setup',
     capabilities: { demo_mode: config.DEMO },
-    async setUp() {
+    async setUp(tell) {
       const made = await bootstrap(db, passwords, {
         email: config.BOOTSTRAP_ADMIN_EMAIL,
         password: config.BOOTSTRAP_ADMIN_PASSWORD,
       })
+      // At once: where the start fails behind this, the next one finds the superadmin there already.
+      if (made) tell(superadminLines(made))
       if (config.DEMO) await makeDemo({ db, passwords, keyRing })
-      return (address) => announcement({ address, made, hasDemo: config.DEMO })
+      return (address) => announcement({ address, hasDemo: config.DEMO })
     },
   }
 }

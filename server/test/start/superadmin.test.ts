@@ -1,0 +1,73 @@
+/** The generated password of the first superadmin reaches people, however the first start goes on. */
+import { createServer } from 'node:net'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { proxyTo } from '../support/database-proxy.ts'
+import { scratch, until } from '../support/embedded.ts'
+import { command, finished, PLAIN, startService, tokenOf } from '../support/process.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 150_000 })
+
+const { BOOTSTRAP_ADMIN_EMAIL: email, BOOTSTRAP_ADMIN_PASSWORD: _, ...NO_PASSWORD } = PLAIN
+
+const envOn = async (database: TestDatabase) => ({
+  ...NO_PASSWORD,
+  BOOTSTRAP_ADMIN_EMAIL: email,
+  DATABASE_URL: (await proxyTo(database)).url,
+  DATA_DIR: await scratch(),
+})
+
+/** All that were printed. */
+const passwordsIn = (stdout: string) =>
+  [...stdout.matchAll(/password (\S+) +\(shown this once/g)].map(([, password = '']) => password)
+
+/** Starts the service again, and signs in with the one password that was printed before. */
+async function signsIn(env: NodeJS.ProcessEnv, before: string): Promise<void> {
+  const [password = '', ...others] = passwordsIn(before)
+  expect(password.length).toBeGreaterThan(12)
+  expect(others).toEqual([])
+  const service = await startService(env)
+  expect(passwordsIn(service.stdout())).toEqual([])
+  await tokenOf(service, { email, password, subdomain: 'platform' })
+  await service.stop()
+}
+
+test('a first start whose port is taken has printed it', async () => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as { port: number }
+  const env = await envOn(await emptyDatabase())
+  const first = await finished(['start'], { ...env, PORT: String(port) })
+  expect(first.code).toBe(1)
+  expect(first.stderr).toMatch(new RegExp(`^PORT: ${port} is taken .*\\.\\n$`))
+  await signsIn(env, first.stdout)
+})
+
+test('a first start that fails at the demo has printed it', async () => {
+  const database = await migratedDatabase()
+  await database.sql('alter table departments add constraint no_demo check (false)')
+  const env = await envOn(database)
+  const first = await finished(['start'], { ...env, DEMO: 'true' })
+  expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining('no_demo') })
+  await signsIn(env, first.stdout)
+})
+
+test('a worker that is there first prints it, and not in its log', async () => {
+  const env = await envOn(await emptyDatabase())
+  const worker = command(['start', '--role', 'worker'], env)
+  await until(
+    'it works',
+    () => worker.stdout().includes('doing background work') || undefined,
+    60_000,
+  )
+  worker.signal('SIGTERM')
+  expect(await worker.ended).toEqual({ code: 0, signal: null })
+  const logged = worker
+    .stdout()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+  expect(logged.join()).not.toContain(passwordsIn(worker.stdout())[0])
+  await signsIn(env, worker.stdout())
+})
