@@ -1,6 +1,7 @@
 /** What a process costs: its memory and its time on the processor. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** Resident memory in MB (10^6 bytes). */
 export function residentMb(pid: number): number {
@@ -17,6 +18,20 @@ export function cpuSeconds(pid: number): number {
     return (Number(fields[11]) + Number(fields[12])) / 100
   } catch {
     return Number.NaN
+  }
+}
+
+/** Long enough for V8 to give back what it no longer needs. */
+const REST_MS = 60_000
+/** Of a processor, what a service takes that nobody uses. */
+const IDLE_SHARE = 0.03
+
+/** Waits until the process has had a minute with next to nothing to do. */
+export async function untilAtRest(pid: number): Promise<void> {
+  for (let isBusy = true; isBusy; ) {
+    const before = cpuSeconds(pid)
+    await delay(REST_MS)
+    isBusy = cpuSeconds(pid) - before > (IDLE_SHARE * REST_MS) / 1000
   }
 }
 

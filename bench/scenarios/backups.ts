@@ -1,11 +1,10 @@
 /** Backups of large clinics beside PostgreSQL's own programs, and what those feel who work meanwhile. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { dumpAsArchive, dumpThroughZstd, restoreArchive } from '../baselines/pg-tools.ts'
 import { type Cluster, openCluster, requirePrograms } from '../cluster.ts'
 import { othersThan } from '../measure/answers.ts'
 import { atABeat } from '../measure/beat.ts'
 import { drive } from '../measure/load.ts'
-import { peakMb, residentMb } from '../measure/process.ts'
+import { peakMb, residentMb, untilAtRest } from '../measure/process.ts'
 import { median, percentile } from '../measure/statistics.ts'
 import type { Line } from '../measure/table.ts'
 import { byTurns, type Rounds, timesAsFast } from '../measure/turns.ts'
@@ -28,8 +27,6 @@ const CLINICS = 1000
 const ONE = 3
 /** Of all users, those whose name was changed since the backup that is restored in place. */
 const CHANGED = 'id % 10 = 0'
-/** A process comes to rest after its start, and once what has been seeded went by its readers of the journal. */
-const REST_MS = 60_000
 /** Long enough to have read at, in seconds. */
 const READ_FOR = 10
 const MIB = 2 ** 20 / 1e6
@@ -65,7 +62,8 @@ export const backups: Scenario = async (environment, pace, say) => {
 
 /** What the first backup of a process takes beside what it idles in, in MiB. */
 async function peakOf(of: BackedUp): Promise<number> {
-  await delay(REST_MS)
+  // What has been seeded goes by its readers of the journal first.
+  await untilAtRest(of.service.pid)
   const idle = residentMb(of.service.pid)
   const peak = await peakMb(of.service.pid, () => backUp(of))
   return (peak - idle) / MIB

@@ -7,7 +7,9 @@
 export const BOUND = 10_000
 
 const COLUMNS = `"id", "email", "full_name", "role", "tenant_id", "department_id",
-  "can_see_all_patients", "is_active", email_verified_at is not null as "email_verified",
+  "can_see_all_patients", "is_active", case when users.is_active then 'active'
+  when users.is_pending then 'pending' else 'blocked' end as "status",
+  email_verified_at is not null as "email_verified",
   totp_enabled_at is not null as "totp_enabled", "created_at", "last_login_at"`
 
 interface Statement {

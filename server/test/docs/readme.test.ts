@@ -27,6 +27,6 @@ test('the three curls sign in, list the users and block the nurse', async () => 
 
   expect(users.total).toBe(6)
   const listed = users.items.find((user: { role: string }) => user.role === 'nurse')
-  expect(listed).toMatchObject({ email: 'nurse@demo.local', is_active: true })
-  expect(nurse).toEqual({ ...listed, is_active: false })
+  expect(listed).toMatchObject({ email: 'nurse@demo.local', is_active: true, status: 'active' })
+  expect(nurse).toEqual({ ...listed, is_active: false, status: 'blocked' })
 })
