@@ -89,6 +89,43 @@ test('a clinic: who was at its rows is waited for, and what they wrote is in the
   )
 })
 
+test('one that others have ended meanwhile restores nothing, and leaves what a later one has begun', async () => {
+  const { nurse } = at.north.people
+  const id = await make(at.service, at.root, { type: 'tenant', tenant_id: at.north.id })
+  await at.rename(at.root, nurse.id, 'Since')
+  const other = await somebody()
+  // The safety backup can't be entered.
+  await other.query('begin')
+  const { rows } = await other.query(
+    `insert into backups (id, type, tenant_id, reason) values (gen_random_uuid(), 'tenant', $1, 'safety')
+     returning id`,
+    [at.north.id],
+  )
+  await other.query('lock table backups in share mode')
+  const order = { backup_id: id, confirm: true }
+  const { body } = await at.call(at.root, 'POST', '/api/admin/backup/restore', order)
+  await until('the restore to wait', async () => {
+    const [row] = await at.sql('select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))', [
+      await pidOf(other),
+    ])
+    return row
+  })
+  const byOthers = { status: 'failed', error: 'by others', result: null }
+  await at.sql(`update backup_jobs set status = 'failed', error = 'by others' where id = $1`, [
+    body.job_id,
+  ])
+  await other.query('commit')
+  await until(
+    'the restore to end',
+    async () => at.service.logged.some(([, , told]) => told === 'backup job failed') || undefined,
+  )
+  expect(await at.over(body.job_id)).toEqual(byOthers)
+  expect(await at.nameOf(nurse.id)).toBe('Since')
+  expect(await at.sql('select status from backups where id = $1', [rows[0].id])).toEqual([
+    { status: 'queued' },
+  ])
+})
+
 async function pidOf(client: Connection): Promise<number> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   return rows[0]?.pid ?? 0

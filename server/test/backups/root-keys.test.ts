@@ -2,14 +2,17 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { ROOT_SEALED } from '../../src/app.ts'
-import { fingerprintOf, rotateRoot } from '../../src/platform/crypto/index.ts'
+import { destroyUnneededRoots } from '../../src/features/backups/schedule/root-keys.ts'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { fingerprintOf, openSealer, rotateRoot } from '../../src/platform/crypto/index.ts'
 import { alone, openScopes } from '../../src/platform/db/index.ts'
 import { furnishPatient } from '../isolation/furnish.ts'
 import { atTheEndOfFile } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { proxyTo } from '../support/database-proxy.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
@@ -99,6 +102,31 @@ test('one from before is read to its end, and entered again where the database h
   await sql('delete from backups where id = $1', [old])
   expect(await commands.adopt()).toEqual({ adopted: [old], refused: [] })
 })
+
+test.each(['select "created_at" from "backups"', 'select "id" from "backups"'])(
+  'its root key stays, though the database loses it just behind `%s`',
+  async (words) => {
+    const proxy = await proxyTo(database)
+    const address = { url: proxy.url }
+    const db = openScopes(address, { size: 1, changes: alone, log: silentLog })
+    onTestFinished(() => db.close())
+    const held = proxy.holdAnswerOf(words)
+    const store = folderStore(folder)
+    const destroyed = destroyUnneededRoots({
+      db,
+      store,
+      log: silentLog,
+      sealer: openSealer(NEW),
+      rootSealed: ROOT_SEALED,
+    })
+    await held.answered
+    await sql('delete from backups where id = $1', [old])
+    held.release()
+    await destroyed
+    expect(await kept()).toHaveLength(1)
+    expect(await service.app.features.backups.commands.adopt()).toMatchObject({ adopted: [old] })
+  },
+)
 
 test('it restores, with the keys of its time, and what comes back opens', async () => {
   await sql(`update users set full_name = 'Since' where id = $1`, [north.people.nurse.id])

@@ -4,14 +4,22 @@ import type { Store } from '../../src/features/backups/stores/store.ts'
 import { requireAtWork } from '../../src/features/backups/work/work.store.ts'
 import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
 import { superadmin } from '../support/clinics.ts'
+import { migratedDatabase } from '../support/database.ts'
+import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
 import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
 import { order } from './support.ts'
 import { has, jobOf, memoryStore, stalling, workOn } from './working.ts'
 
 let service: Service
+let proxy: DatabaseProxy
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  const database = await migratedDatabase()
+  proxy = await proxyTo(database)
+  service = await openService({
+    role: 'api',
+    database: { ...database, address: { url: proxy.url } },
+  })
 })
 
 /** Opens connections that the test can look at: of a job the one that holds it, and the one that does the work. */
@@ -216,6 +224,19 @@ test('one that gives way is not taken for abandoned, however long it takes to cl
   open()
   await stopped
   await has(service, job_id, 'completed')
+  expect(await statusOf(backup_id)).toBe('completed')
+  expect(await toldOf(backup_id)).toEqual(['backup.created'])
+})
+
+test('one whose end was committed unheard keeps its file', async () => {
+  const { job_id, backup_id } = await order(service, await superadmin(service))
+  const memory = memoryStore()
+  proxy.loseCommitAnswerOf('backup.created')
+  const worker = await workOn(service, memory.store)
+  await has(service, job_id, 'completed')
+  await worker.stop()
+  expect(proxy.lost()).toBe(1)
+  expect([...memory.files.keys()].filter((name) => name.startsWith(backup_id))).toHaveLength(2)
   expect(await statusOf(backup_id)).toBe('completed')
   expect(await toldOf(backup_id)).toEqual(['backup.created'])
 })

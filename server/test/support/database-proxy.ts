@@ -32,7 +32,7 @@ export interface DatabaseProxy {
 export interface HeldAnswer {
   /** Resolves once the query has come by. */
   asked: Promise<void>
-  /** Resolves once the database has answered with a row. */
+  /** Resolves once the database has answered with rows. */
   answered: Promise<void>
   release(): void
 }
@@ -62,6 +62,7 @@ interface Holding {
 
 /** In the first message of a listener's connection, and of no other. */
 const LISTENER = 'lock_timeout=300ms'
+const ROWS = /SELECT [1-9]\d*\0/
 const COMMIT = /(?:^|\W)commit\0/
 
 /** Opens a proxy in front of the database; it closes with the test. */
@@ -164,7 +165,7 @@ function join(link: Link, state: State, ended: () => void): void {
     const { holding } = state
     if (holding?.answer?.to === service) {
       holding.answer.bytes.push(bytes)
-      if (bytes.includes('SELECT 1\0')) holding.answered()
+      if (ROWS.test(bytes.toString('latin1'))) holding.answered()
       return
     }
     if (!isMuted) return void service.write(bytes)

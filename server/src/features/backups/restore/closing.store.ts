@@ -11,6 +11,7 @@ import {
 } from '../../../platform/db/index.ts'
 import type { Actor } from '../../../platform/journal/index.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
+import { LostJobError } from '../work/work.store.ts'
 import type { TenantCase } from './access.store.ts'
 import { MAX_CASES } from './outcome.ts'
 import { RefusedError } from './refused.ts'
@@ -185,13 +186,17 @@ export async function tellJournals(
   )
 }
 
-/** Ends the job in the restore's own transaction, and tells every node with the commit. */
+/**
+ * Ends the job in the restore's own transaction, and tells every node with the commit.
+ * @throws LostJobError where others have ended it: they have said that nothing was restored
+ */
 export async function commit(client: Connection, jobId: string, result: object): Promise<void> {
-  await client.query(
+  const { rowCount } = await client.query(
     `update backup_jobs set status = 'completed', progress = 1, result = $2, finished_at = now()
-     where id = $1`,
+     where id = $1 and status = 'running'`,
     [jobId, JSON.stringify(result)],
   )
+  if (rowCount === 0) throw new LostJobError()
   await client.query(`select pg_notify('${CHANNEL}', 'restored')`)
   await client.query('commit')
 }

@@ -21,9 +21,10 @@ export async function destroyUnneededRoots(deps: RootKeysDeps): Promise<void> {
   const { db, store, log, sealer, rootSealed } = deps
   const stored = (await store.list()).flatMap(({ name }) => idOf(name) ?? [])
   const destroyed = await db.acrossTenants(async (tx) => {
+    // In this order: one that goes in between was there when the oldest was looked for.
+    const before = await oldestBackup(tx)
     const known = await knownOf(tx, stored)
     if (stored.some((id) => !known.has(id))) return []
-    const before = await oldestBackup(tx)
     const gone = await destroyFormerRoots(tx, { sealer, sealed: rootSealed, before })
     for (const root_key of gone)
       await append(tx, SYSTEM, {

@@ -108,6 +108,11 @@ export async function requireAtWork(
   tx: TenantTx,
   { id, number }: Pick<Job, 'id' | 'number'>,
 ): Promise<void> {
+  if (!(await lockRunning(tx, id)) || (await freeOf(tx, [number])).has(number))
+    throw new LostJobError()
+}
+
+async function lockRunning(tx: TenantTx, id: string): Promise<boolean> {
   const running = await tx.db
     .selectFrom('backup_jobs')
     .select('id')
@@ -115,7 +120,18 @@ export async function requireAtWork(
     .where('status', '=', 'running')
     .forUpdate()
     .executeTakeFirst()
-  if (!running || (await freeOf(tx, [number])).has(number)) throw new LostJobError()
+  return running !== undefined
+}
+
+/** Whether the job is over, and went well. Waits for a commit of its end that is still under way. */
+export async function isCompleted(tx: TenantTx, id: string): Promise<boolean> {
+  const job = await tx.db
+    .selectFrom('backup_jobs')
+    .select('status')
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+  return job?.status === 'completed'
 }
 
 /** Ends a job that runs. Returns false where it had ended already. */
@@ -152,8 +168,15 @@ export async function beginAgain(tx: TenantTx, id: string): Promise<boolean> {
   return numUpdatedRows > 0n
 }
 
-/** Fails the safety backups that restores of the scope have begun and not made. Returns them. */
-export async function failSafeties(tx: TenantTx, tenantId: number | null): Promise<string[]> {
+/**
+ * Fails the safety backups that the restore has begun and not made. Returns them: those of its scope, as only one
+ * restore of it runs at a time. None where the restore runs no more: they may be a later one's.
+ */
+export async function failSafeties(
+  tx: TenantTx,
+  { id, tenant_id: tenantId }: Pick<Job, 'id' | 'tenant_id'>,
+): Promise<string[]> {
+  if (!(await lockRunning(tx, id))) return []
   const failed = await tx.db
     .updateTable('backups')
     .set({ status: 'failed' })
@@ -176,13 +199,14 @@ export interface Made {
 
 /**
  * Says that a backup is whole, and that it has been read to its end.
- * @throws NotStoredError where it was purged meanwhile, with its tenant
+ * @throws NotStoredError where it was purged meanwhile, with its tenant, or has failed by what others know
  */
 export async function completeBackup(tx: TenantTx, id: string, made: Made): Promise<void> {
   const { numUpdatedRows } = await tx.db
     .updateTable('backups')
     .set({ ...made, status: 'completed', verified_at: sql`now()` })
     .where('id', '=', id)
+    .where('status', '<>', 'failed')
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw new NotStoredError('the backup is gone')
 }

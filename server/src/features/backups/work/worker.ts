@@ -245,6 +245,11 @@ async function finish(
     log.info({ backup, kind }, 'backup job completed')
     return 'ended'
   } catch (error) {
+    // The answer to its commit was lost: what it has made is to stay.
+    if (await db.acrossTenants((tx) => store.isCompleted(tx, job.id))) {
+      log.warn({ err: error, backup, kind }, 'backup job completed, though its end was not heard')
+      return 'ended'
+    }
     await cleanUp(deps, job)
     // A restore that was ended is not begun again by itself: nobody may be waiting for it any more.
     if (error instanceof GiveWay && kind !== 'restore') {
@@ -279,11 +284,11 @@ async function fail({ db }: BuryDeps, job: store.Job, error: string): Promise<vo
 }
 
 /** Takes away what was written of a file that will not be completed. */
-async function cleanUp(deps: BuryDeps, { kind, backup_id, tenant_id }: store.Job): Promise<void> {
+async function cleanUp(deps: BuryDeps, job: store.Job): Promise<void> {
+  const { kind, backup_id } = job
   if (kind === 'create') await discard(deps, backup_id)
-  // One restore of a scope runs at a time: what is half is its own.
   if (kind === 'restore')
-    for (const id of await deps.db.acrossTenants((tx) => store.failSafeties(tx, tenant_id)))
+    for (const id of await deps.db.acrossTenants((tx) => store.failSafeties(tx, job)))
       await discard(deps, id)
   if (kind === 'forget') await settleLeft(deps, backup_id)
 }
