@@ -1,6 +1,6 @@
 /** One place on the network: an IPv4 address, or a /64. */
 import { expect, test } from 'vitest'
-import { networkOf } from './network.ts'
+import { networkOf, siteOf } from './network.ts'
 
 test.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -17,4 +17,14 @@ test.each([
 test('neighbours in a /64 are one, those in the next are another', () => {
   expect(networkOf('2001:db8:1:2:ffff::1')).toBe(networkOf('2001:db8:1:2::2'))
   expect(networkOf('2001:db8:1:3::1')).not.toBe(networkOf('2001:db8:1:2::1'))
+})
+
+test.each([
+  ['2001:db8:1:2::/64', '2001:db8:1::/48'],
+  ['2001:db8:1:2::/64/known', '2001:db8:1::/48/known'],
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '::ffff:203.0.113.7'],
+  ['user:7', 'user:7'],
+])('%s is of the site %s', (network, site) => {
+  expect(siteOf(network)).toBe(site)
 })

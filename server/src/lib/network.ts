@@ -14,3 +14,13 @@ export function networkOf(address: string): string {
   const prefix = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
   return `${prefix.join(':')}::/64`
 }
+
+const IPV6_NETWORK = /^((?:[0-9a-f]+:){2}[0-9a-f]+):[0-9a-f]+::\/64/
+
+/**
+ * The networks that one customer may have beside a network: the /48 of an IPv6 one, the most that providers
+ * hand out (RFC 6177); any other is alone. What follows the network's name stays.
+ */
+export function siteOf(network: string): string {
+  return network.replace(IPV6_NETWORK, '$1::/48')
+}

@@ -94,6 +94,22 @@ describe('a stranger who takes the same address elsewhere', () => {
   })
 })
 
+test('a wrong password is an entry of each clinic whose account it was tried at', async () => {
+  const email = `${fresh('tried')}@a.test`
+  const ids = [await create(email), await create(email)]
+  expect((await login(email, 'wrong-Horse-1')).status).toBe(401)
+  // What the first of them owns is nothing that the other is told of.
+  expect((await login(email)).status).toBe(200)
+  const entries = await service.database.sql(
+    `select j.user_id, j.tenant_id = u.tenant_id as is_own, j.changes from journal j
+     join users u on u.id = j.user_id
+     where j.action = 'auth.login_failed' and j.user_email = $1 order by j.user_id`,
+    [email],
+  )
+  const changes = { reason: 'invalid_credentials' }
+  expect(entries).toEqual(ids.map((user_id) => ({ user_id, is_own: true, changes })))
+})
+
 describe('the right password', () => {
   test('at two accounts means the older one, each time', async () => {
     const email = `${fresh('both')}@a.test`

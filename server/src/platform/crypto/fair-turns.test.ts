@@ -2,12 +2,12 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'
-import { fairTurns } from './fair-turns.ts'
+import { fairTurns, type TurnLimits } from './fair-turns.ts'
 
-const LIMITS = { atOnce: 1, waitingOfOne: 8, waiting: 100 }
+const LIMITS = { atOnce: 1, waitingOfOne: 8, waitingOfGroup: 64, waiting: 100 }
 
 /** Occupies the only turn until it is let go, while `asked` queues up; returns the order of the work. */
-async function orderOf(parties: string[], limits = LIMITS): Promise<string[]> {
+async function orderOf(parties: string[], limits: TurnLimits = LIMITS): Promise<string[]> {
   const turn = fairTurns(limits)
   const held = gate()
   const order: string[] = []
@@ -54,6 +54,27 @@ describe('those who wait', () => {
   test('are so many in all, but for the first of each party', async () => {
     const order = await orderOf(['a', 'a', 'a', 'b', 'b'], { ...LIMITS, waiting: 2 })
     expect(order).toEqual(['a: overloaded', 'b: overloaded', 'a', 'b', 'a'])
+  })
+})
+
+describe('parties that may be one hand', () => {
+  const groupOf = (party: string) => party.charAt(0)
+
+  test('delay others as one of them would, and take turns among themselves', async () => {
+    const order = await orderOf(['a1', 'a1', 'a2', 'a3', 'b'], { ...LIMITS, groupOf })
+    expect(order).toEqual(['a1', 'b', 'a2', 'a3', 'a1'])
+  })
+
+  test('wait so many in all, and so many beside others', async () => {
+    const many = Array.from({ length: 5 }, (_, index) => `a${index}`)
+    const limits = { ...LIMITS, groupOf, waitingOfGroup: 3 }
+    const refused = ['a3: overloaded', 'a4: overloaded']
+    expect(await orderOf([...many, 'b'], limits)).toEqual([...refused, 'a0', 'b', 'a1', 'a2'])
+    expect(await orderOf(['b', 'a0', 'a1'], { ...LIMITS, groupOf, waiting: 1 })).toEqual([
+      'a1: overloaded',
+      'b',
+      'a0',
+    ])
   })
 })
 

@@ -1,7 +1,8 @@
 /**
  * Shares out turns at work of which only so much may run at once: those who wait are served round
- * robin, one piece of each party, so that nobody's queue delays anybody else by more than one piece. And
- * nobody runs on all turns while others come: who comes next finds one free, and a processor for it.
+ * robin, one piece of each group of parties, and within a group of each party, so that nobody's queue
+ * delays anybody else by more than one piece, however many parties one hand may be. And no group runs on
+ * all turns while others come: who comes next finds one free, and a processor for it.
  */
 import { performance } from 'node:perf_hooks'
 import { SECOND } from '../../lib/clock.ts'
@@ -15,78 +16,109 @@ export interface TurnLimits {
   atOnce: number
   /** Pieces that may wait, of one party. */
   waitingOfOne: number
-  /** Pieces that may wait in all; a party that has none waiting is let in beyond it. */
+  /** Pieces that may wait, of all parties of one group. */
+  waitingOfGroup: number
+  /** Pieces that may wait in all; a group that has none waiting is let in beyond it. */
   waiting: number
+  /** The group of parties that may be one hand's; each party's own by default. */
+  groupOf?: (party: string) => string
   /** Milliseconds that only grow; the process's own by default. */
   now?: () => number
 }
 
-/** @throws Problem 503 when too many of the party, or of all, are waiting */
+/** @throws Problem 503 when too many of the party, of its group, or of all, are waiting */
 export type FairTurns = <T>(party: string, work: () => Promise<T>) => Promise<T>
 
 export function fairTurns(limits: TurnLimits): FairTurns {
-  const { atOnce, waitingOfOne, waiting, now = () => performance.now() } = limits
+  const { atOnce, groupOf = (party: string) => party, now = () => performance.now() } = limits
   const company = companyWithin(COMPANY_MS, now)
   const running = new Map<string, number>()
   let runningInAll = 0
-  let queued = 0
-  /** In the order of the turns: whoever was served and still waits goes to the end. */
-  const queues = new Map<string, (() => void)[]>()
+  const waiting = waitingTurns(limits)
 
-  function mayRun(party: string): boolean {
-    const ofOne = company.has(party) ? Math.max(1, atOnce - 1) : atOnce
-    return runningInAll < atOnce && (running.get(party) ?? 0) < ofOne
+  function mayRun(group: string): boolean {
+    const ofOne = company.has(group) ? Math.max(1, atOnce - 1) : atOnce
+    return runningInAll < atOnce && (running.get(group) ?? 0) < ofOne
   }
 
-  function begin(party: string): void {
+  function begin(group: string): void {
     runningInAll += 1
-    running.set(party, (running.get(party) ?? 0) + 1)
+    running.set(group, (running.get(group) ?? 0) + 1)
   }
 
-  function end(party: string): void {
+  function end(group: string): void {
     runningInAll -= 1
-    const left = (running.get(party) ?? 0) - 1
-    if (left > 0) running.set(party, left)
-    else running.delete(party)
+    const left = (running.get(group) ?? 0) - 1
+    if (left > 0) running.set(group, left)
+    else running.delete(group)
   }
 
-  function wait(party: string): Promise<void> {
-    const queue = queues.get(party) ?? []
-    if (queue.length >= waitingOfOne || (queued >= waiting && queue.length > 0))
-      throw new Problem('overloaded', { retryAfter: 2 })
-    queued += 1
-    queues.set(party, queue)
-    return new Promise((resolve) => queue.push(resolve))
-  }
-
-  /** Starts those who wait and may run by now, the first piece of each by turns. */
+  /** Starts those who wait and may run by now, the first piece of each group by turns. */
   function serve(): void {
-    for (const [party, queue] of queues) {
-      if (!mayRun(party)) continue
-      queues.delete(party)
-      queued -= 1
-      const start = queue.shift()
-      // At the end, where this walk comes by again.
-      if (queue.length > 0) queues.set(party, queue)
-      begin(party)
-      start?.()
+    for (const group of waiting.groups()) {
+      if (!mayRun(group)) continue
+      begin(group)
+      waiting.start(group)
     }
   }
 
   return async (party, work) => {
-    company.saw(party)
-    if (mayRun(party) && !queues.has(party)) begin(party)
+    const group = groupOf(party)
+    company.saw(group)
+    if (mayRun(group) && !waiting.has(group)) begin(group)
     else {
-      const turn = wait(party)
+      const turn = waiting.wait(group, party)
       serve()
       await turn
     }
     try {
       return await work()
     } finally {
-      end(party)
+      end(group)
       serve()
     }
+  }
+}
+
+/** Who waits, in the order of the turns: whoever was served and still waits goes to the end. */
+function waitingTurns({ waitingOfOne, waitingOfGroup, waiting }: TurnLimits) {
+  interface Group {
+    queued: number
+    parties: Map<string, (() => void)[]>
+  }
+  const groups = new Map<string, Group>()
+  let queued = 0
+  return {
+    has: (group: string) => groups.has(group),
+    /** The groups; one that goes to the end meanwhile comes by again. */
+    groups: () => groups.keys(),
+    wait(name: string, party: string): Promise<void> {
+      const group = groups.get(name) ?? { queued: 0, parties: new Map() }
+      const queue = group.parties.get(party) ?? []
+      const isFull = queued >= waiting && group.queued > 0
+      if (isFull || group.queued >= waitingOfGroup || queue.length >= waitingOfOne)
+        throw new Problem('overloaded', { retryAfter: 2 })
+      queued += 1
+      group.queued += 1
+      groups.set(name, group)
+      group.parties.set(party, queue)
+      return new Promise((resolve) => queue.push(resolve))
+    },
+    /** Starts the first piece of the group's first party. */
+    start(name: string): void {
+      const group = groups.get(name)
+      const [first] = group?.parties ?? []
+      if (!group || !first) return
+      const [party, queue] = first
+      queued -= 1
+      group.queued -= 1
+      groups.delete(name)
+      group.parties.delete(party)
+      const start = queue.shift()
+      if (queue.length > 0) group.parties.set(party, queue)
+      if (group.queued > 0) groups.set(name, group)
+      start?.()
+    },
   }
 }
 

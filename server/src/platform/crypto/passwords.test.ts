@@ -1,6 +1,9 @@
 /** Hashes of passwords: what they are, how many at once, and when they are out of date. */
-import { describe, expect, test } from 'vitest'
+import { hash } from '@node-rs/argon2'
+import { describe, expect, test, vi } from 'vitest'
 import { hashesAtOnce, openPasswords } from './passwords.ts'
+
+vi.mock('@node-rs/argon2', { spy: true })
 
 const COST = { memoryCost: 64, timeCost: 1, parallelism: 1 }
 
@@ -41,6 +44,26 @@ describe('a hash', () => {
     const passwords = await openPasswords(COST, 2)
     for (const typed of ['', 'secret-Horse'])
       expect(await passwords.verify(null, typed, 'somebody')).toBe(false)
+  })
+})
+
+describe('a check of a hash', () => {
+  const today = { ...COST, memoryCost: 128, timeCost: 6 }
+
+  test.each([
+    ['as dear as today', today, 0],
+    ['of less passes', { ...today, timeCost: 2 }, 4],
+    ['of less memory', { ...today, memoryCost: 64 }, 3],
+    ['dearer than today', { ...today, timeCost: 7 }, 0],
+  ])('%s costs as many passes more as it spares', async (_, then, passes) => {
+    const stored = await (await openPasswords(then, 1)).hash('secret-Horse', 'somebody')
+    const passwords = await openPasswords(today, 1)
+    vi.mocked(hash).mockClear()
+    expect(await passwords.verify(stored, 'secret-Horse', 'somebody')).toBe(true)
+    expect(await passwords.verify(stored, 'another-Horse', 'somebody')).toBe(false)
+    const more = { ...today, timeCost: passes }
+    const wanted = passes > 0 ? [['secret-Horse', more], ['another-Horse', more]] : []
+    expect(vi.mocked(hash).mock.calls).toEqual(wanted)
   })
 })
 
@@ -96,4 +119,17 @@ describe('at once', () => {
   ])('%i processors and %i threads compute %i', (processors, threads, atOnce) => {
     expect(hashesAtOnce(processors, threads)).toBe(atOnce)
   })
+})
+
+test('the networks that one customer may have take turns as one', async () => {
+  const passwords = await openPasswords(COST, 1)
+  const order: string[] = []
+  const check = async (party: string) => {
+    await passwords.verify(null, 'secret-Horse', party)
+    order.push(party)
+  }
+  await Promise.all(
+    ['first', '2001:db8:1:1::/64', '2001:db8:1:2::/64', '2001:db8:2:1::/64'].map(check),
+  )
+  expect(order.slice(2)).toEqual(['2001:db8:2:1::/64', '2001:db8:1:2::/64'])
 })

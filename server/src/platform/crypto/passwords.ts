@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { hash, parseOptions, verify } from '@node-rs/argon2'
+import { siteOf } from '../../lib/network.ts'
 import { fairTurns, type TurnLimits } from './fair-turns.ts'
 
 /** Cost of one hash; OWASP's least is 19 MiB, 2 passes, 1 lane. */
@@ -26,8 +27,8 @@ export interface Passwords {
   isOutdated(stored: string): boolean
 }
 
-/** Hashes that wait: of one party, and in all. */
-const WAITING = { waitingOfOne: 8, waiting: 256 }
+/** Hashes that wait: of one party, of all that may be one hand's, and in all. */
+const WAITING = { waitingOfOne: 8, waitingOfGroup: 64, waiting: 256 }
 
 /**
  * As many hashes at once as there are processors, but for one of libuv's threads: file reads and
@@ -46,14 +47,19 @@ export function partyOf({ user_id }: { user_id: number }): string {
 export async function openPasswords(
   cost: PasswordCost,
   atOnce: number,
-  waiting: Partial<Omit<TurnLimits, 'atOnce'>> = {},
+  waiting: Partial<Omit<TurnLimits, 'atOnce' | 'groupOf'>> = {},
 ): Promise<Passwords> {
-  const turn = fairTurns({ ...WAITING, ...waiting, atOnce })
+  const turn = fairTurns({ ...WAITING, groupOf: siteOf, ...waiting, atOnce })
   const decoy = await hash(randomBytes(16).toString('base64'), cost)
   return {
     hash: (password, party) => turn(party, () => hash(normal(password), cost)),
     async verify(stored, password, party) {
-      const right = await turn(party, () => verify(stored ?? decoy, normal(password)))
+      const right = await turn(party, async () => {
+        const isRight = await verify(stored ?? decoy, normal(password))
+        const timeCost = passesSpared(stored ?? decoy, cost)
+        if (timeCost > 0) await hash(normal(password), { ...cost, timeCost })
+        return isRight
+      })
       return right && stored !== null
     },
     isOutdated(stored) {
@@ -61,6 +67,12 @@ export async function openPasswords(
       return memoryCost < cost.memoryCost || timeCost < cost.timeCost
     },
   }
+}
+
+/** How many passes of today's a hash of former days costs less: they are made up, or the time would tell of it. */
+function passesSpared(stored: string, { memoryCost, timeCost }: PasswordCost): number {
+  const then = parseOptions(stored)
+  return Math.ceil(timeCost - (then.memoryCost * then.timeCost) / memoryCost)
 }
 
 /** Whether two are one password, however they are typed. */

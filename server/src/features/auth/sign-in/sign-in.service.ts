@@ -57,36 +57,43 @@ export function signInService(deps: SignInDeps): SignIn {
   const { db, clock, passwords, sessions, log } = deps
   const guesses = openGuesses(db, clock, deps.throttle, deps.limit)
 
-  /** Writes the journal's entry of a refusal. */
+  /** Writes the journal's entry of a refusal for each of the accounts; one where there is none. */
   async function note(
     tx: TenantTx,
     code: ProblemCode,
     { asked, credentials, origin }: Attempt,
-    account: accounts.Account | undefined,
+    known: readonly accounts.Account[],
   ): Promise<void> {
     const askedId = asked.tenant && (await findAskedTenantId(tx, asked.tenant))
     // What is typed there and is no address is often the password.
     const typed = isEmailShaped(credentials.email) ? credentials.email : null
-    const actor = { user_id: account?.id ?? null, user_email: account?.email ?? typed, origin }
-    await append(tx, actor, {
-      action: 'auth.login_failed',
-      tenant_id: account?.tenant_id ?? askedId ?? null,
-      resource_type: 'session',
-      changes: { reason: code },
-    })
+    const nobody = { id: null, email: typed, tenant_id: askedId ?? null }
+    const entries = (known.length > 0 ? known : [nobody]).map(({ id, email, tenant_id }) =>
+      append(
+        tx,
+        { user_id: id, user_email: email, origin },
+        {
+          action: 'auth.login_failed',
+          tenant_id,
+          resource_type: 'session',
+          changes: { reason: code },
+        },
+      ),
+    )
+    await Promise.all(entries)
   }
 
   /**
    * Counts a wrong guess of somebody who has to wait. It is an entry only where a password was checked,
-   * that of a known account; the time of the answer is not to tell which it was.
+   * those of known accounts; the time of the answer is not to tell which it was.
    */
   async function refuseWaiting(trying: Attempt): Promise<never> {
     const { asked, guess } = trying
-    const checked = guess.places.find((place) => place !== undefined)
+    const checked = accountsOf(guess)
     await db.acrossTenants(async (tx) => {
       await Promise.all([
         accounts.commitUnwaited(tx),
-        checked && note(tx, 'invalid_credentials', trying, checked),
+        checked.length > 0 && note(tx, 'invalid_credentials', trying, checked),
         guesses.fail(tx, asked, guess),
       ])
     })
@@ -100,12 +107,12 @@ export function signInService(deps: SignInDeps): SignIn {
   async function refuse(
     code: ProblemCode,
     trying: Attempt,
-    account: accounts.Account | undefined,
+    known: readonly accounts.Account[],
   ): Promise<never> {
     const isWrong = code === 'invalid_credentials'
     if (isWrong && trying.guess.wait > 0) return refuseWaiting(trying)
     await db.acrossTenants(async (tx) => {
-      await note(tx, code, trying, account)
+      await note(tx, code, trying, known)
       if (isWrong) await guesses.fail(tx, trying.asked, trying.guess)
     })
     throw new Problem(code)
@@ -163,11 +170,11 @@ export function signInService(deps: SignInDeps): SignIn {
   async function attempt(trying: Attempt): Promise<TokenResponse> {
     const { credentials, asked, guess } = trying
     const account = await match(trying)
-    if (!account) return refuse('invalid_credentials', trying, guess.places[0])
+    if (!account) return refuse('invalid_credentials', trying, accountsOf(guess))
     const denied = denialReason(account)
-    if (denied) return refuse(denied, trying, account)
+    if (denied) return refuse(denied, trying, [account])
     if (account.totp_enabled && !credentials.totp_code)
-      return refuse('totp_required', trying, account)
+      return refuse('totp_required', trying, [account])
     // Not before the password is right: the answer tells of the clinic.
     await db.requireOpen(account.tenant_id)
     const freshHash = await rehash(account, trying)
@@ -175,7 +182,7 @@ export function signInService(deps: SignInDeps): SignIn {
       .inTenant(account.tenant_id, (tx) => startSession(tx, account, freshHash, trying))
       .catch(wrongCode)
     // A wrong code; or blocked, or given another password, while this one was being checked.
-    if (!started) return refuse('invalid_credentials', trying, account)
+    if (!started) return refuse('invalid_credentials', trying, [account])
     await guesses.clear(asked, account)
     return sessions.tokens(started)
   }
@@ -191,6 +198,10 @@ export function signInService(deps: SignInDeps): SignIn {
     },
   }
 }
+
+/** The accounts whose passwords were checked. */
+const accountsOf = ({ places }: Guess): accounts.Account[] =>
+  places.filter((place) => place !== undefined)
 
 /** A wrong code has undone the transaction; it is journaled like any other refusal. */
 function wrongCode(error: unknown): undefined {
