@@ -16,8 +16,10 @@ import {
   signIn,
   superadmin,
 } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { gate } from './scopes.ts'
 import { newColleague } from './users.ts'
 
 const COST = { memoryCost: 64, timeCost: 1, parallelism: 1 }
@@ -82,6 +84,34 @@ describe('each sign-in', () => {
       expect(verified.map((stored) => stored?.slice(0, 9) ?? null)).toEqual(expected)
     }
   })
+})
+
+test('one let past the full line of its network, and wrong, costs a hash of that line all the same', async () => {
+  const real = await openPasswords(COST, 2)
+  const held = gate()
+  const line = Promise.withResolvers<void>()
+  const verified: string[] = []
+  const signs = signInWith({
+    ...real,
+    async verify(stored, password, party) {
+      verified.push(`${party} ${stored?.slice(0, 9) ?? 'nobody'}`)
+      if (verified.length === 8) line.resolve()
+      if (stored === null) await held.pass
+      return real.verify(stored, password, party)
+    },
+  })
+  const guess = (email: string) =>
+    signs
+      .login({ email, password: 'wrong-Horse-1', subdomain: 'north' }, '', origin)
+      .catch(({ code }) => code)
+  const others = Array.from({ length: 8 }, (_, index) => guess(`nobody-${index}@north.test`))
+  await line.promise
+  const known = guess(clinic.people.nurse.email)
+  await until('the one that is known to be checked', () => verified.length > 8 || undefined)
+  held.open()
+  expect(await Promise.all([...others, known])).toEqual(Array(9).fill('invalid_credentials'))
+  const ofNobody = Array(8).fill('127.0.0.1 nobody')
+  expect(verified).toEqual([...ofNobody, '127.0.0.1/known $argon2id', '127.0.0.1 nobody'])
 })
 
 describe('an administrator', () => {

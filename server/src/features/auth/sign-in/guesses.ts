@@ -62,8 +62,15 @@ export interface Guess {
 }
 
 export interface Guesses {
-  /** Makes a guess in its turn; `work` throws when it is wrong, after it has counted it. */
-  make<T>(asked: Asked, work: (guess: Guess) => Promise<T>): Promise<T>
+  /**
+   * Makes a guess in its turn; `work` throws when it is wrong, after it has counted it.
+   * @param check checks the password in the places of a guess, and takes as long where nobody is in them
+   */
+  make<T>(
+    asked: Asked,
+    work: (guess: Guess) => Promise<T>,
+    check: (guess: Guess) => Promise<unknown>,
+  ): Promise<T>
   /** Counts a wrong guess within the transaction. */
   fail(tx: TenantTx, asked: Asked, guess: Guess): Promise<void>
   /** Forgets the failures of the account that was let in. */
@@ -150,7 +157,7 @@ export function openGuesses(
   }
 
   return {
-    async make(asked, work) {
+    async make(asked, work, check) {
       const { network } = asked
       const pair = `${network}/${asked.email}`
       const late = { network: await limit(network), pair: await limit(pair) }
@@ -164,8 +171,10 @@ export function openGuesses(
           return fewAtOnce(line, () => admit(asked, line, late, work))
         })
       } catch (error) {
-        // Whoever is refused is told so as late as the others in the line, and finds it as full.
-        if (hasPassed) await fewAtOnce(network, async () => undefined)
+        // Whoever is refused is told so as late as the others in the line, whom a hash awaits behind it, and
+        // finds it as full.
+        const places = Array.from({ length: placesOf(asked) }, () => undefined)
+        if (hasPassed) await fewAtOnce(network, () => check({ places, wait: 0, party: network }))
         throw error
       }
     },

@@ -150,7 +150,7 @@ export function signInService(deps: SignInDeps): SignIn {
    * The first account whose password it is. Every place costs a hash, also after a match and where
    * there is no account, so that the time tells nothing.
    */
-  async function match({ guess, credentials }: Attempt) {
+  async function match({ guess, credentials }: Pick<Attempt, 'guess' | 'credentials'>) {
     let matched: NonNullable<Guess['places'][number]> | undefined
     for (const place of guess.places) {
       const stored = place?.password_hash ?? null
@@ -194,7 +194,11 @@ export function signInService(deps: SignInDeps): SignIn {
         network: networkOf(origin.ip),
         tenant: deps.askTenant(credentials.subdomain, host),
       }
-      return guesses.make(asked, (guess) => attempt({ credentials, origin, asked, guess }))
+      return guesses.make(
+        asked,
+        (guess) => attempt({ credentials, origin, asked, guess }),
+        (guess) => match({ credentials, guess }),
+      )
     },
   }
 }
