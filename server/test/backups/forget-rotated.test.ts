@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { fileName, sidecarName } from '../../src/features/backups/create/create.ts'
+import { erasePurged } from '../../src/features/backups/erase/erase.ts'
+import { readNotes } from '../../src/features/backups/erase/notes.ts'
 import { rewrite } from '../../src/features/backups/erase/rewrite.ts'
 import { decrypt } from '../../src/features/backups/file/age.ts'
 import { FORMAT, type Header } from '../../src/features/backups/file/format.ts'
@@ -22,6 +24,7 @@ import { atTheEndOfFile } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, signIn, superadmin } from '../support/clinics.ts'
 import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { scratch } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
 import { purgeClinic } from './support.ts'
 
@@ -100,6 +103,21 @@ test('the service, which knows both, reads, drills and adopts it', async () => {
     earlier: [id],
     left: [],
   })
+})
+
+test('the note of the purge is believed with either root key, and with no other', async () => {
+  const keeper = await keeperBy([NEW, OLD], [])
+  const deps = { db: service.app.db, store: folderStore(folder), keeper, log: silentLog }
+  await erasePurged(deps, new AbortController().signal)
+  const read = async (key: Buffer) => readNotes(folderStore(folder), await alone(key))
+  for (const key of [OLD, NEW]) {
+    const { notes, disbelieved } = await read(key)
+    expect(notes.map(({ tenant_id }) => tenant_id)).toEqual([north.id])
+    expect(disbelieved).toEqual([])
+  }
+  const { notes, disbelieved } = await read(Buffer.alloc(32, 9))
+  expect(notes).toEqual([])
+  expect(disbelieved).toMatchObject([{ reason: 'it was not written with this root key' }])
 })
 
 describe('when everything else is lost', () => {

@@ -19,7 +19,10 @@ export interface Keeper {
   readonly opener: Decrypter
   /** The MAC of what a backup says of itself, in hex. */
   sign(bytes: Uint8Array): string
-  isSigned(bytes: Uint8Array, mac: string): boolean
+  /** Those by the current root key and by those before: whichever is left in the end proves it. */
+  signByAll(bytes: Uint8Array): string
+  /** @param macs of `sign` or `signByAll`; one is enough */
+  isSigned(bytes: Uint8Array, macs: string): boolean
   /** Opens what this one does, and writes by the root key that is named; by the same one where it is not known. */
   by(fingerprint: string | undefined): Promise<Keeper>
 }
@@ -42,11 +45,14 @@ export async function openKeeper(
     recipients: [await identityToRecipient(identity), ...more],
     opener,
     sign: (bytes) => macOf(current, bytes).toString('hex'),
-    isSigned(bytes, given) {
-      const proof = Buffer.from(given, 'hex')
+    signByAll: (bytes) => ofRootKeys.map((key) => macOf(key, bytes).toString('hex')).join(' '),
+    isSigned(bytes, macs) {
+      const proofs = macs.split(' ').map((mac) => Buffer.from(mac, 'hex'))
       return ofRootKeys.some((deriveKey) => {
         const expected = macOf(deriveKey, bytes)
-        return proof.length === expected.length && timingSafeEqual(proof, expected)
+        return proofs.some(
+          (proof) => proof.length === expected.length && timingSafeEqual(proof, expected),
+        )
       })
     },
     by(fingerprint) {

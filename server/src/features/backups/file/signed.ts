@@ -8,13 +8,13 @@ const MAX_TEXT = 1024 * 1024
 /** Keeps it in the store; one of the name gives way to it. */
 export async function writeSigned(
   store: Store,
-  keeper: Keeper,
+  { sign }: Pick<Keeper, 'sign'>,
   name: string,
   value: object,
   signal: AbortSignal,
 ): Promise<void> {
   const told = JSON.stringify(value)
-  const mac = keeper.sign(Buffer.from(told))
+  const mac = sign(Buffer.from(told))
   const text = JSON.stringify({ ...JSON.parse(told), mac })
   await store.write(name, once(Buffer.from(`${text}\n`)), signal)
 }
