@@ -826,7 +826,7 @@ CREATE TABLE messenger_bot (
   read_at timestamp(3) with time zone,
   CONSTRAINT messenger_bot_pkey PRIMARY KEY (one),
   CONSTRAINT messenger_bot_one_check CHECK (one),
-  CONSTRAINT messenger_bot_state_check CHECK (state = ANY (ARRAY['new'::text, 'ok'::text, 'deaf'::text, 'conflict'::text, 'refused'::text]))
+  CONSTRAINT messenger_bot_state_check CHECK (state = ANY (ARRAY['new'::text, 'ok'::text, 'deaf'::text, 'conflict'::text, 'refused'::text, 'away'::text]))
 );
 GRANT insert, select, update ON messenger_bot TO wardkeep_platform;
 
@@ -1139,6 +1139,7 @@ CREATE INDEX payment_notifications__by_data_key ON payment_notifications USING b
 CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree (provider, GREATEST(due_at, leased_until)) WHERE state = 'received'::text;
 CREATE UNIQUE INDEX payment_notifications__event ON payment_notifications USING btree (provider, event_key) WHERE holds_key;
 CREATE INDEX payment_notifications__of_payment ON payment_notifications USING btree (tenant_id, payment_id, id) WHERE payment_id IS NOT NULL;
+CREATE INDEX payment_notifications__of_provider ON payment_notifications USING btree (provider, id);
 CREATE INDEX payment_notifications__of_tenant ON payment_notifications USING btree (tenant_id, id) WHERE tenant_id IS NOT NULL;
 CREATE INDEX payment_notifications__received ON payment_notifications USING btree (received_at, id);
 CREATE INDEX payment_notifications__with_reason ON payment_notifications USING btree (reason, id) WHERE reason IS NOT NULL;

@@ -64,6 +64,24 @@ describe('the bot', { timeout: 120_000 }, () => {
     await untilIs('all is well again', health, 'ok')
   })
 
+  test('whose provider is at fault for a minute says so, and recovers with its first answer', async () => {
+    const one = await linkedIn(scene)
+    await untilIs('all is well', health, 'ok')
+    scene.bot.refuse(502)
+    await until('it does not work', async () => {
+      scene.service.clock.advance(2_000)
+      return (await capability()) ? undefined : true
+    })
+    expect(await health()).toBe('degraded')
+    await happenTo(scene, one.person, 'user.password_changed')
+    scene.bot.refuse()
+    await untilIs('it works again', capability, true)
+    expect(await health()).toBe('ok')
+    // What was tried meanwhile rests for a quarter of an hour at the most.
+    scene.service.clock.advance(15 * 60_000)
+    await scene.heard(one.chat, /password/)
+  })
+
   test('is known anew by each process that takes it over', async () => {
     const service = await openService()
     const stateOf = () => service.database.sql<{ state: string }>('select state from messenger_bot')

@@ -1,5 +1,5 @@
 /** The bot of a process: updates that come the way that is configured, and a token that may be refused. */
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type BotApi, BotFault } from '../../src/features/messenger/bot/api.ts'
 import { startBot } from '../../src/features/messenger/bot/bot.ts'
 import { updateTaker } from '../../src/features/messenger/bot/taking.ts'
@@ -14,12 +14,13 @@ beforeAll(async () => {
   service = await openService({ role: 'api' })
 })
 
-/** A bot over an API of the test's own, which a webhook is set at. */
-function started(api: Partial<BotApi>) {
+/** A bot over an API of the test's own, which a webhook is set at unless updates are asked for. */
+function started(api: Partial<BotApi>, webhook: typeof HOOK | null = HOOK) {
   const changes = watchChanges(service.database.address, silentLog)
   const bot = startBot({
     db: service.app.db,
     changes,
+    clock: service.clock,
     log: silentLog,
     api: {
       getMe: async () => ({ id: 1, username: 'bot' }),
@@ -36,7 +37,7 @@ function started(api: Partial<BotApi>) {
       fence: async () => undefined,
     },
     take: async () => undefined,
-    webhook: HOOK,
+    webhook,
     checkMs: 50,
   })
   onTestFinished(async () => {
@@ -46,11 +47,13 @@ function started(api: Partial<BotApi>) {
   return bot
 }
 
+async function stateNow(): Promise<string | undefined> {
+  const [row] = await service.database.sql<{ state: string }>('select state from messenger_bot')
+  return row?.state
+}
+
 const stateIs = (state: string) =>
-  until(`the bot is ${state}`, async () => {
-    const [row] = await service.database.sql<{ state: string }>('select state from messenger_bot')
-    return row?.state === state || undefined
-  })
+  until(`the bot is ${state}`, async () => (await stateNow()) === state || undefined, 30_000)
 
 test('another program that takes the webhook away is noted, and the webhook set again', async () => {
   let hooked = ''
@@ -68,10 +71,7 @@ test('another program that takes the webhook away is noted, and the webhook set 
   expect(set).toEqual([HOOK.url])
   isTaken = true
   hooked = 'https://elsewhere.example/'
-  await until('it is noted', async () => {
-    const [row] = await service.database.sql<{ state: string }>('select state from messenger_bot')
-    return row?.state !== 'ok' || undefined
-  })
+  await until('it is noted', async () => (await stateNow()) !== 'ok' || undefined)
   isTaken = false
   await stateIs('ok')
   expect(set).toEqual([HOOK.url, HOOK.url])
@@ -94,6 +94,96 @@ test('a token that is refused while the webhook is being set is asked for before
   await until('the webhook is set again', () => asked.length === 4 || undefined)
   expect(asked).toEqual(['getMe', 'setWebhook', 'getMe', 'setWebhook'])
   await until('it is good', () => bot.isGood() || undefined)
+})
+
+describe('a provider that does not answer', { timeout: 60_000 }, () => {
+  const SILENT = new BotFault('getWebhookInfo', null)
+  const FAULTY = new BotFault('getWebhookInfo', {
+    code: 502,
+    description: 'Bad Gateway',
+    retryAfter: undefined,
+  })
+  const ANSWERED = new BotFault('getWebhookInfo', {
+    code: 429,
+    description: 'Too Many Requests',
+    retryAfter: 1,
+  })
+
+  const begunAnew = () => service.database.sql("update messenger_bot set state = 'new'")
+
+  /** A good bot whose further questions fail so, one after another. Returns its state at each of them. */
+  async function failing(outcomes: readonly { fault?: BotFault; after: number }[]) {
+    const states: (string | undefined)[] = []
+    let isFailing = false
+    await begunAnew()
+    started({
+      async getWebhook() {
+        const next = isFailing ? outcomes[states.length] : undefined
+        if (!next) return HOOK.url
+        states.push(await stateNow())
+        service.clock.advance(next.after)
+        if (next.fault) throw next.fault
+        return HOOK.url
+      },
+    })
+    await stateIs('ok')
+    isFailing = true
+    await until('all were asked', () => states.length === outcomes.length || undefined, 30_000)
+    return states
+  }
+
+  test('is said to be away after a minute, by the third failure, and back by its first answer', async () => {
+    const states = await failing([
+      { fault: SILENT, after: 0 },
+      { fault: FAULTY, after: 60_000 },
+      { fault: FAULTY, after: 0 },
+      { after: 0 },
+    ])
+    expect(states).toEqual(['ok', 'ok', 'ok', 'away'])
+    await stateIs('ok')
+  })
+
+  test('for less than a minute, however often it is asked, is not said to be away', async () => {
+    const states = await failing([
+      { fault: FAULTY, after: 0 },
+      ...Array.from({ length: 3 }, () => ({ fault: SILENT, after: 10_000 })),
+      { after: 0 },
+    ])
+    expect(states).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])
+  })
+
+  test.each([
+    ['an answer', undefined],
+    ['a refusal', ANSWERED],
+  ])('begins anew behind %s', async (_what, fault) => {
+    const states = await failing([
+      { fault: SILENT, after: 0 },
+      { fault: SILENT, after: 50_000 },
+      fault ? { fault, after: 50_000 } : { after: 50_000 },
+      { fault: SILENT, after: 50_000 },
+      { fault: SILENT, after: 0 },
+      { after: 0 },
+    ])
+    expect(states).toEqual(Array(6).fill('ok'))
+  })
+
+  test('is asked for updates without being held while it is away, so that it is seen at once to be back', async () => {
+    const held: boolean[] = []
+    await begunAnew()
+    started(
+      {
+        async getUpdates(_offset, _signal, now = false) {
+          held.push(!now)
+          service.clock.advance(30_000)
+          if (held.length <= 3) throw SILENT
+          return []
+        },
+      },
+      null,
+    )
+    await until('it is asked again and again', () => held.length > 4 || undefined, 30_000)
+    expect(held.slice(0, 5)).toEqual([true, true, true, false, true])
+  })
 })
 
 const taken = async (update_id: number) =>

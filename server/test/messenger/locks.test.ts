@@ -1,6 +1,6 @@
 /** Whoever needs a chat and its link takes the chat first, as the queue does: nobody waits in a circle. */
 import pg from 'pg'
-import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { updateHandler } from '../../src/features/messenger/bot/updates.ts'
 import { type Chats, openChats } from '../../src/features/messenger/linking/chats.ts'
 import { SEALED_CODES } from '../../src/features/messenger/linking/linking.service.ts'
@@ -9,6 +9,7 @@ import { replier } from '../../src/features/messenger/linking/replies.ts'
 import { unlinker } from '../../src/features/messenger/linking/unlink.ts'
 import { openKeyRing, openRootKeys } from '../../src/platform/crypto/index.ts'
 import { unheard } from '../sessions/scopes.ts'
+import { newColleague } from '../sessions/users.ts'
 import { openBotServer } from '../support/bot-server.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
@@ -61,13 +62,13 @@ async function holdChat(): Promise<void> {
   await queue.query('select from messenger_chats where hash = $1 for update', [chats.hashOf(chat)])
 }
 
-const untilWaiting = () =>
-  until('the chat is waited for', async () => {
+const untilWaiting = (count = 1) =>
+  until('what is held is waited for', async () => {
     const waits = await service.database.sql(
       `select from pg_stat_activity
        where datname = current_database() and wait_event_type = 'Lock'`,
     )
-    return waits.length > 0 || undefined
+    return waits.length >= count || undefined
   })
 
 /** Has the queue hold the chat while the work wants it. The link has to be free then. */
@@ -82,6 +83,22 @@ async function expectFree(work: () => Promise<unknown>): Promise<void> {
   expect(link.rowCount).toBe(1)
   await queue.query('commit')
   await working
+}
+
+/** Makes a chat that was given the code. */
+async function coded(code: string): Promise<number> {
+  const id = newChat()
+  const chat_hash = chats.hashOf(id)
+  await chatOf(id)
+  await service.app.db.acrossTenants((tx) =>
+    saveCode(tx, {
+      chat_hash,
+      code_hash: chats.hashOfCode(code),
+      sealed_chat: chats.seal(SEALED_CODES, chat_hash, { id, username: null, name: '' }),
+      expires_at: new Date(service.clock.now() + 60_000).toISOString(),
+    }),
+  )
+  return id
 }
 
 const linksLeft = () =>
@@ -112,22 +129,12 @@ test('another chat that takes its place, which is unlinked as well', async () =>
 })
 
 test('linking another chat in its place', async () => {
-  const next = newChat()
-  const chat_hash = chats.hashOf(next)
-  await chatOf(next)
-  await service.app.db.acrossTenants((tx) =>
-    saveCode(tx, {
-      chat_hash,
-      code_hash: chats.hashOfCode('ABCD2345'),
-      sealed_chat: chats.seal(SEALED_CODES, chat_hash, { id: next, username: null, name: '' }),
-      expires_at: new Date(service.clock.now() + 60_000).toISOString(),
-    }),
-  )
+  const next = await coded('ABCD2345')
   await expectFree(async () => {
     const { status } = await call('POST', '/api/messenger/link', { code: 'ABCD-2345' })
     expect(status).toBe(200)
   })
-  expect(await linksLeft()).toEqual([{ chat_hash }])
+  expect(await linksLeft()).toEqual([{ chat_hash: chats.hashOf(next) }])
 })
 
 test.each([
@@ -156,4 +163,81 @@ test('deleting the account', async () => {
     expect(status).toBe(204)
   })
   expect(await linksLeft()).toEqual([])
+})
+
+describe('an account that is deleted while its owner links another chat', () => {
+  let next: number
+  const link = () => call('POST', '/api/messenger/link', { code: 'WXYZ-2345' })
+  const remove = () =>
+    service.call('DELETE', `/api/admin/users/${person.id}`, { token: clinic.people.admin.token })
+  const isFree = (what: string, lock: string, value: unknown) =>
+    expect(
+      queue.query(`select from ${what} = $1 for ${lock} nowait`, [value]),
+    ).resolves.toBeTruthy()
+
+  beforeEach(async () => {
+    person = await newColleague(service, clinic)
+    await service.database.sql('delete from messenger_links')
+    await service.database.sql('delete from messenger_codes')
+    chat = newChat()
+    await linked(chat)
+    next = await coded('WXYZ2345')
+  })
+
+  test('waits with the account, which the link will refer to, where linking came first', async () => {
+    await queue.query('begin')
+    await queue.query('select from messenger_links where user_id = $1 for key share', [person.id])
+    const linking = link()
+    await untilWaiting()
+    const removing = remove()
+    await untilWaiting(2)
+    await isFree('users where id', 'key share', person.id)
+    await queue.query('commit')
+    expect((await linking).status).toBe(200)
+    expect((await removing).status).toBe(204)
+    expect(await linksLeft()).toEqual([])
+  })
+
+  test('keeps the other from the chats where it came first', async () => {
+    await holdChat()
+    const removing = remove()
+    await untilWaiting()
+    const linking = link()
+    await untilWaiting(2)
+    await isFree('messenger_chats where hash', 'update', chats.hashOf(next))
+    await queue.query('commit')
+    expect((await removing).status).toBe(204)
+    expect((await linking).status).toBe(401)
+    expect(await linksLeft()).toEqual([])
+  })
+})
+
+test('two codes that one user enters at once, on two nodes, are both taken, and one chat stays', async () => {
+  const { database } = service
+  const config = botConfig(await openBotServer())
+  // One node has the codes of a user entered one after another.
+  const nodes = [service, await openService({ database, role: 'api', config })]
+  const people = await Promise.all('1234'.split('').map(() => newColleague(service, clinic)))
+  for (let round = 0; round < 8; round += 1) {
+    // Every other time there is a link already, whose chat both of them lock.
+    if (round % 2 === 0) await database.sql('delete from messenger_links')
+    const given = await Promise.all(
+      people.flatMap(({ token }, index) =>
+        nodes.map(async (node, half) => {
+          const code = `${'AB'[half]}${'CDEF'[index]}${'GHJKMNPQ'[round]}D2345`
+          await coded(code)
+          return { node, token, code }
+        }),
+      ),
+    )
+    const answers = await Promise.all(
+      given.map(({ node, token, code }) =>
+        node.call('POST', '/api/messenger/link', { token, body: { code } }),
+      ),
+    )
+    expect(answers.map(({ status, body }) => [status, body.linked])).toEqual(
+      given.map(() => [200, true]),
+    )
+    expect(await linksLeft()).toHaveLength(people.length)
+  }
 })

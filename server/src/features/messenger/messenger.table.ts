@@ -1,8 +1,11 @@
 import type { Generated } from 'kysely'
 import type { RestoreRules } from '../../platform/restore-rule.ts'
 
-/** `deaf`: it sends, but updates do not come the way that is configured. */
-export type BotState = 'new' | 'ok' | 'deaf' | 'conflict' | 'refused'
+/**
+ * `deaf`: it sends, but updates do not come the way that is configured. `away`: the provider has not
+ * answered for long.
+ */
+export type BotState = 'new' | 'ok' | 'deaf' | 'conflict' | 'refused' | 'away'
 
 export interface MessengerBotTable {
   one: Generated<boolean>

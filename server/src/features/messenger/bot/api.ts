@@ -22,8 +22,11 @@ const MAX_UPDATES = 8
 
 export interface BotApi {
   getMe(signal?: AbortSignal): Promise<{ id: number; username: string | null }>
-  /** Waits until there is an update of `offset` or later, or for half a minute. */
-  getUpdates(offset: number | null, signal: AbortSignal): Promise<unknown[]>
+  /**
+   * Waits until there is an update of `offset` or later, or for half a minute; with `now` it does not
+   * wait.
+   */
+  getUpdates(offset: number | null, signal: AbortSignal, now?: boolean): Promise<unknown[]>
   /** Has updates sent to the URL, with the secret; without one, has them asked for. */
   setWebhook(to: { url: string; secret: string } | null, signal?: AbortSignal): Promise<void>
   /** Where updates are sent to; empty where they are asked for. */
@@ -82,13 +85,13 @@ export async function openBotApi({ token, root, upstream }: BotApiOptions): Prom
         const { id, username } = await api.getMe(signalOf(signal))
         return { id, username: username ?? null }
       }),
-    getUpdates: (offset, signal) =>
+    getUpdates: (offset, signal, now = false) =>
       call('getUpdates', () =>
         polling.getUpdates(
           {
             ...(offset === null ? {} : { offset }),
             limit: MAX_UPDATES,
-            timeout: POLL_SECONDS,
+            timeout: now ? 0 : POLL_SECONDS,
             allowed_updates: UPDATES,
           },
           signalOf(signal),

@@ -1,5 +1,5 @@
 /** The bot's side of its tenure: who it is, what it is told, and how it does. */
-import { MINUTE, SECOND } from '../../../lib/clock.ts'
+import { type Clock, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -8,6 +8,7 @@ import { TOPIC_BOT } from '../topics.ts'
 import { type BotApi, BotFault } from './api.ts'
 import * as store from './bot.store.ts'
 import type { Tenure } from './lease.ts'
+import { watchSilence } from './silence.ts'
 import type { Take } from './taking.ts'
 import type { Update } from './updates.ts'
 
@@ -21,6 +22,7 @@ const EMPTY_WAIT = 200
 export interface BotDeps {
   db: Scopes
   changes: Changes
+  clock: Clock
   log: Logger
   api: BotApi
   tenure: Tenure
@@ -40,7 +42,7 @@ export interface Bot {
 }
 
 export function startBot(deps: BotDeps): Bot {
-  const { db, changes, log, api, tenure, take, webhook, checkMs = MINUTE } = deps
+  const { db, changes, clock, log, api, tenure, take, webhook, checkMs = MINUTE } = deps
   let me: number | undefined
   /** Whether updates come the way that is configured, as far as known. */
   let isSetUp = false
@@ -50,10 +52,12 @@ export function startBot(deps: BotDeps): Bot {
   let recheck = new AbortController()
   let state: BotState = 'new'
   let conflicts = 0
+  const silence = watchSilence(clock)
 
   async function note(next: BotState): Promise<void> {
-    state = next
     const isNew = await db.acrossTenants((tx) => store.saveState(tx, tenure.epoch, next))
+    // Behind the write: one that fails is to be tried again.
+    state = next
     if (!isNew) return
     changes.notify(TOPIC_BOT)
     if (next === 'ok') log.info({}, 'the messenger bot works')
@@ -85,8 +89,10 @@ export function startBot(deps: BotDeps): Bot {
       if (webhook) sentTo = await api.getWebhook(tenure.over)
       isSetUp = true
     } catch (error) {
-      const isTokenRefused = error instanceof BotFault && isOfToken(error)
-      if (!isTokenRefused && !tenure.over.aborted) await note('deaf')
+      // With a token that is refused, or a provider that is still away, it does not send either.
+      const isWorse =
+        error instanceof BotFault && (isOfToken(error) || (state === 'away' && isUnanswered(error)))
+      if (!isWorse && !tenure.over.aborted) await note('deaf')
       throw error
     }
   }
@@ -125,7 +131,9 @@ export function startBot(deps: BotDeps): Bot {
       return checkMs
     }
     const offset = await db.acrossTenants(store.findOffset, 'read')
-    const updates = await api.getUpdates(offset, AbortSignal.any([tenure.over, recheck.signal]))
+    const signal = AbortSignal.any([tenure.over, recheck.signal])
+    // A provider that is back says so at once, and not half a minute later.
+    const updates = await api.getUpdates(offset, signal, state === 'away')
     await works()
     await takeAll(id, updates)
     return updates.length > 0 ? 0 : EMPTY_WAIT
@@ -133,6 +141,8 @@ export function startBot(deps: BotDeps): Bot {
 
   /** Returns how long to wait after a refusal of the provider. */
   async function bear(fault: BotFault): Promise<number> {
+    if (!isUnanswered(fault)) silence.heard()
+    else if (silence.missed()) await note('away')
     const { code, retryAfter } = fault.refusal ?? {}
     if (isOfToken(fault)) {
       me = undefined
@@ -146,6 +156,7 @@ export function startBot(deps: BotDeps): Bot {
   async function look(): Promise<boolean | number> {
     try {
       const wait = await step()
+      silence.heard()
       return wait === 0 ? !tenure.over.aborted : wait
     } catch (error) {
       if (!(error instanceof BotFault) || tenure.over.aborted) throw error
@@ -180,7 +191,11 @@ const WRONG: Record<Exclude<BotState, 'ok'>, string> = {
   conflict:
     'another program takes the updates of the messenger bot; stop it, or give it a bot of its own',
   refused: 'the token of the messenger bot is refused; give MESSENGER_BOT_TOKEN a good one',
+  away: 'the provider of the messenger bot has not answered for a minute or more; what waits is sent once it does',
 }
+
+/** Whether nothing was said that could be read, or that the provider itself is at fault. */
+const isUnanswered = ({ refusal }: BotFault): boolean => refusal === null || refusal.code >= 500
 
 /** Whether it is the token that was refused. */
 const isOfToken = ({ refusal }: BotFault): boolean => refusal?.code === 401 || refusal?.code === 404

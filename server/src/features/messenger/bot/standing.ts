@@ -12,7 +12,7 @@ const SENDS: ReadonlySet<BotState> = new Set(['ok', 'deaf', 'conflict'])
 
 export interface Standing {
   username(): string | null
-  /** Whether messages go out: some process has the bot, and its token is good. */
+  /** Whether messages go out: some process has the bot, its token is good, and the provider answers. */
   works(): boolean
   /** Whether all is well: it works, and is told of updates. */
   isWell(): boolean

@@ -75,29 +75,29 @@ export function linkingService(deps: LinkingDeps): Linking {
     if (!taken) throw new Problem('link_code_invalid')
     const { chat_hash } = taken
     const user = keysOf(caller)
+    // First, as where an account is deleted: the link will need it, and who holds a chat must not wait for it.
+    const owner = await store.lockOwner(tx, user)
+    if (!owner) throw new Problem('invalid_token')
     const before = await store.findLink(tx, user)
     await store.lockChats(tx, before ? [chat_hash, before.chat_hash] : [chat_hash])
-    const owner = await store.lockLinkOfChat(tx, chat_hash)
+    const linked = await store.lockLinkOfChat(tx, chat_hash)
     // It is linked with the caller already: nothing changes.
-    if (owner?.user_id === caller.user_id) return
-    if (owner) throw new Problem('chat_linked')
+    if (linked?.user_id === caller.user_id) return
+    if (linked) throw new Problem('chat_linked')
     const chat = chats.open<Chat>(SEALED_CODES, chat_hash, taken.sealed_chat)
     await deps.unlink(tx, user, actorOf(caller), 'replaced', REPLACED)
     const sealed_chat = await chats.sealFor(tx, user, chat)
     await store.insertLink(tx, { ...user, chat_hash, sealed_chat })
-    await tell(tx, caller, chat)
+    await tell(tx, caller, owner, chat)
   }
 
-  async function tell(tx: TenantTx, caller: Caller, chat: Chat): Promise<void> {
-    const user = keysOf(caller)
+  async function tell(tx: TenantTx, caller: Caller, owner: store.Owner, chat: Chat): Promise<void> {
     await append(tx, actorOf(caller), {
       action: 'messenger.linked',
       tenant_id: caller.tenant_id,
       resource_type: 'user',
       resource_id: caller.user_id,
     })
-    const owner = await store.findOwner(tx, user)
-    if (!owner) throw new Problem('invalid_token')
     await deps.reply(tx, chat.id, linkedText(owner))
     if (!owner.is_confirmed) return
     const letter = linkedLetter({ ...owner, chat, at: isoAt(clock) })

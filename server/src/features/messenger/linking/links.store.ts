@@ -54,10 +54,13 @@ export interface Link {
 
 const LINK = ['id', 'tenant_id', 'user_id', 'chat_hash', 'sealed_chat', 'linked_at'] as const
 
-/** Whose link: whichever they have, or the one of the `id` alone. */
-export interface LinkOf {
+interface UserKeys {
   tenant_id: number
   user_id: number
+}
+
+/** Whose link: whichever they have, or the one of the `id` alone. */
+export interface LinkOf extends UserKeys {
   id?: number
 }
 
@@ -123,10 +126,7 @@ export async function insertLink(
 }
 
 /** The user's own choice of events; undefined where there is none yet. */
-export async function findEvents(
-  tx: TenantTx,
-  user: { tenant_id: number; user_id: number },
-): Promise<string[] | undefined> {
+export async function findEvents(tx: TenantTx, user: UserKeys): Promise<string[] | undefined> {
   const row = await tx.db
     .selectFrom('messenger_subscriptions')
     .select('events')
@@ -138,7 +138,7 @@ export async function findEvents(
 
 export async function saveEvents(
   tx: TenantTx,
-  user: { tenant_id: number; user_id: number },
+  user: UserKeys,
   events: readonly string[],
 ): Promise<void> {
   await tx.db
@@ -151,10 +151,26 @@ export async function saveEvents(
 }
 
 /** Whom a mail about a link goes to: the owner of the account, where the address is confirmed. */
-export function findOwner(
-  tx: TenantTx,
-  user: { tenant_id: number; user_id: number },
-): Promise<{ email: string; name: string; clinic: string; is_confirmed: boolean } | undefined> {
+export interface Owner {
+  email: string
+  name: string
+  clinic: string
+  is_confirmed: boolean
+}
+
+export function findOwner(tx: TenantTx, user: UserKeys): Promise<Owner | undefined> {
+  return ownerOf(tx, user).executeTakeFirst()
+}
+
+/**
+ * As `findOwner`, and keeps others from linking or deleting the account until the transaction ends. Comes
+ * before the lock of any chat, as where an account is deleted.
+ */
+export function lockOwner(tx: TenantTx, user: UserKeys): Promise<Owner | undefined> {
+  return ownerOf(tx, user).forNoKeyUpdate('users').executeTakeFirst()
+}
+
+function ownerOf(tx: TenantTx, user: UserKeys) {
   return tx.db
     .selectFrom('users')
     .innerJoin('tenants', 'tenants.id', 'users.tenant_id')
@@ -166,7 +182,6 @@ export function findOwner(
     ])
     .where('users.id', '=', user.user_id)
     .where('users.tenant_id', '=', user.tenant_id)
-    .executeTakeFirst()
 }
 
 export interface NewReply {
