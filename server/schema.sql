@@ -728,7 +728,11 @@ CREATE TABLE journal (
   changes jsonb,
   CONSTRAINT journal_pkey PRIMARY KEY (id, created_at)
 ) PARTITION BY RANGE (created_at);
-CREATE INDEX journal__by_record ON journal USING btree (action, resource_type, resource_hash);
+CREATE INDEX journal__by_record ON journal USING btree (action, resource_type, resource_hash, (
+CASE
+    WHEN resource_type = 'patient'::text THEN created_at
+    ELSE NULL::timestamp with time zone
+END));
 CREATE INDEX journal__by_tenant ON journal USING btree (tenant_id, created_at, id, is_access);
 CREATE INDEX journal__by_time ON journal USING btree (created_at, id);
 CREATE INDEX journal__by_user ON journal USING btree (user_id, created_at);
@@ -1820,6 +1824,7 @@ CREATE TABLE webhook_queues (
   failed_at timestamp(3) with time zone,
   slots integer DEFAULT 4 NOT NULL,
   paused_until timestamp(3) with time zone,
+  resets bigint DEFAULT 0 NOT NULL,
   probed_at timestamp(3) with time zone,
   answered_at timestamp(3) with time zone,
   CONSTRAINT webhook_queues_pkey PRIMARY KEY (webhook_id),

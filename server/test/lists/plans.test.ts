@@ -232,8 +232,8 @@ test('who saw a patient is read along the indexes of that patient, whatever else
     const [page] = await sentBy(BIG, (tx) => listAccesses(tx, 7, asked))
     const plan = await planOf(BIG, page as pg.QueryConfig, connection)
     expect(plan).toMatch(/Index Only Scan Backward using journal_resources_\w+_pkey/)
-    expect(plan).toMatch(/Index Scan (on|using) journal_\w+_action_resource_type_resource_hash/)
-    expect(plan).not.toMatch(/Join|Loop|_tenant_id_created_at_id_is_access_idx/)
+    expect(plan).toMatch(/Index Scan Backward using journal_\w+_action_resource_type_resource_hash/)
+    expect(plan).not.toMatch(/Join|_tenant_id_created_at_id_is_access_idx/)
   }
 })
 

@@ -131,7 +131,7 @@ describe('a registered table', () => {
       expect(has.texts.join('\n'), tokens.table).toMatch(
         /FOREIGN KEY \(data_key_id\) REFERENCES data_keys/,
       )
-      expect(has.indexes.join('\n'), tokens.table).toMatch(/\(data_key_id/)
+      expect(has.indexes.join('\n'), tokens.table).toContain(`(data_key_id, ${tokens.of})`)
     }
   })
 })

@@ -104,9 +104,11 @@ export interface OpenTransaction {
   since: string
 }
 
-/** Whether there may be writers who know the old keys alone, and the one who began first. */
+/** Whether there may be writers who know the old keys alone, how many, and the one who began first. */
 export interface Earlier {
   are: boolean
+  /** Never more than before, once no other can come. */
+  count: number
   oldest: OpenTransaction | null
 }
 
@@ -115,14 +117,15 @@ export interface Earlier {
  * they were committed: they may still write by the old ones alone.
  */
 export async function earlierWriters(tx: TenantTx, { seen_at }: Running): Promise<Earlier> {
-  const { rows } = await sql<OpenTransaction & { is_early: boolean; pid: number | null }>`
-    select now() < f.instant as is_early, t.pid, t.application, t.since
+  const { rows } = await sql<
+    OpenTransaction & { is_early: boolean; pid: number | null; count: number }
+  >`
+    select now() < f.instant as is_early, t.pid, t.application, t.since, coalesce(t.count, 0) as count
     from (values (${seen_at}::timestamptz + interval '2 seconds')) f (instant)
       left join lateral (
-        select pid, application, since from transactions_before(f.instant) order by since limit 1) t on true`.execute(
-    tx.db,
-  )
-  const { is_early = true, pid = null, application = '', since = '' } = rows[0] ?? {}
+        select pid, application, since, count(*) over () as count
+        from transactions_before(f.instant) order by since limit 1) t on true`.execute(tx.db)
+  const { is_early = true, pid = null, application = '', since = '', count = 0 } = rows[0] ?? {}
   const oldest = pid === null ? null : { pid, application, since }
-  return { are: is_early || oldest !== null, oldest }
+  return { are: is_early || oldest !== null, count, oldest }
 }

@@ -1,6 +1,6 @@
 /** The SQL of sealing anew: rows of a retired key, whatever their table. */
 import { sql } from 'kysely'
-import type { SealedTable } from '../../platform/crypto/index.ts'
+import type { SealedTable, SealedTokens } from '../../platform/crypto/index.ts'
 import { byteaArray, type TenantTx } from '../../platform/db/index.ts'
 
 /** A data key that seals no more. */
@@ -18,13 +18,23 @@ export type SealedRow = Readonly<Record<string, Buffer | RowId | null>> & {
   readonly $row: RowId
 }
 
+/**
+ * The rows of a retired key `k`. Behind a sweep there are dead ones alone, which no statistics know of: to tell that
+ * none is left, a walk along the table would read all of it each time. So they are asked for as a range, of which the
+ * planner expects few, and by the one index that knows their key.
+ */
+const ofKey = (table: string) => sql`${sql.table(table)} t
+  where t.data_key_id >= k.id and t.data_key_id <= k.id`
+
+/** The retired keys with a row of the table. */
+const stillNamed = (table: string) => sql`data_keys k
+  cross join lateral (select from ${ofKey(table)} order by t.data_key_id limit 1) one
+  where k.retired_at is not null`
+
 /** The retired keys that rows of the table still name. */
 export async function keysLeft(tx: TenantTx, table: string): Promise<OldKey[]> {
   const { rows } = await sql<OldKey>`
-    select k.id, k.tenant_id from data_keys k
-    where k.retired_at is not null
-      and exists (select from ${sql.table(table)} t where t.data_key_id = k.id)
-    order by k.id`.execute(tx.db)
+    select k.id, k.tenant_id from ${stillNamed(table)} order by k.id`.execute(tx.db)
   return rows
 }
 
@@ -71,10 +81,7 @@ export function writeSealed(
 
 /** Whether any row of the tables still names a retired key. */
 export async function areLeft(tx: TenantTx, tables: readonly string[]): Promise<boolean> {
-  const inEach = tables.map(
-    (table) => sql`exists (select from ${sql.table(table)}
-      where data_key_id in (select id from data_keys where retired_at is not null))`,
-  )
+  const inEach = tables.map((table) => sql`exists (select from ${stillNamed(table)})`)
   const { rows } = await sql<{
     are: boolean
   }>`select ${sql.join(inEach, sql` or `)} as are`.execute(tx.db)
@@ -83,17 +90,41 @@ export async function areLeft(tx: TenantTx, tables: readonly string[]): Promise<
 
 export async function countLeft(tx: TenantTx, table: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*) as count from ${sql.table(table)}
-    where data_key_id in (select id from data_keys where retired_at is not null)`.execute(tx.db)
+    select count(*) as count from data_keys k
+    cross join lateral (select from ${ofKey(table)} offset 0) one
+    where k.retired_at is not null`.execute(tx.db)
   return rows[0]?.count ?? 0
 }
 
-/** Deletes some tokens of retired keys. Returns how many. */
-export async function deleteTokens(tx: TenantTx, table: string, limit: number): Promise<number> {
-  const result = await sql`
-    delete from ${sql.table(table)} where ctid = any(array(
-      select ctid from ${sql.table(table)}
-      where data_key_id in (select id from data_keys where retired_at is not null)
-      limit ${limit} for update skip locked))`.execute(tx.db)
-  return Number(result.numAffectedRows ?? 0)
+/** Tokens that were deleted together. */
+export interface DeletedTokens {
+  count: number
+  /** Where to go on: among those of the last row, of which some may be left; null where there is no more. */
+  last: Position
+}
+
+/**
+ * Deletes the next tokens of a key, in the order of the rows that they are of; those that others hold are left. Who
+ * goes on from `last` does not read again what is deleted and lies there until the next vacuum.
+ */
+export async function deleteTokens(
+  tx: TenantTx,
+  { table, of }: Pick<SealedTokens, 'table' | 'of'>,
+  keyId: number,
+  from: Position,
+  limit: number,
+): Promise<DeletedTokens> {
+  const column = sql.ref(of)
+  const behind = from === null ? sql`` : sql`and ${column} >= ${from}`
+  const { rows } = await sql<{ last: RowId; count: number }>`
+    with deleted as (
+      delete from ${sql.table(table)} where ctid = any(array(
+        select ctid from ${sql.table(table)} where data_key_id = ${keyId} ${behind}
+        order by ${column} limit ${limit} for update skip locked))
+      returning ${column} as row)
+    select row as last, count(*) over () as count from deleted order by row desc limit 1`.execute(
+    tx.db,
+  )
+  const { last = null, count = 0 } = rows[0] ?? {}
+  return { count, last: count < limit ? null : last }
 }

@@ -33,30 +33,54 @@ export interface SweepDeps extends EndDeps {
 export function startSweep(deps: SweepDeps): Background {
   const { db, log, changes } = deps
   const failures = failuresIn(log)
-  const end = ending(deps)
+  const { waitsFor, tell, end } = ending(deps)
   let isStopping = false
+  /** Whom it waited for when nothing was left. */
+  let settled: string | undefined
 
   async function look(): Promise<boolean | number> {
     const rotation = await db.acrossTenants(findRunning)
     if (!rotation) return false
+    const waiting = await waitsFor(rotation)
+    // What else may come comes by one of them: until one is done, there are rows that are dead alone to read.
+    if (waiting && waiting.name === settled) return AGAIN_MS
     const pass = failures.passOf(rotation)
     const pace = openPace(db)
     try {
-      for (const table of deps.sealed) await sweepTable(table, rotation, pass, pace)
+      const isLeft = await sweepAll({ rotation, pass, pace })
       if (isStopping) return false
+      settled = isLeft ? undefined : waiting?.name
+      if (waiting) {
+        tell(waiting)
+        return AGAIN_MS
+      }
       const going = { pace, isStopping: () => isStopping }
-      return (await end(rotation, pass.failed.size, going)) ? false : AGAIN_MS
+      return (await end(pass.failed.size, going)) ? false : AGAIN_MS
     } finally {
       pace.stop()
     }
   }
 
-  async function sweepTable(table: SealedTable, { rotation_id }: Running, pass: Pass, pace: Pace) {
-    const keys = await db.acrossTenants((tx) => store.keysLeft(tx, table.table), 'read')
+  /** Returns whether there was anything to seal anew. */
+  async function sweepAll(walk: Walk): Promise<boolean> {
+    let isLeft = false
+    for (const table of deps.sealed) {
+      const keys = await db.acrossTenants((tx) => store.keysLeft(tx, table.table), 'read')
+      if (keys.length > 0) isLeft = true
+      await sweepTable(table, keys, walk)
+    }
+    return isLeft
+  }
+
+  async function sweepTable(
+    table: SealedTable,
+    keys: readonly store.OldKey[],
+    { rotation, pass, pace }: Walk,
+  ) {
     const lanes = openLanes(LANES)
     for (const key of keys) {
       const onFailed: Batch['onFailed'] = (id, error) => pass.add(table.table, id, error)
-      const batch: Batch = { table, key, rotationId: rotation_id, onFailed }
+      const batch: Batch = { table, key, rotationId: rotation.rotation_id, onFailed }
       let limit = ROWS
       let after: store.Position = null
       do {
@@ -87,7 +111,14 @@ export function startSweep(deps: SweepDeps): Background {
   }
 }
 
-/** One walk over all that is left, and the rows that it could not seal anew. */
+/** One walk over all that is left. */
+interface Walk {
+  rotation: Running
+  pass: Pass
+  pace: Pace
+}
+
+/** The rows that a walk could not seal anew. */
 interface Pass {
   readonly failed: ReadonlySet<string>
   add(table: string, id: store.RowId, error: unknown): void

@@ -11,6 +11,7 @@ export const PATIENTS: SealedTable = {
   columns: SEALED_COLUMNS,
   tokens: {
     table: 'patient_tokens',
+    of: 'patient_id',
     async add(tx, keys, rows, breathe) {
       const tokens: PatientToken[] = []
       for (const row of rows) {

@@ -62,7 +62,13 @@ describe('a check of a hash', () => {
     expect(await passwords.verify(stored, 'secret-Horse', 'somebody')).toBe(true)
     expect(await passwords.verify(stored, 'another-Horse', 'somebody')).toBe(false)
     const more = { ...today, timeCost: passes }
-    const wanted = passes > 0 ? [['secret-Horse', more], ['another-Horse', more]] : []
+    const wanted =
+      passes > 0
+        ? [
+            ['secret-Horse', more],
+            ['another-Horse', more],
+          ]
+        : []
     expect(vi.mocked(hash).mock.calls).toEqual(wanted)
   })
 })

@@ -25,6 +25,8 @@ export interface SealedTable {
 /** The blind index of a sealed table: a table with the key of each token in its `data_key_id`. */
 export interface SealedTokens {
   readonly table: string
+  /** The column that says of which row a token is: an index finds the tokens of a key in its order. */
+  readonly of: string
   /**
    * Adds what is missing of the rows' tokens by the key that seals, and takes none away: those by the
    * keys before it are there since the rows were written.
