@@ -1,6 +1,7 @@
 /** What a person sees of a start: the first superadmin as soon as there is one, then where the service is. */
 import type { Bootstrapped } from './bootstrap.service.ts'
-import { DEMO_ACCOUNTS, DEMO_PASSWORD, DEMO_SUBDOMAIN } from './demo.service.ts'
+import { DEMO_ACCOUNTS, DEMO_PASSWORD } from './demo.service.ts'
+import { DEMO_SUBDOMAIN } from './demo.store.ts'
 
 /** Who operates the platform. */
 export function superadminLines({ email, password }: Bootstrapped): string {

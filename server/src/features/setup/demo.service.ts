@@ -6,11 +6,11 @@ import { lockUntilEnd, type Scopes, type TenantTx } from '../../platform/db/inde
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import { insertDepartment } from '../departments/index.ts'
 import { insertPatients } from '../patients/index.ts'
-import { findAskedTenant, insertTenant, tenantEntry } from '../tenants/index.ts'
+import { insertTenant, tenantEntry } from '../tenants/index.ts'
 import { insertUser } from '../users/index.ts'
+import { DEMO_SUBDOMAIN, isDemoDone } from './demo.store.ts'
 import { demoPatient } from './demo-patients.ts'
 
-export const DEMO_SUBDOMAIN = 'demo'
 /** Known to everyone, as it is for trying out; the demo is never made in production. */
 export const DEMO_PASSWORD = 'try-Wardkeep-26'
 
@@ -44,14 +44,13 @@ export interface DemoDeps {
   keyRing: KeyRing
 }
 
-/** Makes the demo tenant where there is none. Returns whether this call made it. */
+/** Makes the demo tenant where there never was one. Returns whether this call made it. */
 export async function makeDemo({ db, passwords, keyRing }: DemoDeps): Promise<boolean> {
-  if (await db.acrossTenants((tx) => findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN }), 'read'))
-    return false
+  if (await db.acrossTenants(isDemoDone, 'read')) return false
   const hashes = await Promise.all(PEOPLE.map(() => passwords.hash(DEMO_PASSWORD, 'setup')))
   return db.acrossTenants(async (tx) => {
     await lockUntilEnd(tx, 'setup')
-    if (await findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN })) return false
+    if (await isDemoDone(tx)) return false
     const tenant = await insertTenant(tx, {
       name: 'Demo clinic',
       subdomain: DEMO_SUBDOMAIN,

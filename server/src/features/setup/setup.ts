@@ -4,6 +4,7 @@ import type { Feature } from '../../platform/feature.ts'
 import { announcement, superadminLines } from './announcement.ts'
 import { bootstrap } from './bootstrap.service.ts'
 import { makeDemo } from './demo.service.ts'
+import { hasDemo } from './demo.store.ts'
 
 export interface Setup {
   /**
@@ -30,7 +31,8 @@ export function openSetup({ db, passwords, keyRing, config }: Core): Feature & S
       // At once: where the start fails behind this, the next one finds the superadmin there already.
       if (made) tell(superadminLines(made))
       if (config.DEMO) await makeDemo({ db, passwords, keyRing })
-      return (address) => announcement({ address, hasDemo: config.DEMO })
+      const isThere = config.DEMO && (await db.acrossTenants(hasDemo, 'read'))
+      return (address) => announcement({ address, hasDemo: isThere })
     },
   }
 }

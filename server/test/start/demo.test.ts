@@ -1,0 +1,59 @@
+/** The demo clinic is made once: who deletes it, or has a clinic of that name, is rid of it. */
+import { beforeAll, expect, test } from 'vitest'
+import { purgeClinic } from '../backups/support.ts'
+import { superadmin } from '../support/clinics.ts'
+import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await migratedDatabase()
+})
+
+/** Starts the service on the database. Answers what it says of itself. */
+async function start(on = database): Promise<{ service: Service; said: string }> {
+  const service = await openService({ database: on, role: 'api', config: { DEMO: true } })
+  const say = await service.app.setUp(() => undefined)
+  return { service, said: say('http://127.0.0.1:8080') }
+}
+const demos = (on = database) =>
+  on.sql<{ id: number }>(`select id::int, deleted_at is null as lives from tenants
+    where subdomain = 'demo'`)
+
+test('it is there at the second start, and who can sign in is said again', async () => {
+  const first = await start()
+  expect(first.said).toContain('admin@demo.local')
+  await first.service.close()
+  const { service, said } = await start()
+  expect(said).toContain('admin@demo.local')
+  expect(await demos()).toHaveLength(1)
+  await service.close()
+})
+
+test('deleted, it stays so at the next start, which says nothing of it', async () => {
+  const { service } = await start()
+  const { token } = await superadmin(service)
+  const [{ id } = { id: 0 }] = await demos()
+  expect((await service.call('DELETE', `/api/admin/tenants/${id}`, { token })).status).toBe(204)
+  await service.close()
+  const next = await start()
+  expect(next.said).not.toContain('demo')
+  expect(await demos()).toEqual([{ id, lives: false }])
+  await purgeClinic(next.service, id)
+  await next.service.close()
+  const last = await start()
+  expect(last.said).not.toContain('demo')
+  expect(await demos()).toEqual([])
+})
+
+test('a clinic of that name is nothing to tell the demo password of', async () => {
+  const other = await migratedDatabase()
+  const service = await openService({ database: other, role: 'api' })
+  const { token } = await superadmin(service)
+  const body = { name: 'Demosthenes', subdomain: 'demo' }
+  expect((await service.call('POST', '/api/admin/tenants', { token, body })).status).toBe(201)
+  await service.close()
+  const { said } = await start(other)
+  expect(said).not.toContain('try-Wardkeep')
+  expect(await demos(other)).toHaveLength(1)
+})
