@@ -14,6 +14,8 @@ const MAX_STEP_LENGTH = 60
 export interface Inspection {
   /** Whether there are more than the allowed levels of arrays and objects; what is deeper was not looked at. */
   isTooDeep: boolean
+  /** Whether a number is none any more: JSON has digits that IEEE 754 has not. Of what was looked at. */
+  isBeyondNumbers: boolean
   /** The paths of the first twenty strings and keys that cannot be stored, depth-first. */
   unstorable: string[][]
   /** By how many characters its numbers are longer in PostgreSQL than in JSON; of what was looked at. */
@@ -22,7 +24,12 @@ export interface Inspection {
 
 /** Walks a value once, down to `deepest` levels of arrays and objects. */
 export function inspect(value: unknown, deepest: number): Inspection {
-  const found: Inspection = { isTooDeep: false, unstorable: [], digitsBeyondJson: 0 }
+  const found: Inspection = {
+    isTooDeep: false,
+    isBeyondNumbers: false,
+    unstorable: [],
+    digitsBeyondJson: 0,
+  }
   walk(value, [], deepest, found)
   return found
 }
@@ -33,7 +40,7 @@ function walk(value: unknown, path: string[], levels: number, found: Inspection)
     if (!isStorable(value)) note(path, found)
     return
   }
-  if (typeof value === 'number') found.digitsBeyondJson += digitsBeyondJson(value)
+  if (typeof value === 'number') weigh(value, found)
   if (typeof value !== 'object' || value === null) return
   if (levels === 0) {
     found.isTooDeep = true
@@ -59,12 +66,17 @@ function walkItems(items: unknown[], path: string[], levels: number, found: Insp
   for (let index = 0; index < items.length; index += 1) {
     if (found.unstorable.length >= MAX_PATHS) return
     const item = items[index]
-    if (typeof item === 'number') found.digitsBeyondJson += digitsBeyondJson(item)
+    if (typeof item === 'number') weigh(item, found)
     if (typeof item === 'string' ? isStorable(item) : typeof item !== 'object') continue
     path.push(String(index))
     walk(item, path, levels, found)
     path.pop()
   }
+}
+
+function weigh(number: number, found: Inspection): void {
+  found.digitsBeyondJson += digitsBeyondJson(number)
+  if (!Number.isFinite(number)) found.isBeyondNumbers = true
 }
 
 function note(path: readonly string[], found: Inspection): void {

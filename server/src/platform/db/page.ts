@@ -211,7 +211,10 @@ function memoryOf(tx: TenantTx, { name }: List, query: PageQuery, narrowedTo = '
   }
 }
 
-/** The LIKE pattern of text that contains `search`, whatever its case; its own wildcards are text. */
-export function containing(search: string): string {
-  return `%${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`
+/**
+ * The LIKE pattern of text that contains `search`, whatever its case; its own wildcards are text. PostgreSQL lowers it,
+ * as it does what is looked through: JavaScript has other small letters for some (Σ, İ).
+ */
+export function containing(search: string): RawBuilder<string> {
+  return sql<string>`lower(${`%${search.replaceAll(/[\\%_]/g, '\\$&')}%`}::text)`
 }

@@ -92,6 +92,7 @@ describe('every fault of a body', () => {
 
   test.each([
     ['a pattern', { subdomain: 'Not One' }, 'body.subdomain: string_pattern_mismatch'],
+    ['a reserved word', { subdomain: 'www' }, 'body.subdomain: value_error'],
     ['an object', { subdomain: 'fine', settings: [] }, 'body.settings: dict_type'],
     [
       'settings that the service reads',
@@ -204,6 +205,17 @@ describe('a free-form object of the largest size', () => {
     }
   })
 })
+
+test.each(['1e400', '[-1e400]', '{"deep": [[1e999]]}'])(
+  'a free-form object has no number beyond what is read back: %s',
+  async (number) => {
+    const payload = `{"settings": {"number": ${number}}}`
+    for (const path of ['/api/preferences', `/api/admin/tenants/${clinic.id}`]) {
+      const answer = await service.call('PUT', path, { token: root.token, payload })
+      expect([answer.status, faultsOf(answer)]).toEqual([422, ['body.settings: value_error']])
+    }
+  },
+)
 
 describe('fields that an operation does not know', () => {
   test('are ignored, alone or beside known ones', async () => {

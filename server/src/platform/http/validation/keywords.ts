@@ -10,6 +10,7 @@ import { inspect, isStorable } from '../../../lib/text.ts'
  */
 const FREE_FORM_DEPTH = 32
 const FREE_FORM_BYTES = 64 * 1024
+const NOT_FINITE = 'a free-form object has no numbers beyond 64-bit floating point'
 const TOO_LARGE = `a free-form object of at most ${FREE_FORM_BYTES / 1024} KiB and ${FREE_FORM_DEPTH} levels is taken`
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/
@@ -64,22 +65,32 @@ export function makeAjv(): Ajv {
       new Set(value).size === value.length &&
       value.every((item) => words.includes(item as string)),
   })
+  ajv.addKeyword({
+    keyword: 'noneOf',
+    type: 'string',
+    error: { message: 'this word is reserved; choose another' },
+    validate: (words: readonly string[], text: string) => !words.includes(text),
+  })
   ajv.addKeyword({ keyword: 'freeForm', type: 'object', validate: judgeFreeForm })
   return ajv
 }
 
-/** Trims the string in place, before its length is looked at. */
+/** Trims and composes the string in place (NFC), before its length is looked at: what looks alike is alike. */
 function trim(on: boolean, text: string, _schema: unknown, at?: DataValidationCxt): boolean {
-  if (on && at) at.parentData[at.parentDataProperty] = text.trim()
+  if (on && at) at.parentData[at.parentDataProperty] = text.trim().normalize('NFC')
   return true
 }
 
 const judgeFreeForm: SchemaValidateFunction = (_on: boolean, value: object) => {
-  const { isTooDeep, unstorable, digitsBeyondJson } = inspect(value, FREE_FORM_DEPTH)
+  const { isTooDeep, isBeyondNumbers, unstorable, digitsBeyondJson } = inspect(
+    value,
+    FREE_FORM_DEPTH,
+  )
   const isTooLarge =
     isTooDeep || Buffer.byteLength(JSON.stringify(value)) + digitsBeyondJson > FREE_FORM_BYTES
   judgeFreeForm.errors = [
     ...(isTooLarge ? [{ keyword: 'freeForm', params: {}, message: TOO_LARGE }] : []),
+    ...(isBeyondNumbers ? [{ keyword: 'freeForm', params: {}, message: NOT_FINITE }] : []),
     ...unstorable.map((path) => ({ keyword: 'storable', params: { path } })),
   ]
   return judgeFreeForm.errors.length === 0

@@ -1,0 +1,51 @@
+/** Who types a name as it stands finds it, in whatever case and composition. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { fresh } from '../sessions/users.ts'
+import { type Clinic, makeClinic, PASSWORD, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let clinic: Clinic
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  clinic = await makeClinic(service, await superadmin(service), 'north')
+})
+
+const call = (method: string, path: string, more: object) =>
+  service.call(method, path, { token: clinic.people.admin.token, ...more })
+
+const NAMES = [
+  ['a final sigma', 'ΓΙΩΡΓΟΣ ΠΑΠΑΔΟΠΟΥΛΟΣ', 'ΠΑΠΑΔΟΠΟΥΛΟΣ'],
+  ['a dotted capital I', 'İpek İstanbul', 'İSTANBUL'],
+  ['letters that are composed', 'Pédiatrie', 'PÉDI'],
+  ['letters that are not', 'Ge\u0301riatrie', 'GÉRI'],
+  ['a search that is not', 'Zoé', 'ZOE\u0301'],
+  ['wildcards', '100%_\\ sure', '%_\\'],
+] as const
+
+describe.each([
+  ['/api/admin/departments', 'name', {}],
+  ['/api/admin/users', 'full_name', { role: 'nurse', password: PASSWORD }],
+] as const)('%s', (path, field, others) => {
+  test.each(NAMES)('finds a name with %s', async (_, name, part) => {
+    const email = `${fresh('named')}@north.test`
+    const made = await call('POST', path, {
+      body: { ...others, ...(field === 'full_name' ? { email } : {}), [field]: name },
+    })
+    expect(made.status, JSON.stringify(made.body)).toBe(201)
+    expect(made.body[field]).toBe(name.normalize('NFC'))
+    for (const search of [name, part]) {
+      const { body } = await call('GET', path, { query: { search } })
+      expect(body.items.map(({ id }: { id: number }) => id)).toEqual([made.body.id])
+    }
+  })
+})
+
+test('two departments whose names look alike are one too many', async () => {
+  const make = (name: string) => call('POST', '/api/admin/departments', { body: { name } })
+  expect((await make('Réanimation')).status).toBe(201)
+  expect(await make('Re\u0301animation')).toMatchObject({
+    status: 409,
+    body: { code: 'department_name_taken' },
+  })
+})
