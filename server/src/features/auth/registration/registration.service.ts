@@ -6,7 +6,12 @@ import type { Passwords } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { append, changesBetween, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
-import { type AskedTenant, findAskedTenant, type KnownTenant } from '../../tenants/index.ts'
+import {
+  type AskedTenant,
+  findAskedTenant,
+  type KnownTenant,
+  shareTenant,
+} from '../../tenants/index.ts'
 import {
   departmentIssue,
   insertUser,
@@ -48,22 +53,16 @@ export function registrationService(deps: RegistrationDeps): Registrations {
     return asked && (await db.acrossTenants((tx) => findAskedTenant(tx, asked), 'read'))
   }
 
-  async function requireTenant(asked: AskedTenant | undefined): Promise<KnownTenant> {
-    const tenant = await findTenant(asked)
-    if (!tenant) throw new Problem('not_found', { detail: 'There is no tenant of this subdomain' })
-    if (!tenant.is_active) throw new Problem('tenant_inactive')
-    if (modeOf(tenant) === 'closed') throw new Problem('registration_closed')
-    return tenant
-  }
-
   async function create(
-    tenant: KnownTenant,
+    tenantId: number,
     registration: Registration,
     password_hash: string,
     origin: Origin,
   ): Promise<Profile> {
     const { email, full_name, role, department_id = null } = registration
-    return db.inTenant(tenant.id, async (tx) => {
+    return db.inTenant(tenantId, async (tx) => {
+      // As it is now: it may have closed while the password was hashed.
+      const tenant = requireTaking(await shareTenant(tx, tenantId))
       const department = await requireDepartment(tx, tenant.id, department_id)
       const created = await insertUser(tx, {
         tenant_id: tenant.id,
@@ -116,16 +115,24 @@ export function registrationService(deps: RegistrationDeps): Registrations {
         throw new Problem('role_not_offered')
       const network = networkOf(origin.ip)
       await throttle.count({ rule: BY_ADDRESS, of: network })
-      const tenant = await requireTenant(deps.askTenant(registration.subdomain, host))
+      const tenant = requireTaking(await findTenant(deps.askTenant(registration.subdomain, host)))
       return throttle.countRefusals({ rule: TAKEN_BY_ADDRESS, of: network }, 409, async () => {
         const { email } = registration
         if (await db.inTenant(tenant.id, (tx) => isEmailTaken(tx, tenant.id, email), 'read'))
           throw new Problem('email_taken')
         const hash = await deps.passwords.hash(registration.password, network)
-        return create(tenant, registration, hash, origin)
+        return create(tenant.id, registration, hash, origin)
       })
     },
   }
+}
+
+/** @throws Problem where the tenant takes no registrations, or there is none */
+function requireTaking(tenant: KnownTenant | undefined): KnownTenant {
+  if (!tenant) throw new Problem('not_found', { detail: 'There is no tenant of this subdomain' })
+  if (!tenant.is_active) throw new Problem('tenant_inactive')
+  if (modeOf(tenant) === 'closed') throw new Problem('registration_closed')
+  return tenant
 }
 
 /** The tenant's `registration` setting; demo clinics are open to everyone. */

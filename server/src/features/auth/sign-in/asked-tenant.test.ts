@@ -7,6 +7,8 @@ test.each([
   ['demo.clinic.example:8443', 'demo'],
   ['DEMO.Clinic.Example', 'demo'],
   ['clinic.example', undefined],
+  ['www.clinic.example', undefined],
+  ['API.clinic.example', undefined],
   ['clinic.example:8443', undefined],
   ['.clinic.example', undefined],
   ['a.b.clinic.example', undefined],

@@ -1,5 +1,5 @@
 /** Which tenant somebody who is not signed in is asking for. */
-import type { AskedTenant } from '../../tenants/index.ts'
+import { type AskedTenant, RESERVED_SUBDOMAINS } from '../../tenants/index.ts'
 
 /** Undefined where nothing names one: then it is the accounts of the address that do. */
 export type AskTenant = (
@@ -19,11 +19,15 @@ export function tenantAsker(publicHost: string, singleTenant: boolean): AskTenan
   }
 }
 
-/** `demo` of `demo.clinic.example` when the service is at `clinic.example`; undefined otherwise. */
+/**
+ * `demo` of `demo.clinic.example` when the service is at `clinic.example`; undefined otherwise, and for names that no
+ * tenant can have: the service's own, such as `www`.
+ */
 export function subdomainOf(host: string, publicHost: string): string | undefined {
   const name = host.replace(/:\d+$/, '').toLowerCase()
   const suffix = `.${publicHost}`
   if (!name.endsWith(suffix)) return undefined
   const label = name.slice(0, -suffix.length)
-  return label.includes('.') || label === '' ? undefined : label
+  const isTenants = label !== '' && !label.includes('.') && !RESERVED_SUBDOMAINS.includes(label)
+  return isTenants ? label : undefined
 }

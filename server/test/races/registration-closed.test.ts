@@ -1,0 +1,58 @@
+/** A registration that is under way when the clinic closes: it counts by what the clinic says in the end. */
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
+import { form, newTenant, post } from '../accounts/people.ts'
+import { fresh } from '../sessions/users.ts'
+import { superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+
+let service: Service
+let other: Connection
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+})
+beforeEach(async () => {
+  other = ownerClient(service.database.address)
+  await other.connect()
+})
+afterEach(() => other.end())
+
+const CHANGES = [
+  ['closes', `settings = '{"registration": "closed"}'`, 403, 'registration_closed'],
+  ['is deactivated', 'is_active = false', 403, 'tenant_inactive'],
+  ['is deleted', 'deleted_at = now()', 404, 'not_found'],
+] as const
+
+/** Registers while the clinic is being changed, which nobody knows before the commit. */
+async function registerBeside(change: string) {
+  const { token } = await superadmin(service)
+  const tenant = await newTenant(service, token, { registration: 'open' })
+  await other.query('begin')
+  await other.query(`update tenants set ${change} where id = $1`, [tenant.id])
+  const email = `${fresh('late')}@a.test`
+  const registered = post(service, '/api/auth/register', {
+    body: form(tenant.subdomain, { email }),
+  })
+  await until('the registration to wait', async () => {
+    const { rows } = await other.query('select pg_backend_pid() as pid')
+    const [row] = await service.database.sql(
+      'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+      [rows[0].pid],
+    )
+    return row
+  })
+  await other.query('commit')
+  return { answer: await registered, email }
+}
+
+test.each(CHANGES)('a clinic that %s takes nobody any more', async (_, change, status, code) => {
+  const { answer, email } = await registerBeside(change)
+  expect(answer).toMatchObject({ status, body: { code } })
+  expect(await service.database.sql('select from users where email = $1', [email])).toEqual([])
+})
+
+test('a clinic that asks for approval gets an account that waits for it', async () => {
+  const { answer } = await registerBeside(`settings = '{"registration": "approval"}'`)
+  expect(answer).toMatchObject({ status: 201, body: { is_active: false } })
+})
