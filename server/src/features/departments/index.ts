@@ -3,3 +3,4 @@
 export type { Department } from './departments.schema.ts'
 export { findDepartment, insertDepartment } from './departments.store.ts'
 export { openDepartments } from './departments.ts'
+export { leaveHeadless } from './headless.ts'

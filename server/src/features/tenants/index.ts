@@ -2,6 +2,7 @@
 
 export { purgeDeletedTenants } from './tenants.jobs.ts'
 export { tenantEntry } from './tenants.journal.ts'
+export { RESERVED_SUBDOMAINS } from './tenants.schema.ts'
 export { ofNamedTenant } from './tenants.scope.ts'
 export {
   type AskedTenant,
@@ -12,7 +13,9 @@ export {
   findTenant,
   insertTenant,
   isAskedFor,
+  isSubdomainTaken,
   type KnownTenant,
   lockOperators,
+  shareTenant,
 } from './tenants.store.ts'
 export { openTenants } from './tenants.ts'

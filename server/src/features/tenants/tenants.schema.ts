@@ -17,12 +17,13 @@ export const Tenant = Type.Object(
 export type Tenant = Static<typeof Tenant>
 
 /** What is never a tenant's subdomain: names that the service or its hosts need themselves. */
-const RESERVED = ['www', 'api', 'admin', 'app', 'static']
+export const RESERVED_SUBDOMAINS: readonly string[] = ['www', 'api', 'admin', 'app', 'static']
 
 /** RFC 1035 label in lower case, and none of the reserved words (decisions §2). */
 const Subdomain = Type.String({
   pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
-  not: { enum: RESERVED },
+  noneOf: RESERVED_SUBDOMAINS,
+  description: `an RFC 1035 label in lower case, and none of ${RESERVED_SUBDOMAINS.join(', ')}`,
 })
 
 /** Free-form, but what the service itself reads in it has its type. */

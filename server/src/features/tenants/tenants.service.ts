@@ -88,14 +88,17 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
         if (before.is_active && active === false)
           await endSessions(tx, { tenantId: id }, 'tenant_deactivated')
         tx.invalidate(`tenant:${id}`)
-        const turned = active !== undefined && active !== before.is_active
-        await append(tx, actorOf(caller), {
-          ...tenantEntry(
-            turned ? (active ? 'tenant.activated' : 'tenant.deactivated') : 'tenant.updated',
-            id,
-          ),
-          changes: changesBetween<Tenant>(before, after, FIELDS),
-        })
+        if (after.is_active !== before.is_active)
+          await append(tx, actorOf(caller), {
+            ...tenantEntry(after.is_active ? 'tenant.activated' : 'tenant.deactivated', id),
+            changes: changesBetween<Tenant>(before, after, ['is_active']),
+          })
+        const { is_active: _, ...rest } = change
+        if (differing(before, rest).length > 0)
+          await append(tx, actorOf(caller), {
+            ...tenantEntry('tenant.updated', id),
+            changes: changesBetween<Tenant>(before, after, ['name', 'settings']),
+          })
         return after
       }),
 
@@ -127,5 +130,6 @@ const FIELDS = ['name', 'subdomain', 'settings', 'is_active'] as const
 /** The platform and the caller keep their tenant, and somebody stays who operates the platform. */
 async function refuseLosing(tx: TenantTx, caller: Admin, tenant: store.KnownTenant): Promise<void> {
   if (tenant.is_platform || tenant.id === caller.tenant_id) throw new Problem('tenant_protected')
-  if ((await store.countOperators(tx, tenant.id)) === 0) throw new Problem('last_superadmin')
+  if ((await store.countOperators(tx, { tenantId: tenant.id })) === 0)
+    throw new Problem('last_superadmin')
 }

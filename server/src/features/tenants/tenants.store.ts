@@ -50,6 +50,15 @@ export function lockTenant(tx: TenantTx, id: number): Promise<KnownTenant | unde
     .executeTakeFirst()
 }
 
+/** As `findTenant`, and keeps the tenant as it is until the transaction ends, for others who only read it too. */
+export function shareTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
+  return living(tx)
+    .select([...COLUMNS, 'is_platform', 'is_demo'])
+    .where('id', '=', id)
+    .forShare()
+    .executeTakeFirst()
+}
+
 /** Which tenant a request is about: that of a subdomain, or the only one beside the platform's. */
 export type AskedTenant = { subdomain: string } | 'only'
 
@@ -78,6 +87,16 @@ export async function findAskedTenantId(
 ): Promise<number | undefined> {
   const found = await living(tx).select('id').where(isAskedFor(asked)).executeTakeFirst()
   return found?.id
+}
+
+/** Whether a tenant has the subdomain, be it a deleted one, which keeps it until it is purged. */
+export async function isSubdomainTaken(tx: TenantTx, subdomain: string): Promise<boolean> {
+  const holder = await tx.db
+    .selectFrom('tenants')
+    .select('id')
+    .where('subdomain', '=', subdomain)
+    .executeTakeFirst()
+  return holder !== undefined
 }
 
 export function insertTenant(
@@ -130,12 +149,16 @@ export async function countTenants(tx: TenantTx): Promise<number> {
  */
 export const lockOperators = (tx: TenantTx): Promise<void> => lockUntilEnd(tx, 'operators')
 
-/** How many superadmins can sign in: active ones of active tenants, other than tenant `except`. */
-export async function countOperators(tx: TenantTx, except: number | null = null): Promise<number> {
+/** How many superadmins can sign in: active ones of active tenants, but for one tenant's, or one user. */
+export async function countOperators(
+  tx: TenantTx,
+  { tenantId = null, userId = null }: { tenantId?: number | null; userId?: number | null },
+): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from users u join tenants t on t.id = u.tenant_id
     where u.role = 'superadmin' and u.is_active and t.is_active and t.deleted_at is null
-      and t.id is distinct from ${except}::bigint`.execute(tx.db)
+      and t.id is distinct from ${tenantId}::bigint
+      and u.id is distinct from ${userId}::bigint`.execute(tx.db)
   return rows[0]?.count ?? 0
 }
 

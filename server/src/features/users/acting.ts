@@ -13,7 +13,7 @@ import * as store from './users.store.ts'
 export type OnUser = <T>(
   caller: Admin,
   id: number,
-  work: (tx: TenantTx, target: User, superadmins: number) => Promise<T>,
+  work: (tx: TenantTx, target: User, otherOperators: number) => Promise<T>,
 ) => Promise<T>
 
 export function actingOn(db: Scopes): OnUser {
@@ -21,9 +21,9 @@ export function actingOn(db: Scopes): OnUser {
     forCaller(db, caller, async (tx) => {
       // Always in this order: of two superadmins who demote each other one waits, and then sees it.
       if (caller.role === 'superadmin') await lockOperators(tx)
-      const superadmins = caller.role === 'superadmin' ? await countOperators(tx) : 0
+      const operators = caller.role === 'superadmin' ? await countOperators(tx, { userId: id }) : 0
       const target = await findTarget(tx, caller, id, store.lockUser)
-      return work(tx, target, superadmins)
+      return work(tx, target, operators)
     })
 }
 

@@ -25,9 +25,9 @@ import {
   scopeOf,
   type TenantTx,
 } from '../../platform/db/index.ts'
-import { differing } from '../../platform/journal/index.ts'
+import { actorOf, differing } from '../../platform/journal/index.ts'
 import type { Throttle } from '../../platform/throttle/index.ts'
-import { type Department, findDepartment } from '../departments/index.ts'
+import { type Department, findDepartment, leaveHeadless } from '../departments/index.ts'
 import { findTenant, ofNamedTenant } from '../tenants/index.ts'
 import { actingOn, findTarget } from './acting.ts'
 import { passwordCheck } from './own-password.ts'
@@ -171,9 +171,10 @@ export function usersService(deps: UsersDeps): Users {
       }),
 
     delete: (caller, id) =>
-      onUser(caller, id, async (tx, target, superadmins) => {
-        refuseLosing(caller, target, superadmins)
+      onUser(caller, id, async (tx, target, otherOperators) => {
+        refuseLosing(caller, target, otherOperators)
         await deps.leaves(tx, caller, target)
+        await leaveHeadless(tx, actorOf(caller), target)
         await store.deleteUser(tx, id)
         // Nobody attends to their patients now, by the foreign key.
         tx.invalidate(`patients:${target.tenant_id}`)
@@ -181,8 +182,8 @@ export function usersService(deps: UsersDeps): Users {
       }),
 
     block: (caller, id) =>
-      onUser(caller, id, async (tx, before, superadmins) => {
-        refuseLosing(caller, before, superadmins)
+      onUser(caller, id, async (tx, before, otherOperators) => {
+        refuseLosing(caller, before, otherOperators)
         await endSessions(tx, keysOf(before), 'blocked')
         if (before.status === 'blocked') return before
         const after = await store.setActive(tx, id, false)
@@ -199,10 +200,10 @@ export function usersService(deps: UsersDeps): Users {
       }),
 
     changeRole: (caller, id, role) =>
-      onUser(caller, id, async (tx, before, superadmins) => {
+      onUser(caller, id, async (tx, before, otherOperators) => {
         requireSuperadminFor(caller, role)
         if (before.role === role) return before
-        refuseLosing(caller, before, superadmins)
+        refuseLosing(caller, before, otherOperators)
         const after = await store.updateUser(tx, id, { role })
         await endSessions(tx, keysOf(after), 'role_changed')
         await appendChange(tx, caller, 'user.role_changed', before, after)
@@ -248,10 +249,9 @@ function requireSuperadminFor(caller: Caller, role: Role): void {
 }
 
 /** Nobody takes away their own account, nor the last active superadmin (decisions §2). */
-function refuseLosing(caller: Caller, target: User, superadmins: number): void {
+function refuseLosing(caller: Caller, target: User, otherOperators: number): void {
   if (target.id === caller.user_id) throw new Problem('own_account')
-  if (target.role === 'superadmin' && target.is_active && superadmins <= 1)
-    throw new Problem('last_superadmin')
+  if (target.role === 'superadmin' && otherOperators === 0) throw new Problem('last_superadmin')
 }
 
 /** @throws InvalidInput when the tenant has no such department */

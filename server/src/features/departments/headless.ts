@@ -1,0 +1,21 @@
+/** Departments whose head leaves. */
+import type { TenantTx } from '../../platform/db/index.ts'
+import { type Actor, append, changesBetween, journalEntry } from '../../platform/journal/index.ts'
+import type { Department } from './departments.schema.ts'
+import { clearHeads } from './departments.store.ts'
+
+/** Leaves the departments that the user heads without a head, and tells the journal of each. */
+export async function leaveHeadless(
+  tx: TenantTx,
+  actor: Actor,
+  user: { id: number; tenant_id: number },
+): Promise<void> {
+  for (const after of await clearHeads(tx, user)) {
+    const before = { ...after, head_doctor_id: user.id }
+    tx.invalidate(`department:${after.id}`)
+    await append(tx, actor, {
+      ...journalEntry('department.updated', 'department', after),
+      changes: changesBetween<Department>(before, after, ['head_doctor_id']),
+    })
+  }
+}
