@@ -33,6 +33,11 @@ const passing: [string, Fate][] = [
   ['is busy when the mail was read', { at: 'data', code: 451 }],
   ['refuses the sender, which the operator can mend', { at: 'sender', code: 550 }],
   ['wants a sign-in first', { at: 'recipient', code: 530 }],
+  [
+    'does not relay for us, as its operator can mend',
+    { at: 'recipient', code: 554, status: '5.7.1' },
+  ],
+  ['has blocked us for now', { at: 'data', code: 550, status: '5.7.25' }],
   ['is silent from the start', 'stall at the greeting'],
   ['is silent at the end', 'stall at the end'],
   ['dies while it reads', 'die in DATA'],
@@ -54,6 +59,7 @@ it.each(passing)('a server that %s gets the mail on the third try', async (_, fa
 
 it.each([
   ['the recipient', { at: 'recipient', code: 550 }],
+  ['the recipient, with an enhanced status', { at: 'recipient', code: 550, status: '5.1.1' }],
   ['the mail', { at: 'data', code: 554 }],
 ] as const)(
   '%s refused for good is not tried again, and logged without the address',

@@ -11,13 +11,15 @@ export interface Accepted {
   mail: Email
 }
 
+export interface Refusal {
+  at: 'sender' | 'recipient' | 'data'
+  code: number
+  /** Enhanced (RFC 3463), such as `5.7.1`. */
+  status?: string
+}
+
 /** What befalls one delivery; `accept` is the rule. */
-export type Fate =
-  | 'accept'
-  | 'stall at the greeting'
-  | 'stall at the end'
-  | 'die in DATA'
-  | { at: 'sender' | 'recipient' | 'data'; code: number }
+export type Fate = 'accept' | 'stall at the greeting' | 'stall at the end' | 'die in DATA' | Refusal
 
 export interface SmtpServer {
   port: number
@@ -39,9 +41,11 @@ export interface SmtpOptions {
   isImplicit?: boolean
 }
 
-const refusal = (code: number, address: string | null) =>
+const refusal = ({ code, status }: Refusal, address: string | null) =>
   // Like real servers, it quotes the address.
-  Object.assign(new Error(`<${address}>: refused`), { responseCode: code })
+  Object.assign(new Error(`${status ? `${status} ` : ''}<${address}>: refused`), {
+    responseCode: code,
+  })
 
 export async function openSmtp(options: SmtpOptions = {}): Promise<SmtpServer> {
   const fates = [...(options.fates ?? [])]
@@ -51,7 +55,7 @@ export async function openSmtp(options: SmtpOptions = {}): Promise<SmtpServer> {
   const fateOf = ({ id }: { id: string }) => byConnection.get(id) ?? 'accept'
   const refusedAt = (session: { id: string }, at: string) => {
     const fate = fateOf(session)
-    return typeof fate === 'object' && fate.at === at ? fate.code : undefined
+    return typeof fate === 'object' && fate.at === at ? fate : undefined
   }
   const handlers: SMTPServerOptions = {
     onConnect(session, done) {
@@ -64,12 +68,12 @@ export async function openSmtp(options: SmtpOptions = {}): Promise<SmtpServer> {
       done(null, { user: 'someone' })
     },
     onMailFrom({ address }, session, done) {
-      const code = refusedAt(session, 'sender')
-      done(code ? refusal(code, address) : null)
+      const refused = refusedAt(session, 'sender')
+      done(refused ? refusal(refused, address) : null)
     },
     onRcptTo({ address }, session, done) {
-      const code = refusedAt(session, 'recipient')
-      done(code ? refusal(code, address) : null)
+      const refused = refusedAt(session, 'recipient')
+      done(refused ? refusal(refused, address) : null)
     },
     onData(stream, session, done) {
       const chunks: Buffer[] = []
@@ -78,8 +82,8 @@ export async function openSmtp(options: SmtpOptions = {}): Promise<SmtpServer> {
         if (fateOf(session) === 'die in DATA') cut(session.id)
       })
       stream.on('end', async () => {
-        const code = refusedAt(session, 'data')
-        if (code) return done(refusal(code, 'anna@clinic.test'))
+        const refused = refusedAt(session, 'data')
+        if (refused) return done(refusal(refused, 'anna@clinic.test'))
         if (fateOf(session) !== 'accept') return
         const raw = Buffer.concat(chunks).toString('latin1')
         const { mailFrom, rcptTo } = session.envelope

@@ -73,20 +73,27 @@ export function smtpTransport(url: string, patienceMs: number = PATIENCE_MS): Ma
   }
 }
 
+/** Enhanced status codes of who refuses us, and not the mail (RFC 3463 §3.8): the operator can mend that. */
+const OF_POLICY = /^\d{3}[ -]5[.]7[.]/
+
 interface SmtpError extends Error {
   code?: string
   /** What the server answered to: `RCPT TO`, `DATA`, … */
   command?: string
   responseCode?: number
+  /** All that it said. */
+  response?: string
 }
 
-function faultOf({ code = 'ESMTP', command, responseCode, message }: SmtpError): Error {
+function faultOf(error: SmtpError): Error {
+  const { code = 'ESMTP', command, responseCode, response = '', message } = error
   const isForGood =
     responseCode === undefined
       ? code === 'EENVELOPE'
       : (command === 'RCPT TO' || command === 'DATA') &&
         responseCode >= 500 &&
-        !OF_THE_SESSION.has(responseCode)
+        !OF_THE_SESSION.has(responseCode) &&
+        !OF_POLICY.test(response)
   const said = responseCode
     ? `the SMTP server answered ${responseCode} to ${command ?? 'the connection'}`
     : OF_THE_CONNECTION.has(code)
