@@ -100,7 +100,7 @@ export const ACTIONS = {
     example: department({ before: surgery, after: { ...surgery, head_doctor_id: 44 } }),
   },
   'department.deleted': {
-    meaning: 'A department was deleted; its users stay without one',
+    meaning: 'A department was deleted; its users and patients stay without one',
     example: department({ before: surgery, after: null }),
   },
   'user.created': { meaning: 'A user was created', example: user({ before: null, after: nurse }) },
@@ -108,7 +108,10 @@ export const ACTIONS = {
     meaning: "A user's name, department or view of patients changed",
     example: user({ before: { department_id: 12 }, after: { department_id: 14 } }),
   },
-  'user.deleted': { meaning: 'A user was deleted', example: user({ before: nurse, after: null }) },
+  'user.deleted': {
+    meaning: 'A user was deleted; patients they attended stay without a doctor',
+    example: user({ before: nurse, after: null }),
+  },
   'user.blocked': {
     meaning: 'A user was blocked and signed out',
     example: user({ before: letIn, after: keptOut }),
