@@ -9,12 +9,18 @@ const FOLDS = /\.(toLowerCase|toUpperCase|toLocaleLowerCase|toLocaleUpperCase|no
 const ADDRESS = /mail|mailbox|address/i
 /** In SQL the database would fold the parameter by rules of its own. */
 const FOLDS_A_PARAMETER = /\b(lower|upper|normalize)\(\s*\$/i
+/** A part of a name, or of an address, that is looked for: the database folds both sides. */
+const SEARCHES = /\bsearch\b/
 
 /** The lines that fold what is called an address, or what is handed to SQL. */
 function folding(text: string): string[] {
   return text
     .split('\n')
-    .filter((line) => (FOLDS.test(line) && ADDRESS.test(line)) || FOLDS_A_PARAMETER.test(line))
+    .filter(
+      (line) =>
+        (FOLDS.test(line) && ADDRESS.test(line)) ||
+        (FOLDS_A_PARAMETER.test(line) && !SEARCHES.test(line)),
+    )
 }
 
 test('nobody else folds an address', async () => {
