@@ -17,6 +17,7 @@ const seen: Call[] = []
 const good = { access: 'access-1', refresh: 'refresh-1' }
 let renewals = 0
 let refreshStatus = 200
+let logoutStatus = 200
 const server = createServer((request, response) => void answer(request, response))
 let baseUrl: string
 
@@ -35,6 +36,7 @@ beforeEach(() => {
   Object.assign(good, { access: 'access-1', refresh: 'refresh-1' })
   renewals = 0
   refreshStatus = 200
+  logoutStatus = 200
 })
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -49,7 +51,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   if (url === '/api/auth/refresh') return void renew(body as { refresh_token: string }, send)
   if (url === '/api/auth/login')
     return void send(200, { access_token: good.access, refresh_token: good.refresh, role: 'nurse' })
-  if (url === '/api/auth/logout') return void send(200, { detail: 'out', email_verified: null })
+  if (url === '/api/auth/logout')
+    return void send(logoutStatus, { detail: 'out', email_verified: null })
   if (url.endsWith('/departments/502')) return void response.writeHead(502).end()
   if (url.endsWith('/departments/503'))
     return void response.writeHead(503, { 'content-type': 'text/html' }).end('<h1>away</h1>')
@@ -85,6 +88,9 @@ function drip(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/json' }).write('{"first":1')
   more = () => response.end('}')
 }
+
+/** Tokens that are good. */
+const now = (): Tokens => ({ access_token: good.access, refresh_token: good.refresh })
 
 /** A client whose access token has expired. */
 function late(options: { onTokens?: (tokens: Tokens | null) => void } = {}): Client {
@@ -162,12 +168,20 @@ describe('a call', () => {
     type Listed = NonNullable<Awaited<ReturnType<typeof list>>['data']>
     const list = () => api.GET('/api/admin/users')
     expectTypeOf<Listed['items'][number]['email']>().toEqualTypeOf<string>()
+    expectTypeOf<Listed['limit']>().toEqualTypeOf<number>()
     // @ts-expect-error a required body can't be left out
     void (() => api.POST('/api/admin/departments'))
     // @ts-expect-error a required path parameter can't be left out
     void (() => api.DELETE('/api/admin/departments/{dept_id}', {}))
     // @ts-expect-error there is no such operation
     void (() => api.GET('/api/admin/nothing'))
+  })
+
+  test('need not hold what the service has a default for', async () => {
+    const api = createClient({ baseUrl })
+    await api.POST('/api/admin/backup/restore', { body: { backup_id: 'b-1' } })
+    await api.POST('/api/patients/search', { body: {} })
+    expect(seen.map(({ body }) => body)).toEqual([{ backup_id: 'b-1' }, {}])
   })
 })
 
@@ -230,12 +244,56 @@ describe('a session', () => {
     const kept: (Tokens | null)[] = []
     const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
     await api.signIn({ email: 'a@b.test', password: 'secret' })
-    await api.signOut({ all_devices: true })
+    const { data } = await api.signOut({ all_devices: true })
+    expect(data?.detail).toBe('out')
     expect(seen.at(-1)).toMatchObject({
       url: '/api/auth/logout',
       token: 'Bearer access-1',
       body: { refresh_token: 'refresh-1', all_devices: true },
     })
     expect(kept.at(-1)).toBeNull()
+  })
+
+  test.each([429, 503])('outlives a sign-out that is answered %i', async (status) => {
+    const kept: (Tokens | null)[] = []
+    const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
+    await api.signIn({ email: 'a@b.test', password: 'secret' })
+    logoutStatus = status
+    const { error, response } = await api.signOut()
+    expect([error, response.status, kept.includes(null)]).toEqual([
+      { detail: 'out', email_verified: null },
+      status,
+      false,
+    ])
+    logoutStatus = 200
+    await api.signOut()
+    expect(seen.at(-1)).toMatchObject({ url: '/api/auth/logout', token: 'Bearer access-1' })
+    expect(kept.at(-1)).toBeNull()
+  })
+
+  test('outlives a sign-out that reaches nobody', async () => {
+    let isCut = false
+    const send = (request: Request) =>
+      isCut ? Promise.reject(new TypeError('cut')) : fetch(request)
+    const api = createClient({ baseUrl, tokens: now(), fetch: send })
+    isCut = true
+    await expect(api.signOut()).rejects.toThrow('cut')
+    isCut = false
+    await api.signOut()
+    expect(seen.at(-1)).toMatchObject({ url: '/api/auth/logout', token: 'Bearer access-1' })
+  })
+
+  test('is over where the sign-out says that there is none, which is told once', async () => {
+    const kept: (Tokens | null)[] = []
+    const api = createClient({
+      baseUrl,
+      tokens: now(),
+      onTokens: (tokens) => kept.push(tokens),
+    })
+    logoutStatus = 401
+    expect((await api.signOut()).response.status).toBe(401)
+    expect((await api.signOut()).response.status).toBe(401)
+    expect(seen.map(({ token }) => token)).toEqual(['Bearer access-1', null])
+    expect(kept).toEqual([null])
   })
 })

@@ -13,6 +13,11 @@ export type { Tokens } from './session.ts'
 export type Credentials =
   paths['/api/auth/login']['post']['requestBody']['content']['application/json']
 
+/** What `POST /api/auth/logout` takes. */
+type SignOut = NonNullable<
+  paths['/api/auth/logout']['post']['requestBody']
+>['content']['application/json']
+
 export interface ClientOptions {
   /** Where the service is, such as `https://wardkeep.example`. */
   baseUrl: string
@@ -26,11 +31,16 @@ export interface ClientOptions {
 export interface Client extends FetchClient<paths> {
   /** Signs in and goes on with the tokens. Returns what `POST /api/auth/login` returns. */
   signIn(credentials: Credentials): ReturnType<typeof login>
-  /** Ends the session, or with `all_devices` all of the user's, and forgets the tokens. */
-  signOut(options?: { all_devices?: boolean }): Promise<void>
+  /**
+   * Ends the session, or with `all_devices` all of the user's. Returns what `POST /api/auth/logout` returns.
+   * The tokens are forgotten when the session has ended, by this call or before (401). After any other error it
+   * lives on, and this can be called again.
+   */
+  signOut(options?: { all_devices?: boolean }): ReturnType<typeof logout>
 }
 
 const login = (api: FetchClient<paths>, body: Credentials) => api.POST('/api/auth/login', { body })
+const logout = (api: FetchClient<paths>, body: SignOut) => api.POST('/api/auth/logout', { body })
 
 /** Opens a client. It sends nothing before the first call. */
 export function createClient(options: ClientOptions): Client {
@@ -55,10 +65,12 @@ export function createClient(options: ClientOptions): Client {
       return answer
     },
     async signOut({ all_devices = false }: { all_devices?: boolean } = {}) {
-      const refresh_token = session.tokens()?.refresh_token
-      if (!refresh_token) return
-      await api.POST('/api/auth/logout', { body: { refresh_token, all_devices } })
-      session.keep(null)
+      const refresh_token = session.tokens()?.refresh_token ?? null
+      const answer = await logout(api, { refresh_token, all_devices })
+      const { ok, status } = answer.response
+      // What still lives needs its tokens, to be ended later.
+      if ((ok || status === 401) && session.tokens()) session.keep(null)
+      return answer
     },
   })
 }

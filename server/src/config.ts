@@ -85,6 +85,9 @@ export const VARIABLES = {
       if (text === undefined) return ownUrl(env)
       if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
         throw new Error('must be an http or https URL')
+      // Paths are put behind it.
+      if (/[?#]/.test(text))
+        throw new Error('must end with its path: leave out `?` or `#` and what follows')
       return text.replace(/\/+$/, '')
     },
   }),

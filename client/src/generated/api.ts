@@ -2460,7 +2460,9 @@ export interface components {
              * @enum {string}
              */
             status: "pending" | "held" | "delivered" | "failed";
+            /** @description in all */
             attempts_count: number;
+            /** @description the latest 20 at most, the earliest first */
             attempts: components["schemas"]["WebhookAttempt"][];
             /** Format: date-time */
             next_attempt_at: string | null;
@@ -3158,12 +3160,12 @@ export interface operations {
                      * @default merged
                      * @enum {string}
                      */
-                    access: "merged" | "backup";
+                    access?: "merged" | "backup";
                     /**
                      * @description say what a restore would do, and touch nothing
                      * @default false
                      */
-                    dry_run: boolean;
+                    dry_run?: boolean;
                 };
             };
         };
@@ -6409,6 +6411,7 @@ export interface operations {
             content: {
                 "application/json": {
                     name: string;
+                    /** @description an RFC 1035 label in lower case, and none of www, api, admin, app, static */
                     subdomain: string;
                     settings?: {
                         /**
@@ -11480,17 +11483,17 @@ export interface operations {
                     /** @description The first unless told otherwise; `page` × `limit` is 10000 at most */
                     page?: number;
                     /** @default 20 */
-                    limit: number;
+                    limit?: number;
                     /**
                      * @default id
                      * @enum {string}
                      */
-                    sort_by: "id" | "created_at" | "updated_at";
+                    sort_by?: "id" | "created_at" | "updated_at";
                     /**
                      * @default asc
                      * @enum {string}
                      */
-                    sort_order: "asc" | "desc";
+                    sort_order?: "asc" | "desc";
                     /** @description `next` of the page before, in place of `page`; all else but `limit` as there */
                     after?: string;
                 };

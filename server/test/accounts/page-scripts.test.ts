@@ -2,6 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { mailedToken } from '../support/accounts.ts'
 import { PASSWORD, superadmin } from '../support/clinics.ts'
+import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
 import { askForLink, login, newTenant, PROXIED, register } from './people.ts'
 
@@ -49,7 +50,8 @@ async function openPage(page: 'verify-email' | 'reset-password', hash: string) {
     },
   })
   vi.stubGlobal('addEventListener', form.addEventListener)
-  vi.stubGlobal('fetch', async (url: string, { method, headers, body }: RequestInit) => {
+  vi.stubGlobal('fetch', async (named: string, { method, headers, body }: RequestInit) => {
+    const url = pathBehind(named, address.path)
     asked.push(`${url} ${body}`)
     const answer = await service.call(method ?? 'GET', url, {
       headers: headers as Record<string, string>,

@@ -1,5 +1,6 @@
 /** The pages that links open: whole, locked down, and nothing in them from elsewhere. */
 import { beforeAll, describe, expect, test } from 'vitest'
+import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
@@ -46,7 +47,7 @@ describe.each(['/verify-email', '/reset-password'])('%s', (page) => {
     }
   })
 
-  test('finds all that it names', async () => {
+  test('finds all that it names, also behind a proxy that adds a prefix', async () => {
     const seen = new Set<string>()
     const waiting = [page]
     for (let url = waiting.pop(); url; url = waiting.pop()) {
@@ -56,7 +57,7 @@ describe.each(['/verify-email', '/reset-password'])('%s', (page) => {
       expect(statusCode, url).toBe(200)
       if (url.endsWith('.js')) expect(headers['content-type']).toContain('text/javascript')
       if (url.endsWith('.css')) expect(headers['content-type']).toContain('text/css')
-      waiting.push(...namedIn(body).map((name) => new URL(name, `http://here${url}`).pathname))
+      waiting.push(...namedIn(body).map((name) => pathBehind(name, url)))
     }
     expect([...seen].filter((url) => url.endsWith('.js'))).toHaveLength(2)
     expect([...seen].filter((url) => url.endsWith('.css'))).toHaveLength(1)

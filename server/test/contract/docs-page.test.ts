@@ -1,5 +1,6 @@
 /** `/docs` is whole by itself: everything it names is served from here, under a strict policy. */
 import { beforeAll, expect, test } from 'vitest'
+import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
@@ -10,10 +11,12 @@ beforeAll(async () => {
 
 const get = (url: string) => service.app.server.inject({ url })
 
-test('names files of the service alone, and all of them are there', async () => {
+test('names files of the service alone, and all of them are there, also behind a prefix', async () => {
   const page = await get('/docs')
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
-  const named = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url)
+  const named = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name = '']) =>
+    pathBehind(name, '/docs'),
+  )
   const types = await Promise.all(
     named.map(async (url) => {
       const { statusCode, headers } = await get(url)
@@ -29,6 +32,10 @@ test('names files of the service alone, and all of them are there', async () => 
   ])
 })
 
+test('is nowhere else, where the same names would lead astray', async () => {
+  expect((await get('/docs/')).statusCode).toBe(404)
+})
+
 test('lets scripts and requests go nowhere else', async () => {
   for (const url of ['/docs', '/docs/static/open.js']) {
     const policy = String((await get(url)).headers['content-security-policy'])
@@ -40,7 +47,7 @@ test('lets scripts and requests go nowhere else', async () => {
 
 test('reads the document that the service makes, without asking anybody whether it is valid', async () => {
   const { body } = await get('/docs/static/open.js')
-  expect(body).toContain("url: '/openapi.json'")
+  expect(body).toContain("url: 'openapi.json'")
   expect(body).toContain('validatorUrl: null')
   expect((await get('/openapi.json')).json()).toHaveProperty('openapi')
 })

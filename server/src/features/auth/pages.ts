@@ -1,4 +1,4 @@
-/** The pages that links in mails open. */
+/** The pages that links in mails open. What they name is relative: a proxy may put them below a prefix. */
 import type { Page } from '../../platform/http/index.ts'
 
 const page = (url: string, name: string, type: Page['type']): Page => ({

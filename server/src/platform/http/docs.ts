@@ -1,4 +1,7 @@
-/** `/docs`: the OpenAPI document for people, with everything it needs served from here. */
+/**
+ * `/docs`: the OpenAPI document for people, with everything it needs served from here. What it names is relative
+ * to `/docs`, as a proxy may put it below a prefix; at `/docs/` it would lead astray, and nothing is served there.
+ */
 import type { FastifyInstance } from 'fastify'
 import { addPages, type Page } from './pages.ts'
 

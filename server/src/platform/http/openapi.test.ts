@@ -106,6 +106,42 @@ describe('the document', () => {
     ])
   })
 
+  describe('of a body', () => {
+    const defaulted = { hard: Type.Boolean({ default: false }), name: Name }
+    const Search = Type.Object(defaulted, { $id: 'Search' })
+    const Bed = Type.Object(defaulted, { $id: 'Bed' })
+    const body = Type.Object({
+      ...defaulted,
+      // A property, and not what is required.
+      required: Type.Array(Type.Object(defaulted)),
+      only_defaults: Type.Object({ hard: Type.Boolean({ default: false }) }),
+      search: Search,
+      bed: Bed,
+    })
+    const search = { ...change, body, success: [200, Bed] as const } as unknown as typeof change
+    const { paths, components }: any = openApiDocument([search], '1.2.3')
+    const { properties, required } =
+      paths[search.path].put.requestBody.content['application/json'].schema
+
+    test('requires no field that has a default, at any depth', () => {
+      expect(required).toEqual(['name', 'required', 'only_defaults', 'search', 'bed'])
+      expect(properties.required.items.required).toEqual(['name'])
+      expect(properties.required.items.properties.hard).toEqual({ type: 'boolean', default: false })
+      expect(properties.only_defaults).not.toHaveProperty('required')
+      expect(components.schemas.Search.required).toEqual(['name'])
+    })
+
+    test('leaves what is answered as it is: there the field always is', () => {
+      expect(components.schemas.Bed.required).toEqual(['hard', 'name'])
+    })
+  })
+
+  test('is found relative to itself, wherever a proxy has put it', () => {
+    const [{ url }] = document.servers
+    const server = new URL(url, 'https://clinic.example/app/openapi.json')
+    expect(server.href).toBe('https://clinic.example/app/')
+  })
+
   test('declares the headers that go with a status', () => {
     const { responses } = document.paths['/wards/{ward_id}'].put
     for (const response of Object.values<any>(responses))

@@ -9,9 +9,16 @@ import { type AnyOperation, operation, statusesOf } from './operation.ts'
 import { takesBytes } from './raw-body.ts'
 
 type Json = Record<string, unknown>
+type ShowSchema = (schema: TSchema) => unknown
+
+/** Named schemas by their use; where both use one, it is shown as it is answered. */
+interface Named {
+  sent: Json
+  answered: Json
+}
 
 /** Keywords of our own that mean nothing to readers of the document. */
-const INTERNAL = new Set(['trim', 'freeForm', 'eachOf', '$id', 'ranges'])
+const INTERNAL = new Set(['trim', 'freeForm', 'eachOf', 'noneOf', '$id', 'ranges'])
 
 const HEADERS: Json = {
   RequestId: { description: 'Finds the request in the log', schema: { type: 'string' } },
@@ -38,13 +45,14 @@ const MEANING: Record<number, string> = {
 
 /** Builds the document of the operations; `version` is the service's. */
 export function openApiDocument(operations: readonly AnyOperation[], version: string): Json {
-  const components: Record<string, unknown> = {}
+  const named: Named = { sent: {}, answered: {} }
   const paths: Record<string, Json> = {}
   for (const op of operations) {
     const item = paths[op.path] ?? {}
-    item[op.method.toLowerCase()] = describe(op, components)
+    item[op.method.toLowerCase()] = describe(op, named)
     paths[op.path] = item
   }
+  const schemas = { ...named.sent, ...named.answered }
   const tags = [...new Set(operations.map((op) => op.tag))].sort()
   return {
     openapi: '3.1.0',
@@ -54,21 +62,23 @@ export function openApiDocument(operations: readonly AnyOperation[], version: st
       description: 'Multi-tenant administration, accounts and webhooks for clinical software.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/', description: 'This service' }],
+    // Relative to the document: right behind a proxy that adds a prefix as well.
+    servers: [{ url: '.', description: 'This service' }],
     tags: tags.map((name) => ({ name, description: `Operations on ${name.toLowerCase()}` })),
     paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       headers: HEADERS,
-      schemas: Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
     },
   }
 }
 
-function describe(op: AnyOperation, components: Json): Json {
-  const schemaOf = (schema: TSchema) => publish(schema, components)
+function describe(op: AnyOperation, { sent, answered }: Named): Json {
+  const showSent = (schema: TSchema) => publish(schema, sent, whatMustBeSent)
+  const showAnswered = (schema: TSchema) => publish(schema, answered)
   const responses = Object.fromEntries(
-    statusesOf(op).map((status) => [status, respond(op, status, schemaOf)]),
+    statusesOf(op).map((status) => [status, respond(op, status, showAnswered)]),
   )
   return {
     operationId: op.id,
@@ -79,8 +89,8 @@ function describe(op: AnyOperation, components: Json): Json {
     ...(op.params || op.query || op.headers
       ? {
           parameters: [
-            ...parametersOf(op.params, 'path', schemaOf),
-            ...parametersOf(op.query, 'query', schemaOf),
+            ...parametersOf(op.params, 'path', showSent),
+            ...parametersOf(op.query, 'query', showSent),
             ...headerParametersOf(op.headers),
           ],
         }
@@ -89,7 +99,7 @@ function describe(op: AnyOperation, components: Json): Json {
       ? {
           requestBody: {
             required: !op.bodyOptional,
-            content: takesBytes(op) ? ANY_TYPE : json(schemaOf(op.body)),
+            content: takesBytes(op) ? ANY_TYPE : json(showSent(op.body)),
           },
         }
       : {}),
@@ -103,7 +113,7 @@ const ANY_TYPE: Json = { '*/*': { schema: { type: 'object', additionalProperties
 
 const PARTIAL = 206
 
-const contentOf = (schema: TSchema, schemaOf: (schema: TSchema) => unknown): Json => {
+const contentOf = (schema: TSchema, schemaOf: ShowSchema): Json => {
   const file = fileOf(schema)
   if (!file) return json(schemaOf(schema))
   return file.content
@@ -113,7 +123,7 @@ const contentOf = (schema: TSchema, schemaOf: (schema: TSchema) => unknown): Jso
 
 const json = (schema: unknown): Json => ({ 'application/json': { schema } })
 
-function respond(op: AnyOperation, status: number, schemaOf: (schema: TSchema) => unknown): Json {
+function respond(op: AnyOperation, status: number, schemaOf: ShowSchema): Json {
   const [success, schema] = op.success
   const headers = { 'X-Request-Id': header('RequestId'), ...headersOf(op, status) }
   if (status === success || status === PARTIAL)
@@ -142,17 +152,13 @@ function headersOf(op: AnyOperation, status: number): Json {
 function parametersOf(
   schema: TSchema | undefined,
   where: 'path' | 'query',
-  schemaOf: (schema: TSchema) => unknown,
+  schemaOf: ShowSchema,
 ): Json[] {
-  const { properties = {}, required = [] } = (schema ?? {}) as {
-    properties?: Record<string, TSchema>
-    required?: string[]
-  }
+  const { properties = {}, required = [] } = whatMustBeSent(schema ?? {})
   return Object.entries(properties).map(([name, property]) => ({
     name,
     in: where,
-    // What has a default is there in the end, but the caller need not send it.
-    required: where === 'path' || (required.includes(name) && !('default' in property)),
+    required: where === 'path' || required.includes(name),
     schema: schemaOf(property),
   }))
 }
@@ -167,15 +173,36 @@ function headerParametersOf(headers: AnyOperation['headers'] = {}): Json[] {
   }))
 }
 
-/** A schema as the document shows it: named ones as references, our own keywords left out. */
-function publish(schema: unknown, components: Json): unknown {
-  if (Array.isArray(schema)) return schema.map((inner) => publish(inner, components))
+interface Fields {
+  properties?: Record<string, TSchema>
+  required?: string[]
+}
+
+/** The schema asking for less: what has a default is there in the end, but nobody need send it. */
+function whatMustBeSent(schema: object): Fields {
+  const { properties, required, ...others } = schema as Fields
+  // In a list of properties these are properties that happen to be named so.
+  if (!properties || !Array.isArray(required)) return schema
+  const asked = required.filter((name) => !('default' in (properties[name] ?? {})))
+  return { ...others, ...(asked.length > 0 ? { required: asked } : {}), properties }
+}
+
+/**
+ * A schema as the document shows it: named ones as references, our own keywords left out.
+ * @param adapt changes each schema in it before it is shown
+ */
+function publish(
+  schema: unknown,
+  components: Json,
+  adapt = (inner: object): object => inner,
+): unknown {
+  if (Array.isArray(schema)) return schema.map((inner) => publish(inner, components, adapt))
   if (typeof schema !== 'object' || schema === null) return schema
   const { $id } = schema as { $id?: string }
   const shown = Object.fromEntries(
-    Object.entries(schema)
+    Object.entries(adapt(schema))
       .filter(([key]) => !INTERNAL.has(key))
-      .map(([key, inner]) => [key, publish(inner, components)]),
+      .map(([key, inner]) => [key, publish(inner, components, adapt)]),
   )
   if (!$id) return shown
   components[$id] = shown

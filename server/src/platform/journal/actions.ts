@@ -108,10 +108,7 @@ export const ACTIONS = {
     meaning: "A user's name, department or view of patients changed",
     example: user({ before: { department_id: 12 }, after: { department_id: 14 } }),
   },
-  'user.deleted': {
-    meaning: 'A user was deleted; patients they attended stay without a doctor',
-    example: user({ before: nurse, after: null }),
-  },
+  'user.deleted': { meaning: 'A user was deleted', example: user({ before: nurse, after: null }) },
   'user.blocked': {
     meaning: 'A user was blocked and signed out',
     example: user({ before: letIn, after: keptOut }),

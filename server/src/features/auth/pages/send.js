@@ -36,7 +36,10 @@ export function sendToken(call) {
   })
 }
 
-/** Posts `body` as JSON. */
+/**
+ * Posts `body` as JSON.
+ * @param url relative to the page, which a proxy may have put below a prefix
+ */
 export const post = (url, body) =>
   fetch(url, {
     method: 'POST',

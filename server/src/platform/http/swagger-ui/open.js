@@ -1,6 +1,7 @@
 /* global SwaggerUIBundle */
 SwaggerUIBundle({
-  url: '/openapi.json',
+  // Relative to the page, which a proxy may have put below a prefix.
+  url: 'openapi.json',
   dom_id: '#swagger-ui',
   presets: [SwaggerUIBundle.presets.apis],
   layout: 'BaseLayout',

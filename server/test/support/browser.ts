@@ -1,0 +1,24 @@
+/** A real browser: Chromium, where it is installed, as with `apt-get install chromium`. */
+import { existsSync } from 'node:fs'
+import { chromium, type Page } from 'playwright-core'
+import { atTheEnd } from './at-the-end.ts'
+
+/** Undefined where there is none: what needs it is then skipped. */
+export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((file) =>
+  existsSync(file),
+)
+
+const ARGS = [
+  // Tests run as root in containers, and dial nothing but the loopback.
+  '--no-sandbox',
+  '--disable-background-networking',
+  '--no-proxy-server',
+  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+]
+
+/** Opens a browser with one page. Closed with the test or its file. */
+export async function openPage(): Promise<Page> {
+  const browser = await chromium.launch({ executablePath: String(CHROMIUM), args: ARGS })
+  atTheEnd(() => browser.close())
+  return browser.newPage()
+}
