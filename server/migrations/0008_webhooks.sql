@@ -39,7 +39,8 @@ create table webhook_queues (
   tenant_id bigint not null,
   -- When its earliest delivery is due; null while nothing waits.
   due_at timestamptz(3),
-  -- The process that sends for it, until when, and how often it has changed hands.
+  -- The process that sends for it, until when, and how often it has changed hands. A lease of nobody is
+  -- to be let go of: what its process knows has changed.
   leased_by text,
   leased_until timestamptz(3),
   epoch bigint not null default 0,
@@ -51,6 +52,8 @@ create table webhook_queues (
   failed_at timestamptz(3),
   slots integer not null default 4 check (slots > 0),
   paused_until timestamptz(3),
+  -- How often its deliveries were made due anew, as for another receiver.
+  resets bigint not null default 0,
   constraint webhook_queues__webhook foreign key (tenant_id, webhook_id)
     references webhooks (tenant_id, id) on delete cascade
 ) with (fillfactor = 50);

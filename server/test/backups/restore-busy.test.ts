@@ -105,9 +105,10 @@ test('one that others have ended meanwhile restores nothing, and leaves what a l
   const order = { backup_id: id, confirm: true }
   const { body } = await at.call(at.root, 'POST', '/api/admin/backup/restore', order)
   await until('the restore to wait', async () => {
-    const [row] = await at.sql('select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))', [
-      await pidOf(other),
-    ])
+    const [row] = await at.sql(
+      'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+      [await pidOf(other)],
+    )
     return row
   })
   const byOthers = { status: 'failed', error: 'by others', result: null }

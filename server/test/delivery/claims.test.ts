@@ -8,7 +8,7 @@ import {
   saveQueues,
   unscheduleInactive,
 } from '../../src/features/webhooks/engine/claims.store.ts'
-import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
+import { endLease, resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 
@@ -157,6 +157,20 @@ describe('a lease', () => {
     ])
     await scene.database.sql('update webhook_queues set due_at = $1', [iso()])
     expect(await claim('two')).toHaveLength(1)
+  })
+
+  test('is lost and still held when its webhook is read anew, and its circuit is kept', async () => {
+    const [webhook] = await due(await scene.tenant())
+    if (!webhook) throw new Error('one was made')
+    const [queue] = (await claim('one')).map((one) => ({ ...one, id: one.webhook_id }))
+    await scene.db.inTenant(webhook.tenant_id, (tx) => endLease(tx, webhook.id))
+    const renew = () => scene.db.acrossTenants((tx) => renewLeases(tx, queue ? [queue] : []))
+    for (let heartbeat = 0; heartbeat < 2; heartbeat += 1)
+      expect(await renew()).toEqual([{ id: webhook.id, isRenewed: true, isLost: true }])
+    expect(await claim('two')).toEqual([])
+    const failing = queue ? [{ ...queue, failures: 7 }] : []
+    await scene.db.acrossTenants((tx) => releaseQueues(tx, failing))
+    expect(await scene.queue(webhook)).toMatchObject({ failures: 7, leased_until: null })
   })
 
   test('ends when the webhook starts afresh, and its circuit is not written back', async () => {

@@ -173,11 +173,40 @@ test('an event of a day that has no partition gets one', async () => {
      where relname ~ '^webhook_[a-z]+_2020_01_..$' order by 1`,
   )
   expect(tables).toEqual(
-    ['attempts_2020_01_15', 'attempts_2020_01_16', 'attempts_2020_01_17']
+    ['attempts_2020_01_15', 'attempts_2020_01_17']
       .flatMap((name) => [name, name.replace('attempts', 'deliveries')])
       .sort()
       .map((name) => ({ name: `webhook_${name}`, is_forced: true })),
   )
+})
+
+test('events that lie years apart are read like any others, and make no days that nobody wants', async () => {
+  const { sql } = scene.database
+  for (const [name, from, to] of [
+    ['journal_2020_01', '2020-01-01', '2020-02-01'],
+    ['journal_2019_01', '2019-01-01', '2019-02-01'],
+  ])
+    await sql(`create table ${name} partition of journal
+      for values from ('${from}T00:00Z') to ('${to}T00:00Z')`)
+  const tenant = await scene.tenant()
+  const webhook = await scene.webhook(tenant, URL, { events: ['user.*'] })
+  await sql(`update webhooks set created_at = '2019-01-01'`)
+  for (const [action, at] of [
+    ['user.created', '2020-01-15T10:00:00.000Z'],
+    ['tenant.updated', '2019-01-17T10:00:00.000Z'],
+  ])
+    await sql(
+      `insert into journal (tenant_id, action, resource_type, created_at) values ($1, $2, 'user', $3)`,
+      [tenant, action, at],
+    )
+  await scene.event(tenant, 'user.updated')
+  startReading()
+  await untilRead()
+  expect(await wanted(webhook)).toEqual(['user.created', 'user.updated'])
+  const days = await sql<{ day: string }>(
+    `select day::text from webhook_partition_days() as day where day < '2021-01-01'`,
+  )
+  expect(days).toEqual([{ day: '2020-01-15' }])
 })
 
 test('a delivery makes the queue of its webhook due, and that of no other', async () => {

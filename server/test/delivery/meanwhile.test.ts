@@ -1,4 +1,5 @@
 /** What happens to a queue or a delivery while a process is at work on it. */
+import { sql } from 'kysely'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
   claimQueues,
@@ -8,10 +9,11 @@ import {
 import {
   type DueDelivery,
   findDue,
-  type Outcome,
-  recordOutcomes,
+  type Result,
+  recordResults,
 } from '../../src/features/webhooks/engine/deliveries.store.ts'
 import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
+import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
@@ -59,38 +61,43 @@ describe('a queue that somebody else has locked', () => {
   })
 })
 
-describe('a delivery that is queued again while it is tried', () => {
-  /** A delivery on its fourth try, whose tries are forgotten meanwhile. */
-  async function queuedAgain(): Promise<DueDelivery> {
-    const event = await scene.event(webhook.tenant_id)
-    const { sql } = scene.database
-    const [delivery] = await scene.db.acrossTenants(async (tx) => {
-      const { tenant_id } = webhook
-      const events = [{ ...event, tenant_id, action: 'department.updated' }]
-      insertDeliveries(tx, events, [webhook.id], iso(-MINUTE))
-      return findDue(tx, [{ id: webhook.id, limit: 1 }], iso())
-    })
-    if (!delivery) throw new Error('one was made')
-    await sql('update webhook_deliveries set attempts = 3, retry_step = 0, due_at = $1', [
-      iso(-MINUTE),
-    ])
-    return { ...delivery, attempts: 3, retry_step: 3 }
-  }
+/** A delivery that has been tried three times, as it was read for its fourth try. */
+async function tried(): Promise<DueDelivery> {
+  const event = await scene.event(webhook.tenant_id)
+  const [delivery] = await scene.db.acrossTenants(async (tx) => {
+    const { tenant_id } = webhook
+    const events = [{ ...event, tenant_id, action: 'department.updated' }]
+    insertDeliveries(tx, events, [webhook.id], iso(-MINUTE))
+    await sql`update webhook_deliveries set attempts = 3, retry_step = 3`.execute(tx.db)
+    return findDue(tx, [{ id: webhook.id, limit: 1 }], iso())
+  })
+  if (!delivery) throw new Error('one was made')
+  return delivery
+}
 
-  const record = (delivery: DueDelivery, status: Outcome['status'], due_at: string | null) => {
-    const attempt = {
-      started_at: iso(),
-      duration_ms: 1,
-      status_code: 500,
-      error: null,
-      detail: null,
-      address: null,
-      response_body: null,
-      retry_after: null,
-    }
-    return scene.db.acrossTenants(async (tx) =>
-      recordOutcomes(tx, [{ delivery, attempt, status, due_at }], iso()),
-    )
+const ATTEMPT = {
+  duration_ms: 1,
+  status_code: 500,
+  error: null,
+  detail: null,
+  address: null,
+  response_body: null,
+  retry_after: null,
+}
+
+/** Writes down how its try went, which was begun before the queue was ever reset. */
+const record = (delivery: DueDelivery, status: Result['status'], due_at: string | null) => {
+  const attempt = { ...ATTEMPT, started_at: iso() }
+  const result = { delivery, attempt, status, due_at, resets: 0 }
+  return scene.db.acrossTenants(async (tx) => recordResults(tx, [result], iso()))
+}
+
+describe('a delivery that is queued again while it is tried', () => {
+  /** As `tried`, and its tries are forgotten meanwhile. */
+  async function queuedAgain(): Promise<DueDelivery> {
+    const delivery = await tried()
+    await scene.database.sql('update webhook_deliveries set retry_step = 0')
+    return delivery
   }
 
   test.each([
@@ -111,6 +118,45 @@ describe('a delivery that is queued again while it is tried', () => {
     expect(await scene.deliveries(webhook)).toMatchObject([
       { status: 'delivered', attempts: 4, due_at: null, finished_at: expect.any(String) },
     ])
+  })
+})
+
+describe('a delivery whose webhook gets another receiver while it is tried', () => {
+  const reset = () => scene.db.acrossTenants((tx) => resetCircuit(tx, webhook.id, iso()))
+
+  test.each([
+    ['pending', 30 * MINUTE],
+    ['failed', null],
+  ] as const)(
+    'is due now and has all its tries, when that one ends as %s',
+    async (status, wait) => {
+      const delivery = await tried()
+      await reset()
+      await record(delivery, status, wait === null ? null : iso(wait))
+      expect(await scene.deliveries(webhook)).toMatchObject([
+        { status: 'pending', attempts: 4, retry_step: 0, finished_at: null },
+      ])
+      const due = await scene.db.acrossTenants((tx) =>
+        findDue(tx, [{ id: webhook.id, limit: 1 }], iso()),
+      )
+      expect(due).toHaveLength(1)
+    },
+  )
+
+  test('is delivered when that one arrives', async () => {
+    const delivery = await tried()
+    await reset()
+    await record(delivery, 'delivered', null)
+    expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered', due_at: null }])
+  })
+
+  test('stays as the new one has left it', async () => {
+    const delivery = await tried()
+    await reset()
+    await scene.database.sql('update webhook_deliveries set attempts = 4, retry_step = 1')
+    const before = await scene.deliveries(webhook)
+    await record(delivery, 'pending', iso(MINUTE))
+    expect(await scene.deliveries(webhook)).toEqual(before)
   })
 })
 

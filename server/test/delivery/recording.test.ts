@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
   type DueDelivery,
   findDue,
-  type Outcome,
-  recordOutcomes,
+  type Result,
+  recordResults,
 } from '../../src/features/webhooks/engine/deliveries.store.ts'
 import { type Event, insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
 import { createResultWriter } from '../../src/features/webhooks/engine/result-writer.ts'
@@ -52,30 +52,31 @@ const ATTEMPT: Attempt = {
   retry_after: null,
 }
 
-const delivered = (delivery: DueDelivery, fields: Partial<Attempt> = {}): Outcome => ({
+const delivered = (delivery: DueDelivery, fields: Partial<Attempt> = {}): Result => ({
   delivery,
+  resets: 0,
   attempt: { ...ATTEMPT, ...fields },
   status: 'delivered',
   due_at: null,
 })
 
-const refused = (delivery: DueDelivery): Outcome => ({
+const refused = (delivery: DueDelivery): Result => ({
   ...delivered(delivery, { status_code: 500, error: 'status', detail: 'it answered 500' }),
   status: 'pending',
   due_at: iso(MINUTE),
 })
 
-const record = (...outcomes: Outcome[]) =>
-  scene.db.acrossTenants(async (tx) => recordOutcomes(tx, outcomes, iso()))
+const record = (...results: Result[]) =>
+  scene.db.acrossTenants(async (tx) => recordResults(tx, results, iso()))
 
 /** A result writer, with what has become of each outcome. */
 function recording(db: Scopes = scene.db) {
   const results = createResultWriter(db, scene.clock, silentLog)
   const heard = new Map<number, boolean>()
-  const add = (outcome: Outcome) =>
-    void results.add(outcome).then(
-      () => void heard.set(outcome.delivery.id, true),
-      () => void heard.set(outcome.delivery.id, false),
+  const add = (result: Result) =>
+    void results.add(result).then(
+      () => void heard.set(result.delivery.id, true),
+      () => void heard.set(result.delivery.id, false),
     )
   return { results, heard, add }
 }

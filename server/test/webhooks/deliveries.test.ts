@@ -92,6 +92,25 @@ describe('the list', () => {
     })
   })
 
+  test('shows of many attempts the latest twenty, and how many there are', async () => {
+    const many = { status: 'failed', attempts: 1000 } as const
+    const id = await webhookWith([
+      { entry_id: 70, ...many },
+      { entry_id: 71, ...many, event_at: '2026-01-04T10:00:00.000Z' },
+      { entry_id: 72, attempts: 2 },
+    ])
+    const latest = Array.from({ length: 20 }, (_, index) => 981 + index)
+    const shown = (items: { attempts_count: number; attempts: { number: number }[] }[]) =>
+      items.map((one) => [one.attempts_count, one.attempts.map(({ number }) => number)])
+    expect(shown((await list(id)).body.items)).toEqual([
+      [2, [1, 2]],
+      [1000, latest],
+      [1000, latest],
+    ])
+    const { body } = await at.call('POST', `/${id}/deliveries/70/retry`)
+    expect(shown([body])).toEqual([[1000, latest]])
+  })
+
   test('is the latest first, or the other way round, over pages and days', async () => {
     const days = [1, 2, 3, 4, 5]
     const id = await webhookWith(
@@ -153,6 +172,8 @@ describe('the list', () => {
     for (const none of [
       'msg_mwq8lds0_4f2',
       'msg_zzzzzzzzzzzz_1',
+      // The first moment of the year 10000, which the database does not read as the service writes it.
+      'msg_2htner8qo0_1',
       'msg_1_zzzzzzzzzzzz',
       zeros,
       'x',

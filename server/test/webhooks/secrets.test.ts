@@ -91,6 +91,14 @@ describe('a secret', () => {
     expect(await at.entriesOf(id)).toHaveLength(1)
   })
 
+  test('that differs in bytes alone that are no text is another one', async () => {
+    const [one, other] = [0xff, 0xfe].map((byte) => Buffer.alloc(32, byte).toString('base64'))
+    const { id } = await at.register({ url: receiver.url, secret: `whsec_${one}` })
+    await replace(id, `whsec_${other}`)
+    expect(await rowsOf(id)).toHaveLength(2)
+    expect(await signatures(id, `whsec_${other}`)).toBe(2)
+  })
+
   test('that comes back is the current one again, and signs once', async () => {
     const { id } = await at.register({ url: receiver.url, secret: secretOf('monday') })
     await replace(id, secretOf('tuesday'))

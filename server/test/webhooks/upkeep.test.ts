@@ -110,6 +110,25 @@ describe('a day', () => {
     expect(await daysOf()).not.toContain(day)
   })
 
+  test('is dropped with what waits for a deleted clinic, once that is served no more', async () => {
+    const { id } = await at.register()
+    const day = dayAgo(54)
+    await makeDay(day)
+    await deliveryOf(day, id, 'pending')
+    const deletedAgo = (age: string | null) =>
+      at.service.database.sql(
+        'update tenants set deleted_at = now() - $1::interval where id = $2',
+        [age, at.clinic.id],
+      )
+    await deletedAgo('59 minutes')
+    await drop()
+    expect(await daysOf()).toContain(day)
+    await deletedAgo('61 minutes')
+    await drop()
+    expect(await daysOf()).not.toContain(day)
+    await deletedAgo(null)
+  })
+
   test('is kept when one of its deliveries is queued again just then', async () => {
     const { id } = await at.register()
     const day = dayAgo(52)

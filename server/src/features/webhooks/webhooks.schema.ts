@@ -126,8 +126,8 @@ export const Delivery = Type.Object(
     status: OneOf(STATUSES, {
       description: 'held: it waits until the webhook is active again; failed: it was given up',
     }),
-    attempts_count: Type.Integer(),
-    attempts: Type.Array(Attempt),
+    attempts_count: Type.Integer({ description: 'in all' }),
+    attempts: Type.Array(Attempt, { description: 'the latest 20 at most, the earliest first' }),
     next_attempt_at: Nullable(Timestamp),
     created_at: Timestamp,
     finished_at: Nullable(Timestamp),

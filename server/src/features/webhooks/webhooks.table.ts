@@ -35,6 +35,7 @@ export interface WebhookQueuesTable {
   failed_at: string | null
   slots: Generated<number>
   paused_until: string | null
+  resets: Generated<number>
   /** When its receiver was last asked whether it answers again, and since when it does. */
   probed_at: string | null
   answered_at: string | null

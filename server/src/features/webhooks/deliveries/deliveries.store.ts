@@ -70,39 +70,32 @@ export function findDelivery(
   return ofWebhook(tx, webhookId).where('entry_id', '=', id).executeTakeFirst()
 }
 
-/** The tries of some deliveries of a webhook, in their order. */
+/** Of one that is retried or replayed without end, a page of the list would be as long as that. */
+const SHOWN_ATTEMPTS = 20
+
+/** The latest tries of some deliveries of a webhook, in their order. */
 export async function listAttempts(
   tx: TenantTx,
   webhookId: number,
   deliveries: readonly Pick<KeptDelivery, 'id' | 'created_at'>[],
 ): Promise<(ShownAttempt & { delivery_id: number })[]> {
   if (deliveries.length === 0) return []
-  const times = deliveries.map(({ created_at }) => created_at).sort()
-  return (
-    tx.db
-      .selectFrom('webhook_attempts')
-      .select([
-        'entry_id as delivery_id',
-        'number',
-        'started_at',
-        'duration_ms',
-        'status_code',
-        'error',
-        'detail',
-        'address',
-        'response_body',
-      ])
-      .where('tenant_id', '=', tx.tenantId)
-      .where('webhook_id', '=', webhookId)
-      .where('entry_id', '=', sql<number>`any(${deliveries.map(({ id }) => id)}::bigint[])`)
-      // They lie in the partitions of these days.
-      .where('event_at', '>=', times[0] as string)
-      .where('event_at', '<=', times.at(-1) as string)
-      .orderBy('entry_id')
-      .orderBy('number')
-      .orderBy('started_at')
-      .execute()
-  )
+  const times = deliveries.map(({ created_at }) => created_at)
+  // The first and the last time are said by themselves for the choice of partitions.
+  const { rows } = await sql<ShownAttempt & { delivery_id: number }>`
+    select d.entry_id as delivery_id, a.*
+    from unnest(${deliveries.map(({ id }) => id)}::bigint[], ${times}::timestamptz[])
+      as d(entry_id, event_at)
+    cross join lateral (
+      select number, started_at, duration_ms, status_code, error, detail, address, response_body
+      from webhook_attempts
+      where tenant_id = ${tx.tenantId} and webhook_id = ${webhookId}
+        and entry_id = d.entry_id and event_at = d.event_at
+        and event_at between ${times.toSorted()[0]}::timestamptz
+          and ${times.toSorted().at(-1)}::timestamptz
+      order by number desc, started_at desc limit ${SHOWN_ATTEMPTS}
+    ) a order by d.entry_id, a.number, a.started_at`.execute(tx.db)
+  return rows
 }
 
 /** Has a delivery tried at `due_at`, and then by the whole schedule, whatever has become of it. */

@@ -28,6 +28,7 @@ const queueOf = (tenant_id: number, webhook_id = tenant_id) =>
       failed_at: null,
       slots: 4,
       paused_until: null,
+      resets: 0,
       url: '',
       secrets: [],
     },

@@ -1,6 +1,7 @@
 /** The queues' SQL for the processes that send: claim, renew, let go. Leases are by the database's clock. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { isServed } from './served.ts'
 import '../webhooks.table.ts'
 
 /** Seconds that a claim holds unless it is renewed; so long the queues of a killed process wait. */
@@ -16,6 +17,7 @@ export interface ClaimedQueue {
   failed_at: string | null
   slots: number
   paused_until: string | null
+  resets: number
   url: string
   /** The living secrets, the current one first. */
   secrets: { id: string; sealed_secret: Buffer; expires_at: string | null }[]
@@ -23,8 +25,6 @@ export interface ClaimedQueue {
 
 /** Candidates that are looked at for one claim: far more than one tenant has webhooks. */
 const LOOKED_AT = 1000
-/** For so long after its tenant was deleted a webhook is still served: it gets the event of that. */
-const GRACE_SECONDS = 60 * 60
 
 /**
  * Claims up to `limit` queues with due deliveries, of active webhooks of active tenants: those first
@@ -39,8 +39,7 @@ export async function claimQueues(
     with due as (
       select q.webhook_id, q.tenant_id, q.due_at
       from webhook_queues q join webhooks w on w.id = q.webhook_id and w.is_active
-        join tenants t on t.id = q.tenant_id and t.is_active
-          and coalesce(t.deleted_at > now() - make_interval(secs => ${GRACE_SECONDS}), true)
+        join tenants t on t.id = q.tenant_id and ${isServed}
       where q.due_at <= ${claim.now}::timestamptz
         and (q.leased_until is null or q.leased_until < now())
         and (q.paused_until is null or q.paused_until <= ${claim.now}::timestamptz)
@@ -64,7 +63,7 @@ export async function claimQueues(
     from chosen c, webhooks w
     where q.webhook_id = c.webhook_id and w.id = q.webhook_id
     returning q.webhook_id, q.tenant_id, q.epoch, q.failures, q.failure_share, q.failing_since,
-      q.failed_at, q.slots, q.paused_until, w.url`.execute(tx.db)
+      q.failed_at, q.slots, q.paused_until, q.resets, w.url`.execute(tx.db)
   if (rows.length === 0) return []
   const secrets = await tx.db
     .selectFrom('webhook_secrets')
@@ -99,8 +98,12 @@ export async function unscheduleInactive(tx: TenantTx, now: string): Promise<voi
 }
 
 /**
- * Renews leases. Returns of each queue whether that was done, and whether it is another's by now. One
- * that is locked is neither: it must not hold up all the others. Nor is one that has been let go of
+ * Renews leases. Returns of each queue whether that was done, and whether it is lost: it is another's
+ * by now, or its webhook is not sent for any more, or is to be read anew. By the rows, as a process that
+ * hears nothing of the others goes on otherwise. Those of the last kind are renewed as well, so that
+ * nobody else sends what is under way.
+ *
+ * One that is locked is neither: it must not hold up all the others. Nor is one that has been let go of
  * meanwhile: with a lease of nobody it could not be claimed for as long as that lasts.
  */
 export async function renewLeases(
@@ -113,7 +116,7 @@ export async function renewLeases(
         ${queues.map(({ epoch }) => epoch)}::bigint[]) as mine(webhook_id, epoch)
     ), locked as materialized (
       select q.webhook_id from webhook_queues q join mine using (webhook_id, epoch)
-      where q.leased_by is not null
+      where q.leased_until is not null
       order by q.webhook_id for no key update of q skip locked
     ), renewed as (
       update webhook_queues q set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
@@ -121,11 +124,11 @@ export async function renewLeases(
       returning q.webhook_id
     )
     select mine.webhook_id as id, renewed.webhook_id is not null as "isRenewed",
-      q.webhook_id is null as "isLost"
+      q.webhook_id is null or (q.leased_by is null and q.leased_until is not null) as "isLost"
     from mine left join renewed using (webhook_id)
-      left join webhook_queues q on q.webhook_id = mine.webhook_id and q.epoch = mine.epoch`.execute(
-    tx.db,
-  )
+      left join (webhook_queues q join webhooks w on w.id = q.webhook_id and w.is_active
+        join tenants t on t.id = q.tenant_id and ${isServed})
+        on q.webhook_id = mine.webhook_id and q.epoch = mine.epoch`.execute(tx.db)
   return rows
 }
 

@@ -48,6 +48,12 @@ export interface Outcome {
   due_at: string | null
 }
 
+/** How a try went, to be written down. */
+export interface Result extends Outcome {
+  /** Of its queue when that was claimed: where there are more by now, it says nothing of the receiver. */
+  resets: number
+}
+
 /**
  * Writes down how tries went. The count of attempts tells whether somebody else has tried a delivery
  * meanwhile, who has moved it already. The try itself is kept as it was made and once, unless its
@@ -56,32 +62,60 @@ export interface Outcome {
  * One that was queued again meanwhile has all its tries before it, and one that was settled meanwhile
  * (its replay was cancelled) stays as it was, unless this one has arrived: that is true in any case.
  *
- * `offset 0` has each delivery looked up by its key: a planner whose statistics are from before a
- * backlog would join by going through all of it.
+ * One that failed after its queue was reset is due now, with all its tries before it: those that waited
+ * just then are due as well. By the row, as no process is sure to have heard of it.
  */
-export function recordOutcomes(tx: TenantTx, outcomes: readonly Outcome[], now: string): void {
-  const of = <T>(value: (outcome: Outcome) => T) => outcomes.map(value)
-  const keys = sql`${of((o) => o.delivery.webhook_id)}::bigint[], ${of((o) => o.delivery.id)}::bigint[],
-    ${of((o) => o.delivery.created_at)}::timestamptz[]`
-  const attempts = of((o) => o.delivery.attempts)
+export function recordResults(tx: TenantTx, results: readonly Result[], now: string): void {
+  moveDeliveries(tx, results, now)
+  keepAttempts(tx, results)
+}
+
+/** The columns that name the deliveries. */
+const keysOf = (results: readonly Result[]) =>
+  sql`${results.map(({ delivery }) => delivery.webhook_id)}::bigint[],
+    ${results.map(({ delivery }) => delivery.id)}::bigint[],
+    ${results.map(({ delivery }) => delivery.created_at)}::timestamptz[]`
+
+function moveDeliveries(tx: TenantTx, results: readonly Result[], now: string): void {
+  const of = <T>(value: (result: Result) => T) => results.map(value)
   const moves = sql`(d.due_at is not null and d.retry_step = o.retry_step) or o.status = 'delivered'`
   tx.send(
-    sql`update webhook_deliveries d set attempts = d.attempts + 1,
-        retry_step = case when ${moves} then d.retry_step + 1 else d.retry_step end,
+    sql`with tried as materialized (
+        select o.*, o.status <> 'delivered' and exists (select from webhook_queues q
+          where q.webhook_id = o.webhook_id and q.resets <> o.resets) as is_late
+        from unnest(${keysOf(results)}, ${of((o) => o.delivery.attempts)}::integer[],
+            ${of((o) => o.delivery.retry_step)}::integer[], ${of((o) => o.resets)}::bigint[],
+            ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[])
+          as o(webhook_id, entry_id, event_at, attempts, retry_step, resets, status, due_at)
+      ), o as materialized (
+        select webhook_id, entry_id, event_at, attempts, retry_step, is_late,
+          case when is_late then 'pending' else status end as status,
+          case when is_late then ${now}::timestamptz else due_at end as due_at
+        from tried
+      )
+      update webhook_deliveries d set attempts = d.attempts + 1,
+        retry_step = case when not (${moves}) then d.retry_step
+          when o.is_late then 0 else d.retry_step + 1 end,
         status = case when ${moves} then o.status else d.status end,
         due_at = case when ${moves} then o.due_at else d.due_at end,
         finished_at = case when (${moves}) and o.status <> 'pending' then ${now}::timestamptz
           else d.finished_at end
-      from unnest(${keys}, ${attempts}::integer[], ${of((o) => o.delivery.retry_step)}::integer[],
-          ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[])
-        as o(webhook_id, entry_id, event_at, attempts, retry_step, status, due_at)
+      from o
       where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
         and d.attempts = o.attempts`.compile(tx.db),
   )
+}
+
+/**
+ * `offset 0` has each delivery looked up by its key: a planner whose statistics are from before a
+ * backlog would join by going through all of it.
+ */
+function keepAttempts(tx: TenantTx, results: readonly Result[]): void {
+  const of = <T>(value: (result: Result) => T) => results.map(value)
   tx.send(
     sql`insert into webhook_attempts (webhook_id, entry_id, event_at, tenant_id, number, started_at,
         duration_ms, status_code, error, detail, address, response_body)
-      select tried.* from unnest(${keys}, ${of((o) => o.delivery.tenant_id)}::bigint[],
+      select tried.* from unnest(${keysOf(results)}, ${of((o) => o.delivery.tenant_id)}::bigint[],
         ${of((o) => o.delivery.attempts + 1)}::integer[],
         ${of((o) => o.attempt.started_at)}::timestamptz[],
         ${of((o) => o.attempt.duration_ms)}::integer[],

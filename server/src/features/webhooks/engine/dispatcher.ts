@@ -1,5 +1,5 @@
 /** Sends what waits in the queues, as many at once as they and the budget allow, and settles each try. */
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Clock } from '../../../lib/clock.ts'
 import type { Changes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -110,11 +110,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 
   function settle(queue: Queue, classified: Classified): void {
-    const { circuit, disable } = classified
-    // What failed at a webhook's former address is due at its new one.
-    const isLate = queue.isOutdated && classified.outcome.status === 'pending'
-    const due_at = isoAt(clock)
-    const outcome = isLate ? { ...classified.outcome, due_at } : classified.outcome
+    const { circuit, disable, outcome } = classified
     const wasFailing = isFailing(queue)
     const { attempt, status } = outcome
     ended(queue, circuit, clock.now())
@@ -134,7 +130,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 
   async function record(queue: Queue, outcome: Outcome): Promise<void> {
-    const isWritten = await results.add(outcome).then(
+    const isWritten = await results.add({ ...outcome, resets: queue.resets }).then(
       () => true,
       () => false,
     )

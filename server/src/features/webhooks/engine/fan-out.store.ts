@@ -10,14 +10,6 @@ export interface Event {
   created_at: string
 }
 
-/** Makes the partitions of the events' days, where missing. */
-export async function ensureDays(tx: TenantTx, from: string, to: string): Promise<void> {
-  await sql`select ensure_webhook_partitions(
-    (${from}::timestamptz at time zone 'UTC')::date, (${to}::timestamptz at time zone 'UTC')::date)`.execute(
-    tx.db,
-  )
-}
-
 /**
  * The events with the webhooks that want them. What happened before a webhook was registered is not
  * its business; a replay brings it.
@@ -54,6 +46,23 @@ export async function scheduleQueues(
     )
     select webhook_id from locked`.execute(tx.db)
   return rows.map(({ webhook_id }) => webhook_id)
+}
+
+/**
+ * Makes the partitions of the days of the events that these webhooks want, where missing. Each day by
+ * itself: those in between are nobody's, and two events may lie years apart where a clock was wrong.
+ */
+export function ensureDays(
+  tx: TenantTx,
+  events: readonly Event[],
+  webhookIds: readonly number[],
+): void {
+  tx.send(
+    sql`select ensure_webhook_partitions(day, day) from (
+        select distinct (e.created_at at time zone 'UTC')::date as day
+        from ${wanted(events)} and w.id = any(${webhookIds}::bigint[])
+        order by day) days`.compile(tx.db),
+  )
 }
 
 /**

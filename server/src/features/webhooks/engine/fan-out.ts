@@ -42,8 +42,7 @@ async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Pro
   const iso = isoAt(clock)
   const webhooks = await scheduleQueues(tx, events, iso)
   if (webhooks.length === 0) return false
-  const times = events.map(({ created_at }) => created_at).sort()
-  await ensureDays(tx, times[0] as string, times.at(-1) as string)
+  ensureDays(tx, events, webhooks)
   insertDeliveries(tx, events, webhooks, iso)
   notifyDue(tx, webhooks)
   return true

@@ -15,7 +15,6 @@ import {
   inherit,
   isQuiet,
   openQueue,
-  outdate,
   pauseUntil,
   type Queue,
   renewed,
@@ -28,7 +27,7 @@ export interface Leases {
   readonly queues: ReadonlyMap<number, Queue>
   /** Claims queues while there is room, one call at a time. Returns how many, and whether there may be more. */
   claim(): Promise<{ claimed: number; hasMore: boolean }>
-  /** Ends the lease of a webhook that has changed, or of all for null: they are claimed and read anew. */
+  /** Ends the lease of a webhook that may have changed, or of all for null: they are claimed and read anew. */
   change(webhookId: number | null): void
   /** As `change`, for all webhooks of a tenant. */
   changeTenant(tenantId: number): void
@@ -173,7 +172,7 @@ export function openLeases(deps: LeasesDeps): Leases {
     change(webhookId) {
       changed.add(webhookId)
       for (const queue of queues.values())
-        if (webhookId === null || queue.id === webhookId) outdate(queue)
+        if (webhookId === null || queue.id === webhookId) end(queue)
     },
     changeTenant(tenantId) {
       changedTenants.add(tenantId)

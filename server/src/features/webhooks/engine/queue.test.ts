@@ -27,6 +27,7 @@ const CLAIMED: ClaimedQueue = {
   failed_at: '2026-11-19T00:00:00.000Z',
   slots: 2,
   paused_until: '2026-11-20T11:59:59.000Z',
+  resets: 0,
   url: TARGET.url,
   secrets: [],
 }

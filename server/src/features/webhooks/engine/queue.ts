@@ -12,6 +12,8 @@ export interface Queue {
   readonly id: number
   readonly tenantId: number
   readonly epoch: number
+  /** What the queue's row said of it when it was claimed. */
+  readonly resets: number
   readonly target: Target
   readonly claimedAt: number
   /** When the first of its secrets expires, in milliseconds since the Unix epoch. */
@@ -31,8 +33,6 @@ export interface Queue {
   idleSince: number | undefined
   /** Until when the lease is sure to hold. */
   leasedUntil: number
-  /** Whether the webhook has changed since it was claimed: what fails may be the old one's fault. */
-  isOutdated: boolean
   /** Whether nothing more is begun: the webhook has changed, or the lease is somebody else's. */
   isOver: boolean
 }
@@ -49,6 +49,7 @@ export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number
     id: claimed.webhook_id,
     tenantId: claimed.tenant_id,
     epoch: claimed.epoch,
+    resets: claimed.resets,
     target,
     claimedAt: askedAt,
     secretsExpireAt: Math.min(
@@ -71,7 +72,6 @@ export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number
     wantsMore: true,
     idleSince: undefined,
     leasedUntil: askedAt + TRUSTED_MS,
-    isOutdated: false,
     isOver: false,
   }
 }
@@ -161,7 +161,7 @@ export function settled(queue: Queue, { id }: DueDelivery): void {
 /** Takes over what a lapsed lease of the same webhook has under way, unless that went to another address. */
 export function inherit(queue: Queue, lapsed: Queue): void {
   end(lapsed)
-  if (lapsed.isOutdated) return
+  if (lapsed.target.url !== queue.target.url) return
   queue.open = lapsed.open
   queue.closed = lapsed.closed
 }
@@ -169,12 +169,6 @@ export function inherit(queue: Queue, lapsed: Queue): void {
 /** Its lease was renewed. @param askedAt when that was asked for, by `performance.now()` */
 export function renewed(queue: Queue, askedAt: number): void {
   queue.leasedUntil = askedAt + TRUSTED_MS
-}
-
-/** The webhook has changed: what it was when it was claimed is not gone by any more. */
-export function outdate(queue: Queue): void {
-  queue.isOutdated = true
-  end(queue)
 }
 
 /** Begins nothing more in the queue before `until`, in milliseconds since the Unix epoch. */

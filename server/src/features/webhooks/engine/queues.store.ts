@@ -40,8 +40,24 @@ export async function scheduleNow(tx: TenantTx, webhookId: number, iso: string):
 }
 
 /**
+ * Has the process that has leased the queue let go of it, as it sends by what is changed. It hears so by
+ * a topic, and sees so here at its next heartbeat. The lease itself stays: nobody else sends meanwhile
+ * what is under way.
+ */
+export async function endLease(tx: TenantTx, webhookId: number): Promise<void> {
+  limitIdleTime(tx)
+  await tx.db
+    .updateTable('webhook_queues')
+    .set({ leased_by: null })
+    .where('webhook_id', '=', webhookId)
+    .where('leased_by', 'is not', null)
+    .execute()
+}
+
+/**
  * Closes the circuit as for a new receiver, and schedules the queue. The process that has leased it
- * learns that by the new epoch: what it still knows is not written back.
+ * learns that by the new epoch: what it still knows is not written back. What it has under way and
+ * fails is due at once, as is all that waits.
  *
  * @param receiver a new one is sent to at once; with the same one the lease stays until its process
  *   lets go or it runs out, so that another process does not send what is under way as well
@@ -60,6 +76,7 @@ export async function resetCircuit(
       leased_by: null,
       ...(receiver === 'new' ? { leased_until: null } : {}),
       epoch: eb('epoch', '+', 1),
+      resets: eb('resets', '+', 1),
       failures: 0,
       failure_share: 0,
       failing_since: null,

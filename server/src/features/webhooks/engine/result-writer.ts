@@ -6,21 +6,21 @@ import { type Batcher, batcher } from '../../../lib/batcher.ts'
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { isResting, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { type Outcome, recordOutcomes } from './deliveries.store.ts'
+import { type Result, recordResults } from './deliveries.store.ts'
 
-export type ResultWriter = Batcher<Outcome>
+export type ResultWriter = Batcher<Result>
 
 const MAX_AT_ONCE = 500
 
 /** Returns where results are added: each is written down, or dropped when PostgreSQL refuses it. */
 export function createResultWriter(db: Scopes, clock: Clock, log: Logger): ResultWriter {
-  return batcher<Outcome>(
-    (outcomes) => db.acrossTenants(async (tx) => recordOutcomes(tx, outcomes, isoAt(clock))),
+  return batcher<Result>(
+    (results) => db.acrossTenants(async (tx) => recordResults(tx, results, isoAt(clock))),
     {
       maxItems: MAX_AT_ONCE,
-      onError(error, outcomes) {
+      onError(error, results) {
         if (!isResting(error))
-          log.warn({ err: error, deliveries: outcomes.length }, 'writing down deliveries failed')
+          log.warn({ err: error, deliveries: results.length }, 'writing down deliveries failed')
         // One that can't be written must not keep the others from it: it is found by going alone.
         return isForGood(error) ? 'split' : 'retry'
       },

@@ -48,6 +48,14 @@ describe("a message's id", () => {
     )
   })
 
+  test('of a time that no entry can have is none', () => {
+    const idAt = (time: number) => `msg_${time.toString(36)}_1`
+    const last = Date.parse('9999-12-31T23:59:59.999Z')
+    expect(parseMessageId(idAt(last))).toEqual({ id: 1, created_at: '9999-12-31T23:59:59.999Z' })
+    expect(parseMessageId(idAt(last + 1))).toBeUndefined()
+    expect(parseMessageId(idAt(8.64e15 + 1))).toBeUndefined()
+  })
+
   test('holds no full stop: it parts the fields of what is signed', () => {
     fc.assert(fc.property(anEntry, (entry) => !messageId(entry).includes('.')))
   })

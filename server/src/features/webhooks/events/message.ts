@@ -20,13 +20,16 @@ export function messageId(entry: Pick<EventEntry, 'id' | 'created_at'>): string 
   return `msg_${Date.parse(entry.created_at).toString(36)}_${entry.id.toString(36)}`
 }
 
+/** No entry is of a later time: years have four digits, in the database's language as in ours. */
+const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z')
+
 /** The entry that a message's id was made of; undefined for what is no such id. */
 export function parseMessageId(message: string): Pick<EventEntry, 'id' | 'created_at'> | undefined {
   const [, at = '', number = ''] = /^msg_([0-9a-z]+)_([0-9a-z]+)$/.exec(message) ?? []
-  const time = new Date(Number.parseInt(at, 36))
+  const time = Number.parseInt(at, 36)
   const id = Number.parseInt(number, 36)
-  if (Number.isNaN(time.getTime()) || !Number.isSafeInteger(id)) return undefined
-  const entry = { id, created_at: time.toISOString() }
+  if (!(time <= LAST_TIME) || !Number.isSafeInteger(id)) return undefined
+  const entry = { id, created_at: new Date(time).toISOString() }
   return messageId(entry) === message ? entry : undefined
 }
 

@@ -10,6 +10,7 @@ import {
   UnreadableError,
 } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { endLease } from '../engine/queues.store.ts'
 import { keyOf } from '../sending/signature.ts'
 import * as store from './secrets.store.ts'
 
@@ -50,7 +51,8 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
   ): boolean {
     try {
       const opened = keys.open(sealed_secret, secretPlace(id))
-      return String(keyOf(opened.toString())) === String(keyOf(secret))
+      const [known, given] = [keyOf(opened.toString()), keyOf(secret)]
+      return known !== undefined && given !== undefined && known.equals(given)
     } catch (error) {
       // One that cannot be opened signs nothing: replacing it is how it is mended.
       if (error instanceof UnreadableError) return false
@@ -80,6 +82,7 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
       const { tenant_id } = webhook
       const sealed_secret = keys.seal(secret, secretPlace(id))
       await store.insertSecret(tx, { id, tenant_id, webhook_id: webhook.id, sealed_secret })
+      await endLease(tx, webhook.id)
       return true
     },
 
@@ -91,6 +94,7 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
         tx,
         old.map(({ id }) => id),
       )
+      await endLease(tx, webhook.id)
       return true
     },
   }

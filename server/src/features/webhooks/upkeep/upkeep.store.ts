@@ -1,6 +1,7 @@
 /** The SQL that makes room for deliveries ahead, and deletes what is over, in small batches. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { isServed } from '../engine/served.ts'
 import '../webhooks.table.ts'
 
 /** Makes the partitions of the days from `from` (at the latest today) to two days ahead, where missing. */
@@ -20,11 +21,11 @@ export async function daysBefore(tx: TenantTx, day: string): Promise<string[]> {
   return rows.map((row) => row.day)
 }
 
-/** Whether an active webhook of an active tenant still waits for a delivery of the day. */
+/** Whether an active webhook of a tenant that is served still waits for a delivery of the day. */
 export async function isWaitedFor(tx: TenantTx, day: string): Promise<boolean> {
   // By the webhook: those that are inactive may have millions waiting.
   const { rows } = await sql`
-    select from webhooks w join tenants t on t.id = w.tenant_id and t.is_active
+    select from webhooks w join tenants t on t.id = w.tenant_id and ${isServed}
     where w.is_active and exists (
       select from webhook_deliveries d
       where d.webhook_id = w.id and d.status = 'pending'
