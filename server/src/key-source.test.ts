@@ -42,12 +42,27 @@ test('the current one comes first, and the one that is to come behind it', async
 
 test('what is to come is the variable, else a file of the folder where that has its own', async () => {
   const configured = source({ ENCRYPTION_KEY: text(ONE) })
-  await expect(configured.next()).rejects.toThrow(/^ENCRYPTION_KEY_NEXT: give the root key/)
+  await expect(configured.next()).rejects.toThrow(/^ENCRYPTION_KEY_NEXT_FILE: name a file/)
   expect(await readdir(folder)).toEqual([])
   const both = source({ ENCRYPTION_KEY: text(ONE), ENCRYPTION_KEY_NEXT: text(TWO) })
   expect((await both.next()).key).toEqual(TWO)
   await source({}).next()
   expect(await readdir(folder)).toEqual(['root.key.next'])
+})
+
+test('the folder keeps what is to come, wherever it is from, before it is used', async () => {
+  await writeFile(join(folder, 'root.key'), text(ONE))
+  const next = join(folder, 'root.key.next')
+  const given = source({ ENCRYPTION_KEY_NEXT: text(TWO) })
+  expect(await given.next()).toEqual({ key: TWO, from: next })
+  expect(await given.next()).toEqual({ key: TWO, from: next })
+  // Whatever becomes of the variable.
+  expect(await source({}).next()).toEqual({ key: TWO, from: next })
+  await expect(source({ ENCRYPTION_KEY_NEXT: text(Buffer.alloc(32, 3)) }).next()).rejects.toThrow(
+    `${next} holds another key than ENCRYPTION_KEY_NEXT`,
+  )
+  await source({}).settle(fingerprintOf(TWO))
+  expect(await froms({})).toEqual(['DATA_DIR/root.key', `DATA_DIR/root.key.${fingerprintOf(ONE)}`])
 })
 
 test("where a key is configured the folder's own are left alone", async () => {

@@ -45,10 +45,11 @@ export function keySource(config: Keys, log: Logger): KeySource {
     },
     async next() {
       const given = await next()
+      // The folder has it from here on, whatever becomes of the variable.
+      if (isOwn) return own.keepNext(given)
       if (given) return given
-      if (isOwn) return own.makeNext()
       throw new StartupError(
-        'ENCRYPTION_KEY_NEXT: give the root key that is to come; make one with `openssl rand -base64 32`.',
+        'ENCRYPTION_KEY_NEXT_FILE: name a file with the root key that is to come; make one with `(umask 077; openssl rand -base64 32 > FILE)`, and keep a copy.',
       )
     },
   }

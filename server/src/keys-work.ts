@@ -5,19 +5,23 @@ import { type KeySource, keySource } from './key-source.ts'
 import { openRootSealer, type RotatedRoot, rotateRoot } from './platform/crypto/index.ts'
 import { alone, openScopes, type Scopes } from './platform/db/index.ts'
 import { openLog } from './platform/observe/log.ts'
-import { migrateOrExplain, openDatabase } from './start.ts'
+import { migrateOrExplain, openDatabase, requireSchema } from './start.ts'
 
-/** Works on the database without a service, which a broken key would keep from starting. */
+/**
+ * Works on the database without a service, which a broken key would keep from starting.
+ * @param looks whether it changes nothing, also beside a service
+ */
 async function withKeys(
   work: (db: Scopes, source: KeySource) => Promise<void>,
-  joins = false,
+  looks = false,
 ): Promise<void> {
   const config = readConfig()
   const log = openLog('warn', 2)
   const source = keySource(config, log)
-  const { address, stop } = await openDatabase(config, log, joins)
+  const { address, stop } = await openDatabase(config, log, looks)
   try {
-    await migrateOrExplain(address, config, log)
+    if (looks) await requireSchema(address, config)
+    else await migrateOrExplain(address, config, log)
     const db = openScopes(address, { size: 1, changes: alone, log })
     try {
       await work(db, source)

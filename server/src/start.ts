@@ -6,7 +6,7 @@ import { StartupError } from './lib/startup-error.ts'
 import { within } from './lib/within.ts'
 import { refuseLooseModes } from './platform/crypto/index.ts'
 import type { DatabaseAddress } from './platform/db/index.ts'
-import { migrate } from './platform/db/migrate.ts'
+import { migrate, requireMigrated } from './platform/db/migrate.ts'
 import { untilOpen } from './platform/db/until-open.ts'
 import { canFail } from './platform/observe/can-fail.ts'
 import { type Logger, openLog } from './platform/observe/log.ts'
@@ -15,6 +15,9 @@ import { type Logger, openLog } from './platform/observe/log.ts'
 const STOP_MS = 8_000
 const CUT_OFF_MS = 9_500
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
+
+/** Connections that a process has beside the pool of requests, and some for people who look. */
+const BESIDE_POOL = 36
 
 const HELD = `This is a restored copy, and it speaks to nobody: mails, webhooks and messages wait until
 \`wardkeep outbound release\`.
@@ -33,7 +36,10 @@ export async function openDatabase(
     return { address: { url: config.DATABASE_URL }, stop: async () => undefined }
   const { joinEmbedded, startEmbedded } = await import('./platform/db/embedded/index.ts')
   const open = joins ? joinEmbedded : startEmbedded
-  const embedded = await open({ dataDir: resolve(config.DATA_DIR), log })
+  const settings = {
+    max_connections: String(Math.max(60, config.DATABASE_POOL_SIZE + BESIDE_POOL)),
+  }
+  const embedded = await open({ dataDir: resolve(config.DATA_DIR), log, settings })
   return { address: embedded.connection, stop: embedded.stop }
 }
 
@@ -107,6 +113,10 @@ export const migrateOrExplain = (
   config: Config,
   log: Logger,
 ): Promise<number> => explained(config, migrate(address, log))
+
+/** @throws StartupError where the schema is not that of this release */
+export const requireSchema = (address: DatabaseAddress, config: Config): Promise<void> =>
+  explained(config, requireMigrated(address))
 
 /** Says what is wrong with DATABASE_URL when nothing can be done there. */
 async function explained<T>(config: Config, work: Promise<T>): Promise<T> {

@@ -78,3 +78,18 @@ test('retired keys without a rotation, as in a restored copy, are swept and dest
   expect([await found(), await retired(service)]).toEqual([[], 0])
   expect(await leftBehind.repair(finding as never)).toBe('already gone')
 })
+
+test('a rotation ends though the clock was ahead at the one before, and is the one that is told of', async () => {
+  const { service, found, rotations } = await scene('all')
+  await rotations.begin()
+  await rotations.until('completed')
+  await service.database.sql(
+    `update encryption_rotations set started_at = now() + interval '1 hour'`,
+  )
+  const { rotation_id } = (await rotations.begin()).body
+  expect(await rotations.until('completed')).toMatchObject({ rotation_id })
+  expect(await retired(service)).toBe(0)
+  expect(await found()).toEqual([])
+  const again = await rotations.begin()
+  expect(again.status).toBe(200)
+})

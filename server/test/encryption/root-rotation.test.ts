@@ -144,7 +144,9 @@ describe('wardkeep keys rotate-root', () => {
   test('asks for the key that is to come', async () => {
     const ended = await runCommand(['keys', 'rotate-root'], env({ ENCRYPTION_KEY: OLD }))
     expect(ended).toMatchObject({ code: 1, stdout: '' })
-    expect(ended.stderr).toMatch(/^ENCRYPTION_KEY_NEXT: give the root key that is to come/)
+    expect(ended.stderr).toMatch(
+      /^ENCRYPTION_KEY_NEXT_FILE: name a file with the root key that is to come/,
+    )
   })
 
   test('seals all of it anew, and says so without a key', async () => {

@@ -40,6 +40,26 @@ test('names each table with what is in it, and ends with 0 where all of it opens
   expect(ended.stderr).toContain('patients: 1 rows\n')
 })
 
+test('changes nothing where the schema is not its own, and says so', async () => {
+  const { sql } = service.database
+  const migrations = () => sql('select version, name from migrations order by version')
+  const before = await migrations()
+  const [newest] = await sql(
+    'delete from migrations where version = (select max(version) from migrations) returning *',
+  )
+  const without = await migrations()
+  const ended = await verify()
+  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  expect(ended.stderr).toMatch(
+    /^The database has schema \d+, this release brings \d+: use the release/,
+  )
+  expect(await migrations()).toEqual(without)
+  await sql('insert into migrations select * from jsonb_populate_record(null::migrations, $1)', [
+    JSON.stringify(newest),
+  ])
+  expect(await migrations()).toEqual(before)
+})
+
 /** Changes one byte of what is sealed; a second time it is as it was. */
 const flip = (table: string, column: string, where: string) =>
   service.database.sql(

@@ -77,7 +77,7 @@ test('in the transaction, at its first table and at its last, the old key is sti
     expect(await keyFiles()).toEqual(['root.key', 'root.key.next'])
   }
   // Again, and to its end, with the key that lies there.
-  const next = await ownKeys(dataDir, silentLog).makeNext()
+  const next = await ownKeys(dataDir, silentLog).keepNext()
   const env = { DATABASE_URL: database.url, DATA_DIR: dataDir }
   const ended = await finished(['keys', 'rotate-root'], env)
   expect(ended, ended.stderr).toMatchObject({ code: 0 })

@@ -24,7 +24,7 @@ export async function findStopped(
     select id::text as rotation_id, status, records_total, records_done, records_failed,
       coalesce(finished_at, progressed_at) as since
     from encryption_rotations
-    where id = (select id from encryption_rotations order by started_at desc, id limit 1)
+    where id = (select id from encryption_rotations order by number desc limit 1)
       and (status = 'failed'
         or status = 'running' and progressed_at < now() - make_interval(mins => ${minutes}))`.execute(
     tx.db,

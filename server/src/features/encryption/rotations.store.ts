@@ -17,7 +17,7 @@ export const lockRotations = (tx: TenantTx) => lockUntilEnd(tx, 'keyRotation')
 
 export async function findLatest(tx: TenantTx): Promise<Rotation | undefined> {
   const { rows } = await sql<Rotation>`
-    select ${COLUMNS} from encryption_rotations order by started_at desc, id limit 1`.execute(tx.db)
+    select ${COLUMNS} from encryption_rotations order by number desc limit 1`.execute(tx.db)
   return rows[0]
 }
 

@@ -77,11 +77,11 @@ describe('the first key', () => {
 
 test('the next key stays the same until it is the current one', async () => {
   await put('root.key', OLD)
-  const next = await own.makeNext()
-  expect(await own.makeNext()).toEqual(next)
+  const next = await own.keepNext()
+  expect(await own.keepNext()).toEqual(next)
   expect((await stat(next.from)).mode & 0o777).toBe(0o600)
   await own.settle(fingerprintOf(next.key))
-  expect((await own.makeNext()).key).not.toEqual(next.key)
+  expect((await own.keepNext()).key).not.toEqual(next.key)
 })
 
 describe('the files follow the database', () => {

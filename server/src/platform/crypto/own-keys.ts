@@ -15,8 +15,11 @@ const KEY_BYTES = 32
 const OTHERS = /^root[.]key[.](?:next|[0-9a-f]{16})$/
 
 export interface OwnKeys extends RootKeySource {
-  /** Makes the key that is to take the place of the current one; again, it is the same. */
-  makeNext(): Promise<GivenKey>
+  /**
+   * Keeps the key that is to take the place of the current one, before it does: that which is given, or one that is
+   * made; again, it is the same. @throws StartupError where another one is kept as the next
+   */
+  keepNext(given?: GivenKey): Promise<GivenKey>
 }
 
 export function ownKeys(folder: string, log: Logger): OwnKeys {
@@ -38,11 +41,19 @@ export function ownKeys(folder: string, log: Logger): OwnKeys {
   return {
     given,
     async make() {
-      const key = await publish(file, folder)
+      const key = await publish(file, folder, randomBytes(KEY_BYTES))
       log.warn({ file }, 'made a root key; keep a copy elsewhere: without it sealed data is lost')
       return { key, from: file }
     },
-    makeNext: async () => ({ key: await publish(next, folder), from: next }),
+    async keepNext(given) {
+      const wanted = given?.key ?? randomBytes(KEY_BYTES)
+      const key = await publish(next, folder, wanted)
+      if (given && fingerprintOf(key) !== fingerprintOf(wanted))
+        throw new StartupError(
+          `${next} holds another key than ${given.from}: remove ${given.from} to go on with the file's, or the file.`,
+        )
+      return { key, from: next }
+    },
     async settle(fingerprint) {
       const keys = await given()
       const found = keys.find(({ key }) => fingerprintOf(key) === fingerprint)
@@ -73,13 +84,13 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * Makes a key in the file, unless somebody has: written aside, so that a crash leaves no half of one, and
- * never over another. @throws StartupError where what is there is no key
+ * Puts the key into the file, unless somebody has put one there: written aside, so that a crash leaves no half of one,
+ * and never over another. Returns the file's. @throws StartupError where what is there is no key
  */
-async function publish(file: string, folder: string): Promise<Buffer> {
+async function publish(file: string, folder: string, key: Uint8Array): Promise<Buffer> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const draft = `${file}.draft-${randomBytes(4).toString('hex')}`
-  const text = `${randomBytes(KEY_BYTES).toString('base64')}\n`
+  const text = `${Buffer.from(key).toString('base64')}\n`
   await writeFile(draft, text, { mode: 0o600, flush: true })
   try {
     await linkUnlessThere(draft, file)

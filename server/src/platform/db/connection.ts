@@ -13,6 +13,26 @@ export const APP_ROLE = 'wardkeep_app'
 export const PLATFORM_ROLE = 'wardkeep_platform'
 
 /**
+ * Parameters of a URL that the driver would put in the place of what is set here: the name by which processes know each
+ * other, limits, the size of pools.
+ */
+const OURS = [
+  'application_name',
+  'connectionTimeoutMillis',
+  'keepAlive',
+  'types',
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+  'query_timeout',
+  'pipeline',
+  'max',
+  'min',
+  'idleTimeoutMillis',
+  'client_encoding',
+]
+
+/**
  * What all connections have in common. The driver would let an `options` parameter of the URL take
  * the place of ours, and with it of the role: it is taken out of there and put before them.
  */
@@ -27,7 +47,7 @@ function base(address: DatabaseAddress, settings: readonly string[]): pg.ClientC
   if (!('url' in address)) return { ...address, ...common, options: ours }
   const url = new URL(address.url)
   const theirs = url.searchParams.get('options')
-  url.searchParams.delete('options')
+  for (const name of ['options', ...OURS]) url.searchParams.delete(name)
   const options = theirs ? `${theirs} ${ours}` : ours
   return { connectionString: url.href, ...common, options }
 }

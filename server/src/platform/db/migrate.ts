@@ -59,6 +59,28 @@ export async function migrate(
 }
 
 /**
+ * Looks, and changes nothing: for what must not bring a database up to date beside an older release that is at work.
+ * @throws StartupError where the schema is not that of this release
+ */
+export async function requireMigrated(address: DatabaseAddress): Promise<void> {
+  const wanted = await readMigrations()
+  const client = ownerClient(address)
+  await client.connect()
+  try {
+    await requireServer(client)
+    const applied = await findApplied(client)
+    refuseForeignSchema(applied, wanted)
+    const [is, known] = [applied, wanted].map((list) => list.at(-1)?.version ?? 0)
+    if (is !== known)
+      throw new StartupError(
+        `The database has schema ${is}, this release brings ${known}: use the release that was started on it last, or start this one first.`,
+      )
+  } finally {
+    await client.end()
+  }
+}
+
+/**
  * Makes the schema of these migrations, within the caller's transaction on an empty database. Holds off
  * other nodes that start on it until the transaction ends.
  * @throws StartupError when the database is not empty
@@ -98,16 +120,21 @@ async function requireServer(client: pg.Client): Promise<void> {
 
 type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>
 
+/** As `findApplied`, and makes the place for them where there is none. */
 async function readApplied(client: pg.Client): Promise<Applied[]> {
+  const applied = await findApplied(client)
+  if (applied.length === 0)
+    await client.query(`create table if not exists migrations (
+      version integer primary key, name text not null, checksum text not null,
+      applied_at timestamptz(3) not null default now())`)
+  return applied
+}
+
+async function findApplied(client: pg.Client): Promise<Applied[]> {
   const { rows } = await client.query<{ present: boolean }>(
     `select to_regclass('public.migrations') is not null as present`,
   )
-  if (!rows[0]?.present) {
-    await client.query(`create table migrations (
-      version integer primary key, name text not null, checksum text not null,
-      applied_at timestamptz(3) not null default now())`)
-    return []
-  }
+  if (!rows[0]?.present) return []
   const applied = await client.query<Applied>(
     'select version, name, checksum from migrations order by version',
   )

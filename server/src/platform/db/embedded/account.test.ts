@@ -1,6 +1,9 @@
 /** Which account root lends the embedded server. */
-import { expect, test } from 'vitest'
-import { chosen } from './account.ts'
+import { spawnSync } from 'node:child_process'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { chosen, permitted } from './account.ts'
+
+vi.mock('node:child_process', { spy: true })
 
 const passwd = (...names: string[]) =>
   names.map((name, at) => `${name}:x:${100 + at}:${200 + at}::/:/bin/false`).join('\n')
@@ -12,4 +15,13 @@ test('is its own where there is one, else postgres, else nobody', () => {
   expect(nameOf('nobody')).toBe('nobody')
   expect(nameOf('daemon')).toBeUndefined()
   expect(chosen(passwd('wardkeep'))).toEqual({ name: 'wardkeep', uid: 100, gid: 200 })
+})
+
+test('is told nothing of what the service knows: its processes are read by all that run as it', () => {
+  vi.stubEnv('ENCRYPTION_KEY', 'marker')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { uid = 0, gid = 0 } = { uid: process.getuid?.(), gid: process.getgid?.() }
+  expect(permitted({ name: 'own', uid, gid }, 'x', [process.execPath])).toBe(true)
+  const [, , options] = vi.mocked(spawnSync).mock.calls[0] ?? []
+  expect(options?.env).toEqual({ PATH: '/usr/bin:/bin' })
 })

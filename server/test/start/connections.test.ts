@@ -1,0 +1,23 @@
+/** The embedded server has room for the connections that are asked for. */
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { ownerClient } from '../../src/platform/db/index.ts'
+import { openDatabase } from '../../src/start.ts'
+import { scratch } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+test.each([
+  ['10', '60'],
+  ['200', '236'],
+])('for a pool of %s it takes %s', async (size, most) => {
+  const config = readConfig({ DATA_DIR: await scratch(), DATABASE_POOL_SIZE: size })
+  const { address, stop } = await openDatabase(config, silentLog)
+  onTestFinished(stop)
+  const client = ownerClient(address)
+  await client.connect()
+  const { rows } = await client.query('show max_connections')
+  await client.end()
+  expect(rows).toEqual([{ max_connections: most }])
+})
