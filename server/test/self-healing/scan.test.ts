@@ -87,15 +87,6 @@ describe('a fault', () => {
     expect([evidence.length, occurrences]).toEqual([20, 75])
     expect((await node.journal())[0]?.changes.subjects).toHaveLength(20)
   })
-
-  test('that nobody can repair is told of, and never proposed', async () => {
-    const { repair: _, ...told } = soreFix()
-    const node = await heal(database, [told])
-    await hurt(database, ['a'])
-    await node.scan()
-    expect(await node.fix()).toMatchObject({ status: 'idle', occurrences: 1, repairable: false })
-    expect(await node.journal()).toEqual([])
-  })
 })
 
 describe('a detector', () => {

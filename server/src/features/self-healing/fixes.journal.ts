@@ -6,21 +6,18 @@ import type { TenantTx } from '../../platform/db/index.ts'
 import { type Actor, appendAll, type Entry, SYSTEM } from '../../platform/journal/index.ts'
 import { findPlatformTenant } from '../tenants/index.ts'
 import type { FixRow } from './fixes.store.ts'
+import type { Named } from './look/findings.store.ts'
 import { byTenant } from './look/named.ts'
 import type { Outcome } from './repair/repair.ts'
 import type { Status } from './self-healing.table.ts'
-
-interface Named {
-  tenant_id: number | null
-  subject: string
-}
 
 type Told = Pick<FixRow, 'id' | 'key' | 'severity'>
 
 /** An entry names so many, and counts the others. */
 const NAMED = 20
 
-const subjectsOf = (some: readonly Named[]) => some.slice(0, NAMED).map(({ subject }) => subject)
+export const subjectsOf = (some: readonly Named[]) =>
+  some.slice(0, NAMED).map(({ subject }) => subject)
 
 const entry = (
   verb: 'proposed' | 'applied' | 'failed',
@@ -35,17 +32,25 @@ const entry = (
   changes: { key, severity, ...changes },
 })
 
-/** Tells of what has appeared and waits for people. */
+export interface Proposed {
+  appeared: readonly Named[]
+  /** Why what is automatic waits. */
+  reason: string | null
+  /** Whether a confirmation would repair it; otherwise people have to. */
+  isRepairable: boolean
+}
+
+/** Tells of what has appeared and waits for people, each tenant of its own. */
 export async function tellProposed(
   tx: TenantTx,
   fix: Told,
-  appeared: readonly Named[],
-  reason: string | null,
+  { appeared, reason, isRepairable }: Proposed,
 ): Promise<void> {
   const entries = [...byTenant(appeared)].map(([tenant, own]) =>
     entry('proposed', fix, tenant, {
       occurrences: own.length,
       subjects: subjectsOf(own),
+      ...(isRepairable ? {} : { repairable: false }),
       // It may speak of others.
       ...(tenant === null && reason !== null ? { reason } : {}),
     }),

@@ -44,7 +44,7 @@ export async function openSelfHealing(
   const { db, log, jobs, config } = core
   const fixes = byKey(list)
   await db.acrossTenants((tx) => insertMissing(tx, list))
-  const watch = watchFixes(core, [...fixes.keys()])
+  const watch = watchFixes(core, fixes)
   const changed = () => canFail(watch.look(), 'looking at the fixes', log)
   const deps = { ...core, fixes, changed, repairs: config.SELF_HEALING === 'auto' }
   const scanOnce = async (options?: ScanOptions) => {

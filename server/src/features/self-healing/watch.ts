@@ -3,6 +3,7 @@ import { Gauge } from 'prom-client'
 import { MINUTE } from '../../lib/clock.ts'
 import type { Scopes } from '../../platform/db/index.ts'
 import type { State } from '../../platform/feature.ts'
+import type { Fix } from '../../platform/fix.ts'
 import type { Metrics } from '../../platform/observe/metrics.ts'
 import type { Upkeep } from '../../platform/upkeep.ts'
 import { type FixRow, findScan, listFixes, type Scan } from './fixes.store.ts'
@@ -16,8 +17,9 @@ export interface Watch {
 
 export function watchFixes(
   { db, metrics }: { db: Scopes; metrics: Pick<Metrics, 'registry'> },
-  keys: readonly string[],
+  known: ReadonlyMap<string, Fix>,
 ): Watch {
+  const keys = [...known.keys()]
   let fixes: readonly FixRow[] = []
   let last: Scan | undefined
   const registers = [metrics.registry]
@@ -57,11 +59,15 @@ export function watchFixes(
     last = seen.last
   }
   return {
-    check: () => (fixes.some(isUrgent) ? 'degraded' : 'ok'),
+    check: () => (fixes.some((row) => isUrgent(row, known.get(row.key))) ? 'degraded' : 'ok'),
     look,
     upkeep: { what: 'looking at the fixes', everyMs: MINUTE, isNeededToServe: false, run: look },
   }
 }
 
-const isUrgent = ({ severity, status }: FixRow) =>
-  (severity === 'high' || severity === 'critical') && (status === 'proposed' || status === 'failed')
+const isUrgent = (row: FixRow, fix: Fix | undefined) =>
+  (row.severity === 'high' || row.severity === 'critical') && waitsForPeople(row, fix)
+
+/** What has no repair is never proposed: that it was found has to do. */
+const waitsForPeople = ({ status, occurrences }: FixRow, fix: Fix | undefined) =>
+  status === 'proposed' || status === 'failed' || (occurrences > 0 && !fix?.repair)

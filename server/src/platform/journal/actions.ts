@@ -303,7 +303,7 @@ export const ACTIONS = {
     example: rotation({ key_id: 2, records_done: 182_043, records_failed: 1 }, null),
   },
   'self_healing.proposed': {
-    meaning: 'A fault was found that waits for somebody to confirm its repair',
+    meaning: 'A fault was found that waits for people: to confirm its repair, or to mend it',
     example: fix({ ...oneDepartment, occurrences: 1 }),
   },
   'self_healing.applied': {

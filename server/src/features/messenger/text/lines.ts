@@ -296,7 +296,7 @@ export const LINES: Record<ToldAction, Words> = {
   'self_healing.proposed': words(
     'fault found',
     'faults found',
-    () => 'A fault of the service was found; its operator has been asked to confirm the repair.',
+    () => 'A fault of the service was found; its operator has been told.',
   ),
   'self_healing.applied': words(
     'fault repaired',

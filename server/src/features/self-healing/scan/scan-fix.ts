@@ -13,6 +13,7 @@ import { among, without } from '../look/named.ts'
 import { type Outcome, repairAll, resultOf, wasOfUse } from '../repair/repair.ts'
 import { countRepairs, noteRepairs } from '../repair/repairs.store.ts'
 import type { Result, Status } from '../self-healing.table.ts'
+import { tellPeople } from './people.ts'
 
 export interface ScanDeps {
   db: Scopes
@@ -87,7 +88,10 @@ async function lookAndMend(
   const course = await mend(deps, row, fix, detected, signal)
   if (course.left.length + course.tried.length === 0 && isUnchanged(row, detected))
     return told(row, {})
-  return db.acrossTenants((tx) => record(tx, row, fix, course, isoAt(clock)))
+  const at = isoAt(clock)
+  const scanned = await db.acrossTenants((tx) => record(tx, row, fix, course, at))
+  if (!fix.repair && scanned.occurrences > 0) await tellPeople(deps, row, at, signal)
+  return scanned
 }
 
 /** Whether all was well, and is. */
@@ -203,7 +207,11 @@ async function record(
       left: among(tried, left),
     })
   if (status === 'proposed')
-    await tellProposed(tx, row, await store.markProposed(tx, row.id, at), change.reason ?? null)
+    await tellProposed(tx, row, {
+      appeared: await store.markProposed(tx, row.id, at),
+      reason: change.reason ?? null,
+      isRepairable: true,
+    })
   return told(row, change)
 }
 
