@@ -1,8 +1,8 @@
 /** Indexes that are missing, other or invalid are built again, while others read and write. */
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
 import { type Bench, openBench } from './bench.ts'
+import { openTransaction, waitingBuild } from './builds.ts'
 
 const KEY = 'database.indexes'
 let bench: Bench
@@ -29,26 +29,6 @@ const state = () =>
 const attached = async (index: string) =>
   sql(`select i.indrelid::regclass::text as part, i.indisvalid as valid from pg_inherits up
     join pg_index i on i.indexrelid = up.inhrelid where up.inhparent = '${index}'::regclass order by 1`)
-
-/** A connection that holds a transaction open, which every concurrent build waits for. */
-async function openTransaction(): Promise<{ end(): Promise<void> }> {
-  const client = ownerClient(bench.database.address)
-  await client.connect()
-  const end = () => client.end()
-  atTheEnd(end)
-  await client.query('begin isolation level repeatable read; select from journal limit 1')
-  return { end }
-}
-
-/** The process whose build waits for a transaction to end. */
-async function waitingBuild(): Promise<number> {
-  for (;;) {
-    const [build] = await sql<{ pid: number }>(`
-      select pid from pg_stat_activity join pg_stat_progress_create_index using (pid)
-      where wait_event = 'virtualxid' and pg_stat_activity.datname = current_database()`)
-    if (build) return build.pid
-  }
-}
 
 it('indexes that are gone, other, invalid or left over are as the schema says, and nothing else changes', async () => {
   const before = await state()
@@ -131,13 +111,13 @@ it('the journal is written while its index is built, and waits for an open trans
   await sql('drop index journal__by_user')
   const [finding] = (await bench.look(KEY)).findings
   if (!finding) throw new Error('nothing is seen')
-  const open = await openTransaction()
+  const open = await openTransaction(bench)
   const repair = bench.repair(KEY, finding)
-  const pid = await waitingBuild()
+  const pid = await waitingBuild(bench)
   await sql(entry)
   await sql(`begin; ${entry}; ${entry}; commit`)
   // The writes are done, and it waits as before.
-  expect(await waitingBuild()).toBe(pid)
+  expect(await waitingBuild(bench)).toBe(pid)
   await open.end()
   expect(await repair).toBe('repaired')
   expect((await bench.look(KEY)).findings).toEqual([])
@@ -156,13 +136,13 @@ it("an invalid index of the queue's partition is built again, and not dropped", 
 
 it('a build that somebody else has begun is left alone', async () => {
   await sql('drop index users__blocked')
-  const open = await openTransaction()
+  const open = await openTransaction(bench)
   const other = ownerClient(bench.database.address)
   await other.connect()
   const built = other.query(
     'create index concurrently users__blocked on users (tenant_id, id) where not is_active',
   )
-  await waitingBuild()
+  await waitingBuild(bench)
   expect((await bench.look(KEY)).findings).toEqual([])
   await open.end()
   await built
@@ -173,9 +153,9 @@ it('a build that somebody else has begun is left alone', async () => {
 it('a build that was killed is gone on with', async () => {
   await sql('drop index journal__by_tenant; drop index users__by_role')
   for (const finding of (await bench.look(KEY)).findings) {
-    const open = await openTransaction()
+    const open = await openTransaction(bench)
     const killed = expect(bench.repair(KEY, finding)).rejects.toThrow()
-    await sql(`select pg_terminate_backend(${await waitingBuild()})`)
+    await sql(`select pg_terminate_backend(${await waitingBuild(bench)})`)
     await killed
     await open.end()
   }

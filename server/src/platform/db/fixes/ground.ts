@@ -20,12 +20,17 @@ interface Release {
   version: number
 }
 
-export function openGround(openConnection: () => Connection): Ground {
+/** @param read reads the release's own files */
+export function openGround(openConnection: () => Connection, read = readRelease): Ground {
   let release: Promise<Release> | undefined
   return {
     owner: ownersDoor(openConnection),
     async committed(ask) {
-      release ??= readRelease()
+      // What could not be read, as where too many files are open, may be read the next time.
+      release ??= read().catch((error) => {
+        release = undefined
+        throw error
+      })
       const { schema, version } = await release
       return (await versionOf(ask)) === version ? schema : undefined
     },

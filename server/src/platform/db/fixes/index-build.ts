@@ -1,103 +1,142 @@
-/** Builds indexes while others read and write, as no transaction and no partitioned table lets do at once. */
-import type { Index, Indexes, IndexFault, Partition } from './index-state.ts'
+/**
+ * Builds indexes while others read and write, as no transaction and no partitioned table lets do at once. What
+ * is in place and valid holds what it holds until its successor stands: both change places in one transaction.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { onPartition, piecesOf, successorOf } from './index-names.ts'
+import type { Index, Indexes, IndexFault } from './index-state.ts'
 import { LOCK_TIMEOUT } from './owner.ts'
 import type { Ask } from './schema.ts'
-import { NAME } from './statement.ts'
 
-/** @throws when it could not be done; what was left half done is dropped, or goes on the next time */
+/** @throws when it could not be done; what was left half done is dropped, or gone on with the next time */
 export async function mendIndex(ask: Ask, fault: IndexFault, found: Indexes): Promise<void> {
   const { statement, index, partitioned, state } = fault
   // What the queue's partitions have is made by its functions, and stands in no schema to build it from.
-  if (index && (index.of_constraint || index.attached_to || (!statement && isOfQueue(index))))
+  const isOthers = index?.held_by || index?.attached_to || (!statement && index && isOfQueue(index))
+  if (index && isOthers && state === 'invalid')
     return unhurried(ask, `reindex index concurrently ${index.path}`)
-  if (statement && partitioned) {
-    // Nothing of a partitioned index is done concurrently: this gives way where the table is busy.
-    if (index && state === 'different') await ask(`drop index ${index.path}`)
-    return buildOnPartitions(ask, fault, state === 'different' ? { ...found, indexes: [] } : found)
-  }
-  if (index) await unhurried(ask, `drop index concurrently ${index.path}`)
-  if (statement) await build(ask, statement.text)
+  if (!statement) return index && unhurried(ask, `drop index concurrently ${index.path}`)
+  if (index?.held_by && state === 'different') throw new Error(byHand(index))
+  const steps = partitioned
+    ? await prepareOnPartitions(ask, fault, found)
+    : await prepare(ask, statement.text, found)
+  await takePlace(ask, piecesOf(statement.text).name, steps)
 }
 
 /** An index of the queue, and not what a reindexing has left behind. */
 const isOfQueue = ({ table, name }: Index) =>
   table.startsWith('pgboss.') && !/_cc(new|old)\d*$/.test(name)
 
-/** An index's statement, in its pieces: names as they stand in it. */
-interface Pieces {
-  unique: string
-  name: string
-  /** With its dot. */
-  schema: string
-  rest: string
+/** Under another name it is in nobody's way, and holds on: nothing else takes what rests on it to its successor. */
+const byHand = ({ path, quoted, held_by }: Index) =>
+  `${quoted} cannot be replaced, as ${held_by} rests on it: give it another name (alter index ${path} rename to …), confirm again, and drop it once nothing rests on it`
+
+/**
+ * Has an index ready beside what is in its place.
+ * @returns the steps by which it takes that place; none where it stands there already
+ */
+async function prepare(ask: Ask, statement: string, found: Indexes): Promise<string[]> {
+  const { name, schema } = piecesOf(statement)
+  const inPlace = await soundOf(ask, statement, found)
+  if (inPlace?.definition === statement) return []
+  const successor = successorOf(statement)
+  const ready = await soundOf(ask, successor, found)
+  if (!inPlace && !ready) {
+    await build(ask, statement, name)
+    return []
+  }
+  if (ready?.definition !== successor) {
+    if (ready) await unhurried(ask, `drop index concurrently ${ready.path}`)
+    await build(ask, successor, name)
+  }
+  return [
+    // One that is attached to another goes with that.
+    ...(inPlace && !inPlace.attached_to ? [`drop index ${inPlace.path};`] : []),
+    `alter index ${schema}${piecesOf(successor).name} rename to ${name};`,
+  ]
 }
 
-const PIECES = new RegExp(
-  `^CREATE (?<unique>UNIQUE )?INDEX (?<name>${NAME}) ON (?<schema>${NAME}\\.)?${NAME} (?<rest>.*)$`,
-  's',
-)
-
-function piecesOf(statement: string): Pieces {
-  const { unique = '', name = '', schema = '', rest = '' } = PIECES.exec(statement)?.groups ?? {}
-  return { unique, name, schema, rest }
+/** The index that has the name of this one. What is invalid holds nothing, and is dropped at once. */
+async function soundOf(ask: Ask, statement: string, found: Indexes): Promise<Index | undefined> {
+  const { name, schema, table } = piecesOf(statement)
+  const index = found.indexes.find(
+    (one) => one.table === `${schema}${table}` && one.quoted === name,
+  )
+  if (!index || index.valid || index.attached_to) return index
+  if (index.building)
+    throw new Error(`somebody builds an index on ${index.table}: confirm again when that has ended`)
+  await unhurried(ask, `drop index concurrently ${index.path}`)
+  return undefined
 }
 
 /**
- * On one partition after the other, and then, at once, on the table of which they are: what is in its way there
- * is only what writes at that moment. Broken off, it goes on where it was.
+ * The same on one partition after the other, as nothing of a partitioned index is done concurrently. Its steps
+ * end with the index of the table, which takes those of the partitions as its own. A partition that has come
+ * meanwhile gets its own there, as yet with hardly a row.
  */
-async function buildOnPartitions(
+async function prepareOnPartitions(
   ask: Ask,
   { statement, index, lacking, state }: IndexFault,
   found: Indexes,
-): Promise<void> {
+): Promise<string[]> {
   const text = statement?.text ?? ''
-  const { name, schema } = piecesOf(text)
-  const isThere = index !== undefined && state !== 'different'
-  const steps = isThere ? [] : [text.replace(' ON ', ' ON ONLY ')]
+  const whole = state === 'missing on partitions' ? index : undefined
+  const steps = index && !whole ? [`drop index ${index.path};`] : []
+  const attaching: string[] = []
   for (const partition of lacking) {
     const attached = found.indexes.find(
-      (one) => isThere && one.table === partition.path && one.attached_to === index.path,
+      (one) => whole && one.table === partition.path && one.attached_to === whole.path,
     )
+    const own = onPartition(text, partition)
     if (attached) await unhurried(ask, `reindex index concurrently ${attached.path}`)
-    const part = attached?.path ?? (await buildOn(ask, partition, text, found))
-    steps.push(`alter index ${schema}${name} attach partition ${part};`)
+    else steps.push(...(await prepare(ask, own, found)))
+    const { schema, name } = piecesOf(own)
+    // One that is attached already is looked at again, and the whole is valid with it.
+    const part = attached?.path ?? `${schema}${name}`
+    attaching.push(`alter index ${whole?.path} attach partition ${part};`)
   }
-  await ask(`set lock_timeout = '900ms'`)
-  // Several statements in one message are one transaction.
-  await ask(steps.join('\n'))
-  await ask(LOCK_TIMEOUT)
+  return [...steps, ...(whole ? attaching : [text])]
 }
 
-/** Returns the index of the partition: one that was built before and not attached, or a new one. */
-async function buildOn(
-  ask: Ask,
-  { path: table, name }: Partition,
-  statement: string,
-  found: Indexes,
-): Promise<string> {
-  const { unique, name: whole, schema, rest } = piecesOf(statement)
-  const [quoted] = await ask<{ name: string }>(
-    `select quote_ident(left($1 || '_' || $2, 63)) as name`,
-    [name, whole.replaceAll('"', '')],
-  )
-  const own = quoted?.name ?? ''
-  const wanted = `CREATE ${unique}INDEX ${own} ON ${table} ${rest}`
-  const before = found.indexes.find((one) => one.table === table && one.quoted === own)
-  if (before?.valid && before.definition === wanted) return before.path
-  if (before) await unhurried(ask, `drop index concurrently ${before.path}`)
-  await build(ask, wanted)
-  return `${schema}${own}`
+const TRIES = 5
+/** In between, who had to wait behind this one goes on. */
+const REST_MS = 1_000
+/** A lock that was not to be had, or a deadlock. */
+const HELD: readonly (string | undefined)[] = ['55P03', '40P01']
+const AS_BEFORE = `${LOCK_TIMEOUT}; set statement_timeout = '60s'`
+
+/** All steps or none: several statements in one message are one transaction. What was built stays, for the next time. */
+async function takePlace(ask: Ask, name: string, steps: readonly string[]): Promise<void> {
+  if (steps.length === 0) return
+  for (let tries = 1; ; tries++) {
+    // Shorter than the server waits before it looks for a deadlock: this gives way, and nobody else. The last
+    // time it waits longer, as the server then ends an automatic vacuum that is in the way.
+    const wait = tries < TRIES ? `set lock_timeout = '900ms'` : LOCK_TIMEOUT
+    await ask(`${wait}; set statement_timeout = '5s'`)
+    try {
+      await ask(steps.join('\n'))
+      break
+    } catch (error) {
+      if (!HELD.includes((error as { code?: string }).code)) throw error
+      if (tries === TRIES)
+        throw new Error(
+          `${name} is built, and a transaction that holds the table keeps it from its place: confirm again when that has ended, or end it as the runbook says`,
+        )
+      await delay(REST_MS)
+    }
+  }
+  await ask(AS_BEFORE)
 }
 
 const UNIQUE_VIOLATION = '23505'
 
-async function build(ask: Ask, statement: string): Promise<void> {
-  const { name, schema } = piecesOf(statement)
+/** @param name what operators know it by */
+async function build(ask: Ask, statement: string, name: string): Promise<void> {
   try {
     await unhurried(ask, statement.replace('INDEX ', 'INDEX CONCURRENTLY '))
   } catch (error) {
-    await dropInvalid(ask, `${schema}${name}`)
+    const built = piecesOf(statement)
+    await dropInvalid(ask, `${built.schema}${built.name}`)
     if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error
     throw new Error(`${name} is unique, and there are rows that are alike: see the runbook`)
   }
@@ -120,6 +159,6 @@ export async function unhurried(ask: Ask, statement: string): Promise<void> {
   try {
     await ask(statement)
   } finally {
-    await ask(`${LOCK_TIMEOUT}; set statement_timeout = '60s'`)
+    await ask(AS_BEFORE)
   }
 }

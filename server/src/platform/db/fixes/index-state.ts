@@ -1,6 +1,9 @@
 /** The indexes as they are, those of partitions and those that a build left behind among them; and what is wrong. */
+import { LOCKS } from '../lock-numbers.ts'
 import { isOurs } from '../schema-queries.ts'
+import { onPartition, type Partition, successorOf } from './index-names.ts'
 import type { Ask, Schema, Statement } from './schema.ts'
+import { subjectOf as subjectOfStatement } from './statement.ts'
 
 export interface Index {
   /** As a statement names it; its name alone, with quotes where it needs them, and without. */
@@ -8,35 +11,41 @@ export interface Index {
   quoted: string
   name: string
   table: string
-  /** The statement that makes it; null where it is attached to another, and as that is. */
+  /** The statement that makes it, wherever and however it is stored; null where it is attached to another, and as that is. */
   definition: string | null
   valid: boolean
+  /** It is not valid, and may be under construction: nothing is wrong with it yet. */
+  building: boolean
   /** Of a partitioned table: it is as valid as those of the partitions. */
   of_partitioned: boolean
-  of_constraint: boolean
+  /** What cannot be without it: a constraint of its own, a foreign key to it, or the identity of replicated rows. */
+  held_by: string | null
   attached_to: string | null
-}
-
-/** A partition, by its table. */
-export interface Partition {
-  parent: string
-  /** As a statement names it, and alone. */
-  path: string
-  name: string
 }
 
 export interface Indexes {
   indexes: readonly Index[]
   partitions: readonly Partition[]
+  /** Whether somebody else repairs now: what is beside an index waits for its place. */
+  repairing: boolean
 }
+
+/** Storage parameters in the server's own words: whoever tunes them changes nothing of what an index holds. */
+const STORAGE = `
+  select ' WITH (' || string_agg(name || '=' || case quote_ident(value) when value then value else quote_literal(value) end,
+    ', ' order by place) || ')'
+  from unnest(c.reloptions) with ordinality as parameter (text, place),
+    lateral (select split_part(text, '=', 1) as name, substr(text, strpos(text, '=') + 1) as value) parts`
 
 const INDEXES = `
   select c.oid::regclass::text as path, quote_ident(c.relname) as quoted, c.relname as name,
     t.oid::regclass::text as "table",
     case when up.inhparent is null
-      then replace(pg_get_indexdef(c.oid, 0, true), ' ON ONLY ', ' ON ') || ';' end as definition,
-    i.indisvalid as valid, c.relkind = 'I' as of_partitioned,
-    exists (select from pg_constraint where conindid = c.oid and contype in ('p', 'u', 'x')) as of_constraint,
+      then replace(replace(pg_get_indexdef(c.oid, 0, true), ' ON ONLY ', ' ON '), coalesce((${STORAGE}), ''), '') || ';'
+      end as definition,
+    i.indisvalid as valid, false as building, c.relkind = 'I' as of_partitioned,
+    coalesce((select min(format('constraint %I of %s', conname, conrelid::regclass)) from pg_constraint where conindid = c.oid),
+      case when i.indisreplident then format('the replica identity of %s', t.oid::regclass) end) as held_by,
     up.inhparent::regclass::text as attached_to
   from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
   left join pg_inherits up on up.inhrelid = c.oid
@@ -57,23 +66,33 @@ const PARTITIONS = `
   from pg_inherits i join pg_class c on c.oid = i.inhrelid
   where c.relispartition and c.relkind = 'r' order by c.oid::regclass::text collate "C"`
 
-/** One that is being built counts as valid: nothing is wrong with it yet. */
+const REPAIRING = `
+  select exists (
+    select from pg_locks l join pg_database d on d.oid = l.database
+    where l.locktype = 'advisory' and (l.classid, l.objid, l.objsubid) = (0, ${LOCKS.schemaRepair}, 1)
+      and d.datname = current_database() and l.pid <> pg_backend_pid()) as repairing`
+
 export async function readIndexes(ask: Ask): Promise<Indexes> {
+  // Ahead of them: what a repair has left that was over before is left over.
+  const [other] = await ask<{ repairing: boolean }>(REPAIRING)
+  const repairing = other?.repairing ?? false
   const read = await ask<Index>(INDEXES)
   const partitions = await ask<Partition>(PARTITIONS)
-  if (read.every(({ valid }) => valid)) return { indexes: read, partitions }
-  const building = new Set((await ask<{ table: string }>(BUILDING)).map(({ table }) => table))
+  if (read.every(({ valid }) => valid)) return { indexes: read, partitions, repairing }
+  const atWork = new Set((await ask<{ table: string }>(BUILDING)).map(({ table }) => table))
   // Behind it: a build that has ended before is seen by its index.
   const invalid = new Set((await ask<{ path: string }>(INVALID)).map(({ path }) => path))
-  const isFine = ({ valid, path, table }: Index) =>
-    valid || building.has(table) || !invalid.has(path)
-  return { indexes: read.map((one) => ({ ...one, valid: isFine(one) })), partitions }
+  const indexes = read.map((one) => {
+    const valid = one.valid || !invalid.has(one.path)
+    return { ...one, valid, building: !valid && atWork.has(one.table) }
+  })
+  return { indexes, partitions, repairing }
 }
 
 export interface IndexFault {
   /** "index users__email on users". */
   subject: string
-  state: 'missing' | 'different' | 'invalid' | 'missing on partitions'
+  state: 'missing' | 'different' | 'invalid' | 'missing on partitions' | 'left over'
   /** As the schema has it; undefined of one that it does not know. */
   statement: Statement | undefined
   index: Index | undefined
@@ -107,24 +126,63 @@ export function indexFaults(committed: Schema, live: Schema, found: Indexes): In
       const { subject, head } = statement
       return { subject, statement, index, lacking, partitioned: partitioned.has(head) }
     })
+  const faults = ofSchema.flatMap((one) => withState(one, stateOf(one)))
+  return [...faults, ...leftFaults(ofSchema, faults, found)]
+}
+
+type Looked = Omit<IndexFault, 'state'>
+
+const withState = (one: Looked, state: IndexFault['state'] | undefined): IndexFault[] =>
+  state ? [{ ...one, state }] : []
+
+/** Those that the schema does not know: of builds that were broken off, and of repairs. */
+function leftFaults(
+  ofSchema: readonly Looked[],
+  faults: readonly IndexFault[],
+  found: Indexes,
+): IndexFault[] {
   // Those of partitions are looked at with the index that they are attached to.
   const looked = new Set(ofSchema.flatMap(({ index }) => index?.path ?? []))
-  const others = found.indexes
+  const made = madeByRepairs(ofSchema, found)
+  const inRepair = new Set(faults.map(({ subject }) => subject))
+  return found.indexes
     .filter(({ path, attached_to }) => !looked.has(path) && !looked.has(attached_to ?? ''))
-    .map((index) => ({
-      ...{ subject: subjectOf(index), statement: undefined, index },
-      ...{ lacking: [], partitioned: index.of_partitioned },
-    }))
-  return [...ofSchema, ...others].flatMap((one) => {
-    const state = stateOf(one)
-    return state ? [{ ...one, state }] : []
-  })
+    .flatMap((index) => {
+      const subject = subjectOf(index)
+      const partitioned = index.of_partitioned
+      const one = { subject, statement: undefined, index, lacking: [], partitioned }
+      const whose = index.attached_to ? undefined : made.get(subject)
+      if (whose === undefined) return withState(one, stateOf(one))
+      // Where its index is at fault, the repair of that goes on with it.
+      const waits = found.repairing || inRepair.has(whose)
+      return withState(one, waits ? undefined : 'left over')
+    })
 }
+
+/** What repairs make beside an index, and on its partitions for it to take: each with the subject of the index. */
+function madeByRepairs(ofSchema: readonly Looked[], { partitions }: Indexes): Map<string, string> {
+  return new Map(
+    ofSchema.flatMap(({ subject, statement }) => {
+      if (!statement) return []
+      const ofParts = partitions
+        .filter(({ parent }) => parent === tableOf(statement))
+        .map((part) => onPartition(statement.text, part))
+      const made = [
+        ...[statement.text, ...ofParts].map(subjectOfSuccessor),
+        ...ofParts.map((text) => subjectOfStatement('index', text)),
+      ]
+      return made.map((one) => [one, subject] as const)
+    }),
+  )
+}
+
+export const subjectOfSuccessor = (statement: string): string =>
+  subjectOfStatement('index', successorOf(statement))
 
 function lackingOf(statement: Statement, index: Index | undefined, found: Indexes): Partition[] {
   const has = new Set(
     found.indexes
-      .filter(({ valid, attached_to }) => valid && index && attached_to === index.path)
+      .filter((one) => isFine(one) && index && one.attached_to === index.path)
       .map(({ table }) => table),
   )
   return found.partitions.filter(
@@ -132,13 +190,11 @@ function lackingOf(statement: Statement, index: Index | undefined, found: Indexe
   )
 }
 
-function stateOf({
-  statement,
-  index,
-  lacking,
-}: Omit<IndexFault, 'state'>): IndexFault['state'] | undefined {
+const isFine = ({ valid, building }: Index) => valid || building
+
+function stateOf({ statement, index, lacking }: Looked): IndexFault['state'] | undefined {
   if (!index) return 'missing'
   if (statement && index.definition !== statement.text) return 'different'
   if (lacking.length > 0) return 'missing on partitions'
-  return index.valid || index.of_partitioned ? undefined : 'invalid'
+  return isFine(index) || index.of_partitioned ? undefined : 'invalid'
 }

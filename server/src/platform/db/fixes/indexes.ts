@@ -10,9 +10,9 @@ const WORDS: Words = {
   key: 'database.indexes',
   title: 'Indexes are missing or invalid',
   description:
-    'An index of the schema is missing, has another definition, lacks on a partition or is invalid, as a build that was broken off leaves it. Lists become slow, and what a unique index holds is not held.',
+    'An index of the schema is missing, has another definition, lacks on a partition or is invalid, as a build that was broken off leaves it; or a repair has left one behind. How it is stored is no difference. Lists become slow, and what a unique index holds is not held.',
   severity: 'high',
-  plan: 'Drops what is invalid or other, and builds the index concurrently, on a partitioned table on each partition before it is attached: nobody waits for it. It takes as long as the table is large, and waits for transactions that are open.',
+  plan: 'Drops what is invalid, and builds the index concurrently, on a partitioned table on each partition: nobody waits for it. One that is other stays until the right one beside it is built; then both change places in one short transaction, which gives way where the table is held. It takes as long as the table is large, and waits for transactions that are open.',
   runbook: 'schema-drift.md',
 }
 

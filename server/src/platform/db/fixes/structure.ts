@@ -2,6 +2,7 @@
 import type { Fix } from '../../fix.ts'
 import { type Read, toldDrift, type Words } from './drift.ts'
 import type { Ground } from './ground.ts'
+import { subjectOfSuccessor } from './index-state.ts'
 import { type Ask, readLive, type Schema, type Statement } from './schema.ts'
 import type { Kind } from './statement.ts'
 
@@ -59,7 +60,12 @@ const SURPLUS: Words = {
 
 export const surplus = (ground: Ground): Fix =>
   toldDrift(ground, SURPLUS, async (ask, committed) => {
-    const known = new Set(committed.statements.map(({ subject }) => subject))
+    // What a repair builds beside an index, or has left there, is told of with the indexes.
+    const known = new Set(
+      committed.statements.flatMap(({ kind, subject, text }) =>
+        kind === 'index' ? [subject, subjectOfSuccessor(text)] : subject,
+      ),
+    )
     const { statements } = await readLive(ask, [
       ...(['types', 'sequences', 'functions', 'columns', 'constraints', 'indexes'] as const),
     ])
