@@ -81,8 +81,9 @@ function moveDeliveries(tx: TenantTx, results: readonly Result[], now: string): 
   const moves = sql`(d.due_at is not null and d.retry_step = o.retry_step) or o.status = 'delivered'`
   tx.send(
     sql`with tried as materialized (
-        select o.*, o.status <> 'delivered' and exists (select from webhook_queues q
-          where q.webhook_id = o.webhook_id and q.resets <> o.resets) as is_late
+        select o.webhook_id, o.entry_id, o.event_at, o.attempts, o.retry_step, o.status, o.due_at,
+          o.status <> 'delivered' and exists (select from webhook_queues q
+            where q.webhook_id = o.webhook_id and q.resets <> o.resets) as is_late
         from unnest(${keysOf(results)}, ${of((o) => o.delivery.attempts)}::integer[],
             ${of((o) => o.delivery.retry_step)}::integer[], ${of((o) => o.resets)}::bigint[],
             ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[])
