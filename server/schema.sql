@@ -45,12 +45,20 @@ end $function$;
 
 CREATE OR REPLACE FUNCTION public.end_writer(writer integer, connected timestamp with time zone, begun timestamp with time zone)
  RETURNS boolean
- LANGUAGE sql
+ LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
-  select pg_terminate_backend(w.pid, 10000) from running_writers() w
-  where w.pid = writer and w.connected_at = connected and w.begun_at is not distinct from begun
+begin
+  if not exists (select from running_writers() w
+    where w.pid = writer and w.connected_at = connected and w.begun_at is not distinct from begun)
+  then return null; end if;
+  if pg_terminate_backend(writer, 10000) then return true; end if;
+  -- It said false also of one that somebody else has ended since; what was seen of it is forgotten first.
+  perform pg_stat_clear_snapshot();
+  return case when exists (select from running_writers() w
+    where w.pid = writer and w.connected_at = connected) then false end;
+end
 $function$;
 REVOKE ALL ON ROUTINE end_writer(integer,timestamp with time zone,timestamp with time zone) FROM PUBLIC;
 GRANT execute ON ROUTINE end_writer(integer,timestamp with time zone,timestamp with time zone) TO wardkeep_platform;

@@ -21,10 +21,18 @@ grant execute on function running_writers to wardkeep_platform;
 
 -- Ends one of them with its connection. Returns whether it has ended; null where it was not there any more.
 create function end_writer(writer integer, connected timestamptz, begun timestamptz) returns boolean
-language sql security definer set search_path = public, pg_temp
+language plpgsql security definer set search_path = public, pg_temp
 as $$
-  select pg_terminate_backend(w.pid, 10000) from running_writers() w
-  where w.pid = writer and w.connected_at = connected and w.begun_at is not distinct from begun
+begin
+  if not exists (select from running_writers() w
+    where w.pid = writer and w.connected_at = connected and w.begun_at is not distinct from begun)
+  then return null; end if;
+  if pg_terminate_backend(writer, 10000) then return true; end if;
+  -- It said false also of one that somebody else has ended since; what was seen of it is forgotten first.
+  perform pg_stat_clear_snapshot();
+  return case when exists (select from running_writers() w
+    where w.pid = writer and w.connected_at = connected) then false end;
+end
 $$;
 revoke execute on function end_writer from public;
 grant execute on function end_writer to wardkeep_platform;

@@ -1,4 +1,5 @@
 /** A reader of the journal falls behind: who or what does it, and what can be done about it. */
+import { sql } from 'kysely'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { type DatabaseAddress, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
@@ -98,6 +99,28 @@ test('a connection that does not commit is named, and ended on request', async (
   )
   expect(both).toContain('repaired')
   await expect(client.query('commit')).rejects.toThrow()
+  await isWell()
+})
+
+test('one that ends between the look at it and its end is gone, and no failure', async () => {
+  await isWell()
+  const { client, pid } = await holder()
+  await write()
+  const readers = later(service, 10)
+  const [finding] = await readers.find('journal.held_back')
+  const repaired = await readers.fix('journal.held_back').repair?.(finding as Finding, (work) =>
+    service.app.db.acrossTenants(async (tx) => {
+      // What a transaction has seen of other sessions stays as it is.
+      await sql`select from running_writers()`.execute(tx.db)
+      await client.end()
+      await until('it is gone', async () => {
+        const seen = await service.database.sql('select from pg_stat_activity where pid = $1', [pid])
+        return seen.length === 0 || undefined
+      })
+      return work(tx)
+    }),
+  )
+  expect(repaired).toBe('already gone')
   await isWell()
 })
 
