@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { followEvents } from '../../src/features/webhooks/engine/fan-out.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
-import { until } from '../support/embedded.ts'
+import { untilRead } from '../support/journal.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openScene, type Scene, type TestWebhook } from './scene.ts'
 
@@ -27,16 +27,7 @@ function startReading(): void {
 }
 
 /** Waits until all that has happened so far is read. */
-async function untilRead(): Promise<void> {
-  const { sql } = scene.database
-  await until('the journal is read', async () => {
-    const [row] = await sql<{ is_read: boolean }>(
-      `select not exists (select from journal j, journal_consumers r
-         where r.consumer = 'webhooks' and (j.xid, j.id) > (r.xid, r.id)) as is_read`,
-    )
-    return row?.is_read || undefined
-  })
-}
+const allRead = () => untilRead(scene.database, 'webhooks')
 
 const wanted = async (webhook: TestWebhook) =>
   (await scene.deliveries(webhook)).map(({ event }) => event)
@@ -58,7 +49,7 @@ describe('a webhook is sent', () => {
       'department.deleted',
     ] as const
     for (const action of actions) await scene.event(tenant, action)
-    await untilRead()
+    await allRead()
     expect(await wanted(named)).toEqual(['user.blocked', 'tenant.updated'])
     expect(await wanted(grouped)).toEqual(['user.blocked', 'user.created'])
     expect(await wanted(all)).toEqual(actions)
@@ -73,7 +64,7 @@ describe('a webhook is sent', () => {
     const event = await scene.event(theirs)
     const entry = { action: 'auth.login_failed', tenant_id: null, resource_type: 'user' } as const
     await scene.db.acrossTenants((tx) => append(tx, SYSTEM, entry))
-    await untilRead()
+    await allRead()
     expect(await wanted(webhooks[0])).toEqual([])
     expect(await scene.deliveries(webhooks[1])).toMatchObject([
       { tenant_id: theirs, entry_id: event.id, status: 'pending', attempts: 0, retry_step: 0 },
@@ -87,7 +78,7 @@ describe('a webhook is sent', () => {
     for (const action of ['webhook.test', 'access.refused', 'webhook.updated'] as const)
       await scene.event(tenant, action)
     await scene.event(tenant, 'user.created')
-    await untilRead()
+    await allRead()
     expect(await wanted(webhook)).toEqual(['user.created'])
   })
 
@@ -99,7 +90,7 @@ describe('a webhook is sent', () => {
     const webhook = await scene.webhook(tenant, URL)
     await scene.event(tenant, 'user.updated')
     startReading()
-    await untilRead()
+    await allRead()
     expect(await wanted(webhook)).toEqual(['user.updated'])
   })
 
@@ -109,7 +100,7 @@ describe('a webhook is sent', () => {
     await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
     startReading()
     await scene.event(tenant, 'user.created')
-    await untilRead()
+    await allRead()
     expect(await wanted(webhook)).toEqual(['user.created'])
   })
 })
@@ -120,7 +111,7 @@ describe('an event becomes one delivery of a webhook', () => {
     const webhook = await scene.webhook(tenant, URL)
     for (let count = 0; count < 5; count += 1) await scene.event(tenant)
     startReading()
-    await untilRead()
+    await allRead()
     const before = await scene.deliveries(webhook)
     const { sql } = scene.database
     await sql(
@@ -128,7 +119,7 @@ describe('an event becomes one delivery of a webhook', () => {
       [before[0]?.entry_id],
     )
     await sql(`update journal_consumers set xid = '0', id = 0 where consumer = 'webhooks'`)
-    await untilRead()
+    await allRead()
     const after = await scene.deliveries(webhook)
     expect(after.map(({ entry_id }) => entry_id)).toEqual(before.map(({ entry_id }) => entry_id))
     expect(after.map(({ status }) => status)).toEqual(['delivered', ...Array(4).fill('pending')])
@@ -139,7 +130,7 @@ describe('an event becomes one delivery of a webhook', () => {
     const webhooks = await Promise.all([1, 2, 3].map(() => scene.webhook(tenant, URL)))
     for (let count = 0; count < 3; count += 1) startReading()
     const events = await Promise.all(Array.from({ length: 60 }, () => scene.event(tenant)))
-    await untilRead()
+    await allRead()
     const ids = events.map(({ id }) => id).sort((one, other) => one - other)
     for (const webhook of webhooks) {
       const rows = await scene.deliveries(webhook)
@@ -163,7 +154,7 @@ test('an event of a day that has no partition gets one', async () => {
       [tenant, at],
     )
   startReading()
-  await untilRead()
+  await allRead()
   expect((await scene.deliveries(webhook)).map(({ event_at }) => event_at)).toEqual([
     '2020-01-15T23:59:59.999Z',
     '2020-01-17T00:00:00.000Z',
@@ -201,7 +192,7 @@ test('events that lie years apart are read like any others, and make no days tha
     )
   await scene.event(tenant, 'user.updated')
   startReading()
-  await untilRead()
+  await allRead()
   expect(await wanted(webhook)).toEqual(['user.created', 'user.updated'])
   const days = await sql<{ day: string }>(
     `select day::text from webhook_partition_days() as day where day < '2021-01-01'`,
@@ -217,12 +208,12 @@ test('a delivery makes the queue of its webhook due, and that of no other', asyn
   ]
   startReading()
   await scene.event(tenant, 'user.created')
-  await untilRead()
+  await allRead()
   const due = (await scene.queue(one)).due_at
   expect(due).not.toBeNull()
   expect((await scene.queue(other)).due_at).toBeNull()
   // What is due already is not put off by a later event.
   await scene.event(tenant, 'user.updated')
-  await untilRead()
+  await allRead()
   expect((await scene.queue(one)).due_at).toBe(due)
 })

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { makeClinic, type Person, signIn } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { untilRead } from '../support/journal.ts'
 import { openScene, type Scene } from './scene.ts'
 
 let scene: Scene
@@ -27,14 +27,7 @@ async function administer(method: string, path: string, body?: object): Promise<
 }
 
 /** Waits until all that has happened so far was judged. */
-const judged = () =>
-  until('the journal is read', async () => {
-    const [row] = await scene.service.database.sql<{ is_read: boolean }>(
-      `select not exists (select from journal j, journal_consumers c
-         where c.consumer = 'messenger' and (j.xid, j.id) > (c.xid, c.id)) as is_read`,
-    )
-    return row?.is_read || undefined
-  })
+const judged = () => untilRead(scene.service.database, 'messenger')
 
 /** A clinic of its own, so that what happens elsewhere is nobody's business there. */
 async function freshClinic(): Promise<Scene['clinic']> {
