@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { purgeClinic } from '../backups/support.ts'
 import { superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let database: TestDatabase
@@ -56,4 +57,40 @@ test('a clinic of that name is nothing to tell the demo password of', async () =
   const { said } = await start(other)
   expect(said).not.toContain('try-Wardkeep')
   expect(await demos(other)).toHaveLength(1)
+})
+
+test('nobody starts in production with one that people could sign in to', async () => {
+  const production = await migratedDatabase()
+  const { service } = await start(production)
+  const starting = () =>
+    openService({
+      database: production,
+      role: 'api',
+      config: { NODE_ENV: 'production', DEMO: false },
+    })
+  await expect(starting()).rejects.toThrow(/^NODE_ENV: the database has the demo clinic/)
+  const { token } = await superadmin(service)
+  const [{ id } = { id: 0 }] = await demos(production)
+  const body = { is_active: false }
+  expect((await service.call('PUT', `/api/admin/tenants/${id}`, { token, body })).status).toBe(200)
+  await starting()
+})
+
+test('the capabilities tell of one as long as people can sign in to it, on every node', async () => {
+  const database = await migratedDatabase()
+  const nodes = [(await start(database)).service, (await start(database)).service]
+  const told = () =>
+    Promise.all(
+      nodes.map(async (node) => (await node.call('GET', '/api/auth/capabilities')).body.demo_mode),
+    )
+  expect(await told()).toEqual([true, true])
+  const [node] = nodes
+  if (!node) throw new Error('two were started')
+  const { token } = await superadmin(node)
+  const [{ id } = { id: 0 }] = await demos(database)
+  const path = `/api/admin/tenants/${id}`
+  expect((await node.call('PUT', path, { token, body: { is_active: false } })).status).toBe(200)
+  await until('all know', async () => (await told()).every((one) => !one) || undefined)
+  expect((await node.call('PUT', path, { token, body: { is_active: true } })).status).toBe(200)
+  await until('all know', async () => (await told()).every((one) => one) || undefined)
 })

@@ -107,7 +107,6 @@ export async function openService(
     clock,
     ...(options.role ? { role: options.role } : {}),
   })
-  await app.setUp(() => undefined)
   let isOpen = true
   const close = async () => {
     if (!isOpen) return
@@ -116,6 +115,7 @@ export async function openService(
     await rm(dataDir, { recursive: true, force: true })
   }
   atTheEnd(close)
+  await app.setUp(() => undefined)
   return { app, database, clock, logged, dataDir, close, call: caller(app) }
 }
 

@@ -1,38 +1,47 @@
 /** The first start, put together. */
 import type { Needs } from '../../core.ts'
+import { StartupError } from '../../lib/startup-error.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { announcement, superadminLines } from './announcement.ts'
 import { bootstrap } from './bootstrap.service.ts'
 import { makeDemo } from './demo.service.ts'
-import { hasDemo } from './demo.store.ts'
+import { openDemoStanding } from './demo-standing.ts'
+
+const DEMO_IS_THERE =
+  'NODE_ENV: the database has the demo clinic, whose password everyone knows: start without `production`, delete or deactivate tenant "demo" as a superadmin, and start again.'
 
 export interface Setup {
   /**
    * Makes what an empty database lacks. Returns how to announce the service at its address.
    * @param tell told of the first superadmin once there is one: nobody else will ever know the password
+   * @throws StartupError in production where people could sign in to a demo clinic
    */
   setUp(tell: (lines: string) => void): Promise<(address: string) => string>
 }
 
 type Core = Needs<
-  'db' | 'passwords' | 'keyRing',
-  'DEMO' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'
+  'db' | 'passwords' | 'keyRing' | 'changes' | 'log',
+  'DEMO' | 'NODE_ENV' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'
 >
 
-export function openSetup({ db, passwords, keyRing, config }: Core): Feature & Setup {
+export function openSetup(core: Core): Feature & Setup {
+  const { db, passwords, keyRing, config } = core
+  const demo = openDemoStanding(core)
   return {
     name: 'setup',
-    capabilities: { demo_mode: config.DEMO },
+    capabilities: { demo_mode: demo.isThere },
+    close: demo.stop,
     async setUp(tell) {
+      await demo.look()
+      if (config.NODE_ENV === 'production' && demo.isThere()) throw new StartupError(DEMO_IS_THERE)
       const made = await bootstrap(db, passwords, {
         email: config.BOOTSTRAP_ADMIN_EMAIL,
         password: config.BOOTSTRAP_ADMIN_PASSWORD,
       })
       // At once: where the start fails behind this, the next one finds the superadmin there already.
       if (made) tell(superadminLines(made))
-      if (config.DEMO) await makeDemo({ db, passwords, keyRing })
-      const isThere = config.DEMO && (await db.acrossTenants(hasDemo, 'read'))
-      return (address) => announcement({ address, hasDemo: isThere })
+      if (config.DEMO && (await makeDemo({ db, passwords, keyRing }))) await demo.look()
+      return (address) => announcement({ address, hasDemo: demo.isThere() })
     },
   }
 }
