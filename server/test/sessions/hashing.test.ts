@@ -1,11 +1,12 @@
 /** What sign-in does with password hashes: the same work for all, never too much at once, kept up to date. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
 import { signInOperations } from '../../src/features/auth/sign-in/sign-in.routes.ts'
 import { signInService } from '../../src/features/auth/sign-in/sign-in.service.ts'
 import { usersService } from '../../src/features/users/users.service.ts'
 import { Problem } from '../../src/lib/problems.ts'
 import { openPasswords, type Passwords } from '../../src/platform/crypto/index.ts'
+import { ownerClient } from '../../src/platform/db/index.ts'
 import { addOperations, openLimits, openServer } from '../../src/platform/http/index.ts'
 import { openThrottle } from '../../src/platform/throttle/index.ts'
 import {
@@ -221,6 +222,33 @@ describe('a hash', () => {
     expect(await hashOf(person.id)).toBe(dear)
     const wrong = await dearer.call('POST', '/api/auth/login', { body: { ...at, password: 'no' } })
     expect(wrong.status).toBe(401)
+  })
+
+  test('that two nodes make again at once keeps neither sign-in out', async () => {
+    const person = await newColleague(service, clinic)
+    const at = { email: person.email, password: PASSWORD, subdomain: 'north' }
+    const nodes = await Promise.all([costing(256, 2), costing(256, 2)])
+    const holder = ownerClient(service.database.address)
+    onTestFinished(() => holder.end())
+    await holder.connect()
+    await holder.query('begin')
+    await holder.query('select from users where id = $1 for update', [person.id])
+    const signingIn = Promise.all(nodes.map((node) => signIn(node, at)))
+    await until('both have checked the old one', async () => {
+      const waiting = await service.database.sql(
+        `select from pg_stat_activity where datname = current_database()
+           and wait_event_type = 'Lock' and query like '%last_login_at%'`,
+      )
+      return waiting.length === 2 || undefined
+    })
+    await holder.query('commit')
+    await signingIn
+    expect(await hashOf(person.id)).toContain('$m=256,t=2,p=1$')
+    const failed = await service.database.sql(
+      `select from journal where action = 'auth.login_failed' and user_id = $1`,
+      [person.id],
+    )
+    expect(failed).toEqual([])
   })
 
   test('that is out of date keeps nobody out when there is no turn for a new one', async () => {

@@ -107,14 +107,15 @@ export function findCandidates(
     .execute()
 }
 
-/** The account of a user, held until the transaction ends. */
-export function lockAccount(tx: TenantTx, userId: number): Promise<Account | undefined> {
-  return accounts(tx)
-    .where('users.tenant_id', '=', tx.tenantId)
-    .where('users.id', '=', userId)
-    .forUpdate('users')
-    .executeTakeFirst()
-}
+const accountOf = (tx: TenantTx, userId: number) =>
+  accounts(tx).where('users.tenant_id', '=', tx.tenantId).where('users.id', '=', userId)
+
+export const findAccount = (tx: TenantTx, userId: number): Promise<Account | undefined> =>
+  accountOf(tx, userId).executeTakeFirst()
+
+/** As `findAccount`, held until the transaction ends. */
+export const lockAccount = (tx: TenantTx, userId: number): Promise<Account | undefined> =>
+  accountOf(tx, userId).forUpdate('users').executeTakeFirst()
 
 /** Lets the transaction's commit not wait for the disk: a crash may lose it, and its time tells nothing. */
 export async function commitUnwaited(tx: TenantTx): Promise<void> {

@@ -167,6 +167,28 @@ export function signInService(deps: SignInDeps): SignIn {
     return (await canFail(work, 'hashing a password at the new cost', log)) ?? null
   }
 
+  async function start(
+    account: accounts.Account,
+    trying: Attempt,
+  ): Promise<IssuedSession | undefined> {
+    const freshHash = await rehash(account, trying)
+    return db
+      .inTenant(account.tenant_id, (tx) => startSession(tx, account, freshHash, trying))
+      .catch(wrongCode)
+  }
+
+  /** Where the password was hashed anew meanwhile, by a sign-in elsewhere, and is the same. */
+  async function startAnew(
+    { id, tenant_id, password_hash }: accounts.Account,
+    trying: Attempt,
+  ): Promise<IssuedSession | undefined> {
+    const now = await db.inTenant(tenant_id, (tx) => accounts.findAccount(tx, id), 'read')
+    if (!now || now.password_hash === password_hash) return undefined
+    const { credentials, guess } = trying
+    const isRight = await passwords.verify(now.password_hash, credentials.password, guess.party)
+    return isRight ? start(now, trying) : undefined
+  }
+
   async function attempt(trying: Attempt): Promise<TokenResponse> {
     const { credentials, asked, guess } = trying
     const account = await match(trying)
@@ -177,10 +199,7 @@ export function signInService(deps: SignInDeps): SignIn {
       return refuse('totp_required', trying, [account])
     // Not before the password is right: the answer tells of the clinic.
     await db.requireOpen(account.tenant_id)
-    const freshHash = await rehash(account, trying)
-    const started = await db
-      .inTenant(account.tenant_id, (tx) => startSession(tx, account, freshHash, trying))
-      .catch(wrongCode)
+    const started = (await start(account, trying)) ?? (await startAnew(account, trying))
     // A wrong code; or blocked, or given another password, while this one was being checked.
     if (!started) return refuse('invalid_credentials', trying, [account])
     await guesses.clear(asked, account)
