@@ -98,15 +98,14 @@ describe('wrong input', () => {
   })
 })
 
-test('of a department nothing is said where it is not known whose it would be', async () => {
-  const answer = await service.call('PUT', '/api/admin/users/none', {
-    token: clinic.people.admin.token,
-    body: { department_id: UNKNOWN },
-  })
+test.each([
+  ['a department', 'users', 'user_id', { department_id: UNKNOWN }],
+  ['a head doctor', 'departments', 'dept_id', { head_doctor_id: UNKNOWN }],
+])('of %s nothing is said where it is not known whose it would be', async (_, of, id, body) => {
+  const { token } = clinic.people.admin
+  const answer = await service.call('PUT', `/api/admin/${of}/none`, { token, body })
   expect(answer.status).toBe(422)
-  expect(answer.body.detail.map((fault: { loc: string[] }) => fault.loc)).toEqual([
-    ['path', 'user_id'],
-  ])
+  expect(answer.body.detail.map((fault: { loc: string[] }) => fault.loc)).toEqual([['path', id]])
 })
 
 describe('a record', () => {

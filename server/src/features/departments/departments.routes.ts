@@ -58,8 +58,10 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       access: admins,
       params: DepartmentPath,
       body: DepartmentChange,
-      checkReferences: ({ caller, path, body }, refuse) =>
-        departments.checkReferences(caller, { ...path, ...body }, refuse),
+      checkReferences: ({ caller, path, body, faulty }, refuse) =>
+        faulty.has('path.dept_id')
+          ? Promise.resolve()
+          : departments.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, Department],
       refusals: [404, 409],
       handle: ({ caller, path, body }) => departments.update(caller, path.dept_id, body),

@@ -44,8 +44,9 @@ function parse(request: FastifyRequest, bytes: Buffer): unknown {
 export function readJsonBodies(app: FastifyInstance): void {
   const inATurn = oneATurn()
   app.addHook('onRequest', (request, _reply, done) => {
-    // One of bad grammar would be refused before it comes to a parser.
-    if (request.routeOptions.config.takesBytes) delete request.headers['content-type']
+    // One of bad grammar would be refused before it comes to a parser, also where no JSON is read.
+    const { takesBody, takesBytes } = request.routeOptions.config
+    if (!takesBody || takesBytes) delete request.headers['content-type']
     done()
   })
   app.removeAllContentTypeParsers()

@@ -162,6 +162,17 @@ describe('a body that is not what it should be', () => {
     const answer = await service.call('POST', path, { token: root.token, payload: '{"broken' })
     expect(answer.status).toBe(200)
   })
+
+  test.each(['nonsense', ''])('nor is what it says it is: "%s"', async (type) => {
+    const { token } = clinic.people.admin
+    const headers = { 'content-type': type }
+    for (const [method, path] of [
+      ['POST', '/api/admin/cache/cleanup'],
+      ['DELETE', '/api/messenger/link'],
+      ['POST', `/api/admin/users/${clinic.people.doctor.id}/unblock`],
+    ] as const)
+      expect((await service.call(method, path, { token, headers })).status, path).toBe(200)
+  })
 })
 
 describe('a free-form object of the largest size', () => {
