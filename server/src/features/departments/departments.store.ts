@@ -1,5 +1,6 @@
 /** The departments' SQL. */
 import { sql } from 'kysely'
+import { MINUTE, SECOND } from '../../lib/clock.ts'
 import type { Asked, Found } from '../../lib/page.ts'
 import {
   containing,
@@ -105,15 +106,14 @@ export async function clearHeads(
 
 /**
  * Deletes the department; its users and patients stay, without one. Each patient is written anew with it, in every
- * index, which takes 50 to 100 µs: within the usual limit of a statement a department of 300,000 could never go.
+ * index, which takes 50 to 100 µs: within the usual limits of a statement, the server's and the driver's, a
+ * department of 300,000 could never go.
  */
 export async function deleteDepartment(tx: TenantTx, id: number): Promise<void> {
   tx.send(sql`set local statement_timeout = '5min'`.compile(tx.db))
-  await tx.db
-    .deleteFrom('departments')
-    .where('id', '=', id)
-    .where(ofScope(tx, 'tenant_id'))
-    .execute()
+  const deleted = tx.db.deleteFrom('departments').where('id', '=', id)
+  const statement = deleted.where(ofScope(tx, 'tenant_id')).compile()
+  await tx.sendFor({ ...statement, waitMs: 5 * MINUTE + 2 * SECOND }).rows
 }
 
 /** Destroys departments of a deleted tenant. */

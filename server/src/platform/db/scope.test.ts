@@ -317,6 +317,16 @@ describe('a transaction', () => {
     expect(await nameOf(1)).toBe('one')
   })
 
+  test('waits for the answer of a statement as long as that says', async () => {
+    const error = await db
+      .inTenant(NORTH, async (tx) => {
+        await tx.sendFor({ ...sql`select pg_sleep(20)`.compile(tx.db), waitMs: 50 }).rows
+      })
+      .catch((thrown: unknown) => thrown)
+    expect(problemOf(error)).toMatchObject({ code: 'database_away' })
+    expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
+  })
+
   test('waits for a connection when all are taken, and every one comes back', async () => {
     const all = Array.from({ length: 40 }, () => db.inTenant(NORTH, ids))
     for (const found of await Promise.all(all)) expect(found).toEqual([1, 2])

@@ -250,10 +250,11 @@ function transactionOn(
   }
   // What is planned for its values each time gains nothing by a name, of which there are few.
   const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
-  const run: Send = ({ sql: text, parameters }) => {
+  const run: Send = ({ sql: text, parameters, waitMs }) => {
     // Behind the end it would run in no scope, or in that of whoever has the connection next.
     if (committing || isAbandoned) throw new Error('the transaction has ended')
-    return ask(client, prepared(scope, text, parameters))
+    const query = prepared(scope, text, parameters)
+    return ask(client, waitMs === undefined ? query : { ...query, query_timeout: waitMs })
   }
   const notify = (...work: Topic[]) => work.forEach((topic) => void notified.add(topic))
   // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.

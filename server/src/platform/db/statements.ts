@@ -108,7 +108,10 @@ export function queriesOn(send: Send): Transaction<Database> {
 }
 
 /** A statement with its values, ready to be sent. */
-export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'>
+export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'> & {
+  /** Milliseconds until a connection that says nothing counts as lost, of what may take longer than most. */
+  waitMs?: number
+}
 
 /** A place in a statement that each run fills with a value of its own. */
 class Slot {
