@@ -94,6 +94,8 @@ describe('a variable', () => {
     ['PORT', '0', 0],
     ['PORT', '65535', 65_535],
     ['HOST', '::1', '::1'],
+    ['HOST', 'fe80::1%eth0', 'fe80::1%eth0'],
+    ['HOST', 'localhost', 'localhost'],
     ['WEBHOOK_ALLOW_HTTP', 'true', true],
     ['WEBHOOK_ALLOWED_NETWORKS', '10.1.0.0/16, fd00::/8', parseNetworks('10.1.0.0/16,fd00::/8')],
     ['WEBHOOK_RETENTION_DAYS', '7', 7],

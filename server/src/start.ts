@@ -55,37 +55,35 @@ export async function start(role: string): Promise<void> {
   await refuseLooseModes(secrets, isProduction, log)
   // The application's modules load while the database starts.
   const loading = import('./app.ts')
-  try {
-    // A start that fails lets go of all that it has taken so far.
-    await using undo = new AsyncDisposableStack()
-    const onStop = (what: string, stop: () => Promise<unknown>) =>
-      undo.defer(async () => void (await within(STOP_MS, canFail(stop(), `stopping ${what}`, log))))
-    const database = await openDatabase(config, log)
-    onStop('the database', database.stop)
-    if (!(await restoreIsOver(database.address, config, log))) return
-    await migrateOrExplain(database.address, config, log)
-    const { openApp } = await loading
-    const local = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
-    const publicUrl = config.PUBLIC_URL ?? local
-    const { address } = database
-    const rootKeys = keySource(config, log)
-    const app = await openApp({ config, address, publicUrl, rootKeys, log, role })
-    onStop('the service', app.close)
-    const announce = await app.setUp((lines) => void process.stdout.write(`${lines}\n`))
-    if (config.METRICS_PORT !== undefined) {
-      const metrics = await app.metrics.serve(config.METRICS_HOST, config.METRICS_PORT)
-      onStop('the metrics', async () => metrics.close())
-    }
-    const { HOST: host, PORT: port } = config
-    const listening = role === 'worker' ? undefined : await app.server.listen({ host, port })
-    stopOnSignal(undo.move(), log)
-    if (listening === undefined) return void log.info({}, 'doing background work')
-    // At once: whoever waits for the address has read all of it.
-    process.stdout.write(`${announce(listening)}\n${app.hold.since() === null ? '' : HELD}`)
-    log.info({ address: listening }, 'listening')
-  } catch (error) {
-    throw listenError(error, config)
+  // A start that fails lets go of all that it has taken so far.
+  await using undo = new AsyncDisposableStack()
+  const onStop = (what: string, stop: () => Promise<unknown>) =>
+    undo.defer(async () => void (await within(STOP_MS, canFail(stop(), `stopping ${what}`, log))))
+  const database = await openDatabase(config, log)
+  onStop('the database', database.stop)
+  if (!(await restoreIsOver(database.address, config, log))) return
+  await migrateOrExplain(database.address, config, log)
+  const { openApp } = await loading
+  const publicUrl = config.PUBLIC_URL ?? localUrl(config)
+  const { address } = database
+  const rootKeys = keySource(config, log)
+  const app = await openApp({ config, address, publicUrl, rootKeys, log, role })
+  onStop('the service', app.close)
+  const announce = await app.setUp((lines) => void process.stdout.write(`${lines}\n`))
+  if (config.METRICS_PORT !== undefined) {
+    const at = { host: config.METRICS_HOST, port: config.METRICS_PORT }
+    const serving = app.metrics.serve(at.host, at.port)
+    const metrics = await listeningOn(['METRICS_HOST', 'METRICS_PORT'], at, serving)
+    onStop('the metrics', async () => metrics.close())
   }
+  const at = { host: config.HOST, port: config.PORT }
+  const listening =
+    role === 'worker' ? undefined : await listeningOn(['HOST', 'PORT'], at, app.server.listen(at))
+  stopOnSignal(undo.move(), log)
+  if (listening === undefined) return void log.info({}, 'doing background work')
+  // At once: whoever waits for the address has read all of it.
+  process.stdout.write(`${announce(listening)}\n${app.hold.since() === null ? '' : HELD}`)
+  log.info({ address: listening }, 'listening')
 }
 
 /**
@@ -133,22 +131,33 @@ async function explained<T>(config: Config, work: Promise<T>): Promise<T> {
   }
 }
 
-function listenError(error: unknown, config: Config): unknown {
-  const { code, port, address } = error as NodeJS.ErrnoException & {
-    port?: number
-    address?: string
+/** Where an address cannot be listened on, whoever has it: no such one, not ours, or no name of one. */
+const UNUSABLE = ['EACCES', 'EADDRNOTAVAIL', 'EINVAL', 'ENOTFOUND', 'EAI_AGAIN']
+
+/** @throws StartupError that names the variables where the address is taken or none to listen on */
+async function listeningOn<T>(
+  [HOST, PORT]: readonly [host: string, port: string],
+  { host, port }: { host: string; port: number },
+  listening: Promise<T>,
+): Promise<T> {
+  try {
+    return await listening
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE')
+      throw new StartupError(
+        `${PORT}: ${port} is taken on ${host}; choose another or stop what listens there.`,
+      )
+    if (UNUSABLE.includes(code))
+      throw new StartupError(`${HOST}, ${PORT}: cannot listen on ${host}:${port} (${code}).`)
+    throw error
   }
-  const [PORT, HOST] =
-    port !== undefined && port === config.METRICS_PORT
-      ? ['METRICS_PORT', 'METRICS_HOST']
-      : ['PORT', 'HOST']
-  if (code === 'EADDRINUSE')
-    return new StartupError(
-      `${PORT}: ${port} is taken on ${address}; choose another or stop what listens there.`,
-    )
-  if (code === 'EACCES' || code === 'EADDRNOTAVAIL')
-    return new StartupError(`${HOST}, ${PORT}: cannot listen on ${address}:${port ?? 0} (${code}).`)
-  return error
+}
+
+/** Where people of this machine reach the service; a zone is no part of a URL. */
+function localUrl({ HOST, PORT }: Config): string {
+  const host = HOST.replace(/%.*$/, '')
+  return `http://${host.includes(':') ? `[${host}]` : host}:${PORT}`
 }
 
 function stopOnSignal(undo: AsyncDisposableStack, log: Logger): void {

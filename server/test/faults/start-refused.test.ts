@@ -102,4 +102,13 @@ describe('the start is refused', () => {
     const lines = await refusedStart(on(await scratch(), { HOST: '192.0.2.7' }))
     expect(lines).toEqual([expect.stringMatching(/^HOST, PORT: cannot listen on 192\.0\.2\.7:0/)])
   })
+
+  test('on a name that no host can have, of the metrics', async () => {
+    // Too long for a question to a name server.
+    const more = { METRICS_HOST: 'a'.repeat(64), METRICS_PORT: '9090' }
+    const lines = await refusedStart(on(await scratch(), more))
+    expect(lines).toEqual([
+      expect.stringMatching(/^METRICS_HOST, METRICS_PORT: cannot listen on a{64}:9090 \(E/),
+    ])
+  })
 })
