@@ -24,7 +24,7 @@ import { openPayments, PAYMENT_NOTIFICATIONS, showAmount } from './features/paym
 import { openPreferences } from './features/preferences/index.ts'
 import { openSelfHealing, SELF_HEALING_TABLES } from './features/self-healing/index.ts'
 import { openSetup } from './features/setup/index.ts'
-import { openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
+import { findPlatformTenant, openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
 import { findUnfitHeads, isActiveDoctor, openUsers } from './features/users/index.ts'
 import { openWebhooks, WEBHOOK_SECRETS } from './features/webhooks/index.ts'
 import type { RootSealed, SealedTable } from './platform/crypto/index.ts'
@@ -59,8 +59,8 @@ async function openFeatures(core: Core, onClose: OnClose) {
     onClose(feature.name, () => feature.close?.())
     return feature
   }
-  const auth = opened(await openAuth(core))
   const messenger = opened(await openMessenger(core, { showAmount }))
+  const auth = opened(await openAuth(core, messenger))
   const features = {
     auth,
     tenants: opened(openTenants(core, auth)),
@@ -111,7 +111,7 @@ export const ROOT_SEALED: readonly RootSealed[] = [
 ]
 
 /** For the command line: what needs no service on a database. */
-export { backupIdentity, restoreFile, storeBy, verifyBackupFile, verifySealed }
+export { backupIdentity, findPlatformTenant, restoreFile, storeBy, verifyBackupFile, verifySealed }
 
 export type App = Awaited<ReturnType<typeof openApp>>
 

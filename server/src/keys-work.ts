@@ -1,5 +1,5 @@
 /** What `wardkeep keys` does. What was asked for goes to stdout, how far it is to stderr. */
-import { ROOT_SEALED, SEALED, verifySealed } from './app.ts'
+import { findPlatformTenant, ROOT_SEALED, SEALED, verifySealed } from './app.ts'
 import { readConfig } from './config.ts'
 import { type KeySource, keySource } from './key-source.ts'
 import { openRootSealer, type RotatedRoot, rotateRoot } from './platform/crypto/index.ts'
@@ -37,7 +37,8 @@ async function withKeys(
 export function rotateRootKey(): Promise<void> {
   return withKeys(async (db, source) => {
     const { next } = source
-    const rotated = await rotateRoot(db, { source, next, sealed: ROOT_SEALED, onProgress })
+    const rotation = { source, next, sealed: ROOT_SEALED, findPlatformTenant, onProgress }
+    const rotated = await rotateRoot(db, rotation)
     process.stdout.write(told(rotated))
   })
 }

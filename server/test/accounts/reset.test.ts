@@ -163,6 +163,12 @@ describe('the link', () => {
     expect((await resetPassword(service, await newLink(email))).body.email_verified).toBe(true)
     expect((await asAdmin('GET', `/api/admin/users/${id}`)).body.email_verified).toBe(true)
     expect((await verifyEmail(service, toVerify)).body).toMatchObject(LINK_EXPIRED)
+    const entries = await service.database.sql<{ user_id: number; user_email: string }>(
+      `select user_id::int, user_email from journal
+       where action = 'user.email_verified' and resource_id = $1`,
+      [String(id)],
+    )
+    expect(entries).toEqual([{ user_id: id, user_email: email }])
   })
 
   test('lets nobody in who is blocked', async () => {

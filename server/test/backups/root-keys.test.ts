@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { ROOT_SEALED } from '../../src/app.ts'
+import { findPlatformTenant, ROOT_SEALED } from '../../src/app.ts'
 import { destroyUnneededRoots } from '../../src/features/backups/schedule/root-keys.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { fingerprintOf, openSealer, rotateRoot } from '../../src/platform/crypto/index.ts'
@@ -80,6 +80,7 @@ beforeAll(async () => {
     source: rootKeys(OLD, NEW),
     next: async () => ({ key: NEW, from: 'the test' }),
     sealed: ROOT_SEALED,
+    findPlatformTenant,
     onProgress: () => undefined,
   })
   await db.close()
@@ -165,7 +166,8 @@ test('with the last backup from its time its root key goes, and all stays readab
     ),
   ).toEqual([
     {
-      tenant_id: null,
+      // The platform's, whose webhooks and chats are to hear of it.
+      tenant_id: root.tenant_id,
       user_id: null,
       resource_id: fingerprintOf(OLD),
       root_key: fingerprintOf(OLD),

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { ROOT_SEALED } from '../../src/app.ts'
+import { findPlatformTenant, ROOT_SEALED } from '../../src/app.ts'
 import {
   fingerprintOf,
   openSealer,
@@ -77,6 +77,7 @@ async function rotate(from: Buffer, to: Buffer) {
       source: rootKeys(from, to),
       next: async () => next,
       sealed: ROOT_SEALED,
+      findPlatformTenant,
       onProgress: () => undefined,
     })
   } finally {
@@ -161,12 +162,14 @@ describe('wardkeep keys rotate-root', () => {
     expect(await tablesSealedBy(OLD)).toEqual([])
     expect(await tablesSealedBy(NEW)).toEqual(ROOT_SEALED.map(({ table }) => table).sort())
     const entries = await sql(
-      `select resource_id, changes from journal where action = 'encryption.root_key_rotated'`,
+      `select j.resource_id, j.changes, t.is_platform from journal j
+       left join tenants t on t.id = j.tenant_id where action = 'encryption.root_key_rotated'`,
     )
     expect(entries).toEqual([
       {
         resource_id: current,
         changes: { before: { root_key: former }, after: { root_key: current } },
+        is_platform: true,
       },
     ])
   })

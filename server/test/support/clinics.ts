@@ -91,7 +91,8 @@ export function tokenFor(
   return people[role as keyof Clinic['people']].token
 }
 
-function personOf(
+/** Somebody as their sign-in was answered. */
+export function personOf(
   tokens: {
     user_id: number
     tenant_id: number

@@ -1,7 +1,7 @@
 /** The catalogue of events, and which of them a webhook may subscribe to. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isWanted } from '../../src/features/webhooks/events/subscription.ts'
-import { ACTIONS, PUBLIC_ACTIONS } from '../../src/platform/journal/index.ts'
+import { ACTIONS, isPublic, PUBLIC_ACTIONS } from '../../src/platform/journal/index.ts'
 import { openWalkable, walk } from '../contract/walk.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
@@ -85,6 +85,9 @@ describe('the catalogue', () => {
     }
     const unmatched = catalogue.map(({ name }) => name).filter((name) => !compared.has(name))
     expect(unmatched).toEqual(NOT_WALKED)
+    // An event of no tenant would be heard by nobody.
+    const ofNobody = rows.filter(({ entry }) => entry.tenant_id === null)
+    expect(ofNobody.map(({ action }) => action).filter(isPublic)).toEqual([])
   })
 
   test('is found beside the webhooks themselves, and has no other methods', async () => {

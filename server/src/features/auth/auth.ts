@@ -11,7 +11,7 @@ import { noticesTo } from './notices/notices.service.ts'
 import { PAGES } from './pages.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
-import { type Recovery, recoveryService } from './recovery/recovery.service.ts'
+import { type Disown, type Recovery, recoveryService } from './recovery/recovery.service.ts'
 import { registrationOperations } from './registration/registration.routes.ts'
 import { registrationService } from './registration/registration.service.ts'
 import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
@@ -62,7 +62,12 @@ export interface Auth extends Feature {
   passwordSet: Recovery['passwordSet']
 }
 
-export async function openAuth(core: Core): Promise<Auth> {
+/** What other features do, handed in: they do not know each other. */
+export interface Handed {
+  disownChat: Disown
+}
+
+export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
   const { db, signInDb, changes, clock, mailer, config } = core
   const keys = await openSigningKeys(signInDb, changes, core.sealer, clock, core.log)
   const access = accessTokens(keys, clock, core.publicUrl)
@@ -76,7 +81,6 @@ export async function openAuth(core: Core): Promise<Auth> {
     access,
   })
   const tell = noticesTo({ mailer, clock })
-  const recovery = recoveryService({ ...core, sessions, tell })
   const secondFactor = secondFactorService({
     ...core,
     sessions,
@@ -84,6 +88,8 @@ export async function openAuth(core: Core): Promise<Auth> {
     onUser: actingOn(db),
     checkPassword: passwordCheck(core),
   })
+  const disown = [secondFactor.disown, handed.disownChat]
+  const recovery = recoveryService({ ...core, sessions, tell, disown })
   const signIn = signInService({
     ...core,
     db: signInDb,

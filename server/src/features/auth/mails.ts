@@ -40,7 +40,8 @@ export type News =
 
 interface Notice {
   news: News
-  name: string
+  /** Null where it may be a stranger's words. */
+  name: string | null
   clinic: string
   /** Milliseconds since the epoch. */
   at: number

@@ -4,6 +4,7 @@ import type { Caller } from '../../platform/access/index.ts'
 import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Actor, actorOf, append } from '../../platform/journal/index.ts'
+import { findPlatformTenant } from '../tenants/index.ts'
 import type { Rotation, RotationStatus } from './encryption.schema.ts'
 import * as store from './rotations.store.ts'
 import { areLeft } from './sweep.store.ts'
@@ -74,8 +75,8 @@ export function encryptionService(deps: {
   }
 }
 
-/** Writes the journal's entry of a rotation. */
-export function note(
+/** Writes the journal's entry of a rotation. It is the platform's, whose webhooks are to hear of it. */
+export async function note(
   tx: TenantTx,
   actor: Actor,
   what: 'started' | 'completed' | 'failed',
@@ -86,9 +87,9 @@ export function note(
     completed: { records_done },
     failed: { records_done, records_failed },
   }
-  return append(tx, actor, {
+  await append(tx, actor, {
     action: `encryption.rotation_${what}`,
-    tenant_id: null,
+    tenant_id: (await findPlatformTenant(tx))?.id ?? null,
     resource_type: 'encryption',
     resource_id: rotation_id,
     changes: { key_id, ...counts[what] },

@@ -4,7 +4,7 @@ import type { Needs } from '../../core.ts'
 import type { Caller } from '../../platform/access/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Background, Feature } from '../../platform/feature.ts'
-import { actorOf } from '../../platform/journal/index.ts'
+import { type Actor, actorOf } from '../../platform/journal/index.ts'
 import { openUpstream } from '../../platform/net/index.ts'
 import { type BotApi, openBotApi } from './bot/api.ts'
 import { startBot } from './bot/bot.ts'
@@ -27,7 +27,7 @@ import { composer } from './sending/compose.ts'
 import { startSender } from './sending/sender.ts'
 import { turnTaker } from './sending/turn.ts'
 import type { ShowAmount } from './text/lines.ts'
-import { DELETED } from './text/talk.ts'
+import { DELETED, UNLINKED } from './text/talk.ts'
 import { purgeRows } from './upkeep/upkeep.store.ts'
 
 /** Connections of the bot: requests do not wait for messages, nor these for requests. */
@@ -64,11 +64,18 @@ export type UserLeaves = (
   user: { id: number; tenant_id: number },
 ) => Promise<void>
 
+/** Unlinks the chat of an account whose owner has not linked it, and tells it. */
+export type DisownChat = (
+  tx: TenantTx,
+  by: Actor,
+  user: { id: number; tenant_id: number },
+) => Promise<void>
+
 /** Registers the jobs of the messenger, so it comes before these start. */
 export async function openMessenger(
   core: Core,
   handed: Handed,
-): Promise<Feature & { userLeaves: UserLeaves }> {
+): Promise<Feature & { userLeaves: UserLeaves; disownChat: DisownChat }> {
   const { db, deriveKey, config } = core
   const { MESSENGER_BOT_TOKEN: token, MESSENGER_API_URL: root } = config
   const chats = openChats(core)
@@ -114,6 +121,9 @@ export async function openMessenger(
     ),
     async userLeaves(tx, by, { id, tenant_id }) {
       await unlink(tx, { tenant_id, user_id: id }, actorOf(by), 'deleted', DELETED)
+    },
+    async disownChat(tx, by, { id, tenant_id }) {
+      await unlink(tx, { tenant_id, user_id: id }, by, 'disowned', UNLINKED)
     },
     goesOut: true,
     ...(api ? { background: () => background(api) } : {}),

@@ -133,11 +133,12 @@ export function setPassword(
 }
 
 /** Notes that the user's address is theirs; a first time counts. */
-export async function markVerified(tx: TenantTx, id: number, now: string): Promise<void> {
-  await updating(tx, id)
+export async function markVerified(tx: TenantTx, id: number, now: string): Promise<boolean> {
+  const { numUpdatedRows } = await updating(tx, id)
     .set({ email_verified_at: now })
     .where('email_verified_at', 'is', null)
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** Notes since when the user has a second factor; null when they have none. */

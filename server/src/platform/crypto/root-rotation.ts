@@ -20,6 +20,8 @@ export interface RootRotation {
   next(): Promise<GivenKey>
   /** All that the root key seals. */
   sealed: readonly RootSealed[]
+  /** Whose the journal's entry is: the tenant whose webhooks are to hear of it. */
+  findPlatformTenant(tx: TenantTx): Promise<{ id: number } | undefined>
   onProgress(line: string): void
 }
 
@@ -78,7 +80,7 @@ async function replace(
   tx: TenantTx,
   { root, sealer: old }: FoundRoot,
   fresh: Sealer,
-  { sealed, onProgress }: RootRotation,
+  { sealed, findPlatformTenant, onProgress }: RootRotation,
 ): Promise<string[]> {
   const unreadable: string[] = []
   for (const column of sealed) {
@@ -91,7 +93,7 @@ async function replace(
   await store.insert(tx, fresh.fingerprint)
   await append(tx, SYSTEM, {
     action: 'encryption.root_key_rotated',
-    tenant_id: null,
+    tenant_id: (await findPlatformTenant(tx))?.id ?? null,
     resource_type: 'encryption',
     resource_id: fresh.fingerprint,
     changes: { before: { root_key: former }, after: { root_key: fresh.fingerprint } },

@@ -13,13 +13,16 @@ export type Tell = (
   tx: TenantTx,
   user: { id: number; tenant_id: number },
   news: News,
+  /** Whether the name of the account is the owner's own word; any other is not written to them. */
+  isNameTheirs?: boolean,
 ) => Promise<void>
 
 export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): Tell {
-  return async (tx, user, news) => {
+  return async (tx, user, news, isNameTheirs = true) => {
     const recipient = await findRecipient(tx, user)
     if (!recipient) return
-    const { email: to, name, clinic } = recipient
+    const { email: to, clinic } = recipient
+    const name = isNameTheirs ? recipient.name : null
     await mailer.send(tx, { to, ...noticeMail({ news, name, clinic, at: clock.now() }) })
   }
 }

@@ -6,7 +6,7 @@ import type { Origin } from '../../../platform/access/index.ts'
 import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { Jobs } from '../../../platform/jobs/index.ts'
-import { append, journalEntry } from '../../../platform/journal/index.ts'
+import { type Actor, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import { markVerified, setPassword } from '../../users/index.ts'
@@ -21,6 +21,12 @@ import { type Links, sendingLinks } from './links.ts'
 /** Guesses at the password of an account, by whoever has the link that was mailed for it. */
 const BY_OWNER: ThrottleRule = { name: 'confirm', free: 5, first: 5, longest: 900 }
 
+export type Disown = (
+  tx: TenantTx,
+  actor: Actor,
+  user: { id: number; tenant_id: number },
+) => Promise<unknown>
+
 export interface RecoveryDeps {
   db: Scopes
   clock: Clock
@@ -28,6 +34,8 @@ export interface RecoveryDeps {
   sessions: Sessions
   mailer: Mailer
   tell: Tell
+  /** Takes away what lets others into an account, or hear of it: a second factor, a linked chat. */
+  disown: readonly Disown[]
   jobs: Jobs
   throttle: Throttle
   publicUrl: string
@@ -40,7 +48,11 @@ export interface Recovery extends Links {
    * @throws Problem 400 when the link is no longer good, 403 for a wrong password
    */
   verifyEmail(text: string, password: string | undefined, origin: Origin): Promise<void>
-  /** Sets the password, ends all sessions. @throws Problem 400 when the link is no longer good */
+  /**
+   * Sets the password, ends all sessions. Where nobody had confirmed the address yet, the second factor and
+   * the linked chat go as well, as a stranger may have prepared the account.
+   * @throws Problem 400 when the link is no longer good
+   */
   resetPassword(text: string, password: string, origin: Origin): Promise<void>
   /** Ends the sessions of a user whose password was set, voids what was sent to them, and tells them. */
   passwordSet(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void>
@@ -95,11 +107,29 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     })
   }
 
-  async function passwordSet(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void> {
+  /** Whoever could read the mail has the address; entered the first time that it is shown. */
+  async function addressShown(
+    tx: TenantTx,
+    account: accounts.Account,
+    origin: Origin,
+  ): Promise<void> {
+    if (await markVerified(tx, account.id, isoAt(clock)))
+      await append(
+        tx,
+        actorOf(account, origin),
+        journalEntry('user.email_verified', 'user', account),
+      )
+  }
+
+  async function passwordSet(
+    tx: TenantTx,
+    user: { id: number; tenant_id: number },
+    isNameTheirs = true,
+  ): Promise<void> {
     await store.voidTokens(tx, user)
     const which = { tenantId: user.tenant_id, userId: user.id }
     await deps.sessions.end(tx, which, 'password_changed')
-    await deps.tell(tx, user, { kind: 'password_changed' })
+    await deps.tell(tx, user, { kind: 'password_changed' }, isNameTheirs)
   }
 
   return {
@@ -108,15 +138,8 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     async verifyEmail(text, password, origin) {
       if (password !== undefined) await requirePassword(text, password, networkOf(origin.ip))
       await consumeLink(text, 'verify_email', async (tx, account) => {
-        await markVerified(tx, account.id, isoAt(clock))
+        await addressShown(tx, account, origin)
         tx.invalidate(`user:${account.id}`)
-        await append(
-          tx,
-          { user_id: account.id, user_email: account.email, origin },
-          {
-            ...journalEntry('user.email_verified', 'user', account),
-          },
-        )
       })
     },
 
@@ -127,20 +150,25 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       await consumeLink(text, 'reset_password', async (tx, account) => {
         refuseWeakPassword(password, account.email, ['body', 'new_password'])
         await setPassword(tx, account.id, hash)
-        // Whoever could read the mail has the address.
-        await markVerified(tx, account.id, isoAt(clock))
-        await passwordSet(tx, account)
-        await append(
-          tx,
-          { user_id: account.id, user_email: account.email, origin },
-          {
-            ...journalEntry('user.password_changed', 'user', account),
-            changes: { by: 'reset link' },
-          },
-        )
+        const actor = actorOf(account, origin)
+        // Whoever has set up what is there may be a stranger: nobody has shown yet that the address is theirs.
+        if (!account.email_verified)
+          for (const disown of deps.disown) await disown(tx, actor, account)
+        await addressShown(tx, account, origin)
+        await passwordSet(tx, account, account.email_verified)
+        await append(tx, actor, {
+          ...journalEntry('user.password_changed', 'user', account),
+          changes: { by: 'reset link' },
+        })
       })
     },
 
-    passwordSet,
+    passwordSet: (tx, user) => passwordSet(tx, user),
   }
 }
+
+const actorOf = ({ id, email }: accounts.Account, origin: Origin) => ({
+  user_id: id,
+  user_email: email,
+  origin,
+})

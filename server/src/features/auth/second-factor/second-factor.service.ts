@@ -5,7 +5,7 @@ import { InvalidInput, Problem } from '../../../lib/problems.ts'
 import type { Admin, Caller } from '../../../platform/access/index.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
+import { type Actor, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { CheckPassword, OnUser } from '../../users/index.ts'
 import type { Tell } from '../notices/notices.service.ts'
@@ -53,6 +53,8 @@ export interface SecondFactor {
   disable(caller: Caller, password: string): Promise<void>
   /** Takes another's factor away, as they have lost it, and ends their sessions. */
   removeFor(caller: Admin, userId: number): Promise<void>
+  /** Takes a factor away that its user has not set up. Their sessions end otherwise, and they know of none. */
+  disown(tx: TenantTx, actor: Actor, user: { id: number; tenant_id: number }): Promise<unknown>
   /** Uses up a code or a recovery code of a user who signs in. Returns whether it was good, as each is once. */
   verifyCode(tx: TenantTx, userId: number, code: string): Promise<boolean>
 }
@@ -81,27 +83,30 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
 
   function record(
     tx: TenantTx,
-    caller: Caller,
+    actor: Actor,
     user: { id: number; tenant_id: number },
     action: `auth.totp_${'offered' | 'enabled' | 'disabled'}`,
   ) {
     tx.invalidate(`user:${user.id}`)
-    return append(tx, actorOf(caller), journalEntry(action, 'user', user))
+    return append(tx, actor, journalEntry(action, 'user', user))
   }
 
-  /** Takes a user's factor away, and ends the sessions that it stood for. */
+  /** Takes a user's factor away. Returns what it was; undefined where there was none. */
+  async function disown(tx: TenantTx, actor: Actor, user: { id: number; tenant_id: number }) {
+    const removed = await store.remove(tx, { user_id: user.id, tenant_id: user.tenant_id })
+    if (removed) await record(tx, actor, user, 'auth.totp_disabled')
+    return removed
+  }
+
+  /** The same, with the end of the sessions that it stood for and a mail. */
   async function remove(
     tx: TenantTx,
     caller: Caller,
     user: { id: number; tenant_id: number },
   ): Promise<void> {
-    const removed = await store.remove(tx, { user_id: user.id, tenant_id: user.tenant_id })
-    if (!removed) return
-    if (removed === 'confirmed') {
-      await deps.sessions.end(tx, { tenantId: user.tenant_id, userId: user.id }, 'factor_removed')
-      await deps.tell(tx, user, { kind: 'factor_removed' })
-    }
-    await record(tx, caller, user, 'auth.totp_disabled')
+    if ((await disown(tx, actorOf(caller), user)) !== 'confirmed') return
+    await deps.sessions.end(tx, { tenantId: user.tenant_id, userId: user.id }, 'factor_removed')
+    await deps.tell(tx, user, { kind: 'factor_removed' })
   }
 
   return {
@@ -114,7 +119,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
         if (!(await store.offerSecret(tx, keys(caller), sealed))) throw new Problem('totp_enabled')
         await record(
           tx,
-          caller,
+          actorOf(caller),
           { id: caller.user_id, tenant_id: caller.tenant_id },
           'auth.totp_offered',
         )
@@ -141,7 +146,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           const { user_id: userId, tenant_id: tenantId, session_id: except } = caller
           await deps.sessions.end(tx, { tenantId, userId, except }, 'factor_enabled')
           const user = { id: userId, tenant_id: tenantId }
-          await record(tx, caller, user, 'auth.totp_enabled')
+          await record(tx, actorOf(caller), user, 'auth.totp_enabled')
           await deps.tell(tx, user, { kind: 'factor_enabled' })
           return codes
         }),
@@ -154,6 +159,8 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
         await remove(tx, caller, { id: caller.user_id, tenant_id: caller.tenant_id })
       })
     },
+
+    disown,
 
     removeFor: (caller, userId) =>
       deps.onUser(caller, userId, async (tx, user) => {

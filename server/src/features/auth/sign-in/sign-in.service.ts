@@ -57,32 +57,6 @@ export function signInService(deps: SignInDeps): SignIn {
   const { db, clock, passwords, sessions, log } = deps
   const guesses = openGuesses(db, clock, deps.throttle, deps.limit)
 
-  /** Writes the journal's entry of a refusal for each of the accounts; one where there is none. */
-  async function note(
-    tx: TenantTx,
-    code: ProblemCode,
-    { asked, credentials, origin }: Attempt,
-    known: readonly accounts.Account[],
-  ): Promise<void> {
-    const askedId = asked.tenant && (await findAskedTenantId(tx, asked.tenant))
-    // What is typed there and is no address is often the password.
-    const typed = isEmailShaped(credentials.email) ? credentials.email : null
-    const nobody = { id: null, email: typed, tenant_id: askedId ?? null }
-    const entries = (known.length > 0 ? known : [nobody]).map(({ id, email, tenant_id }) =>
-      append(
-        tx,
-        { user_id: id, user_email: email, origin },
-        {
-          action: 'auth.login_failed',
-          tenant_id,
-          resource_type: 'session',
-          changes: { reason: code },
-        },
-      ),
-    )
-    await Promise.all(entries)
-  }
-
   /**
    * Counts a wrong guess of somebody who has to wait. It is an entry only where a password was checked,
    * those of known accounts; the time of the answer is not to tell which it was.
@@ -116,14 +90,6 @@ export function signInService(deps: SignInDeps): SignIn {
       if (isWrong) await guesses.fail(tx, trying.asked, trying.guess)
     })
     throw new Problem(code)
-  }
-
-  /** Why an account whose password is right may not sign in; undefined when it may. */
-  function denialReason(account: accounts.Account): ProblemCode | undefined {
-    if (!account.is_active) return 'account_blocked'
-    if (!account.tenant_is_active) return 'tenant_inactive'
-    if (deps.needsVerifiedEmail && !account.email_verified) return 'email_unverified'
-    return undefined
   }
 
   /** Starts the session within one transaction with all that it depends on. */
@@ -193,7 +159,7 @@ export function signInService(deps: SignInDeps): SignIn {
     const { credentials, asked, guess } = trying
     const account = await match(trying)
     if (!account) return refuse('invalid_credentials', trying, accountsOf(guess))
-    const denied = denialReason(account)
+    const denied = denialReason(account, deps.needsVerifiedEmail)
     if (denied) return refuse(denied, trying, [account])
     if (account.totp_enabled && !credentials.totp_code)
       return refuse('totp_required', trying, [account])
@@ -220,6 +186,43 @@ export function signInService(deps: SignInDeps): SignIn {
       )
     },
   }
+}
+
+/** Writes the journal's entry of a refusal for each of the accounts; one where there is none. */
+async function note(
+  tx: TenantTx,
+  code: ProblemCode,
+  { asked, credentials, origin }: Attempt,
+  known: readonly accounts.Account[],
+): Promise<void> {
+  const askedId = asked.tenant && (await findAskedTenantId(tx, asked.tenant))
+  // What is typed there and is no address is often the password.
+  const typed = isEmailShaped(credentials.email) ? credentials.email : null
+  const nobody = { id: null, email: typed, tenant_id: askedId ?? null }
+  const entries = (known.length > 0 ? known : [nobody]).map(({ id, email, tenant_id }) =>
+    append(
+      tx,
+      { user_id: id, user_email: email, origin },
+      {
+        action: 'auth.login_failed',
+        tenant_id,
+        resource_type: 'session',
+        changes: { reason: code },
+      },
+    ),
+  )
+  await Promise.all(entries)
+}
+
+/** Why an account whose password is right may not sign in; undefined when it may. */
+function denialReason(
+  account: accounts.Account,
+  needsVerifiedEmail: boolean,
+): ProblemCode | undefined {
+  if (!account.is_active) return 'account_blocked'
+  if (!account.tenant_is_active) return 'tenant_inactive'
+  if (needsVerifiedEmail && !account.email_verified) return 'email_unverified'
+  return undefined
 }
 
 /** The accounts whose passwords were checked. */

@@ -3,6 +3,7 @@ import { destroyFormerRoots, type RootSealed, type Sealer } from '../../../platf
 import type { Scopes } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import { findPlatformTenant } from '../../tenants/index.ts'
 import { idOf } from '../create/create.ts'
 import type { Store } from '../stores/store.ts'
 import { knownOf, oldestBackup } from './schedule.store.ts'
@@ -26,10 +27,12 @@ export async function destroyUnneededRoots(deps: RootKeysDeps): Promise<void> {
     const known = await knownOf(tx, stored)
     if (stored.some((id) => !known.has(id))) return []
     const gone = await destroyFormerRoots(tx, { sealer, sealed: rootSealed, before })
+    // The platform's, whose webhooks are to hear of it.
+    const platform = await findPlatformTenant(tx)
     for (const root_key of gone)
       await append(tx, SYSTEM, {
         action: 'encryption.root_key_destroyed',
-        tenant_id: null,
+        tenant_id: platform?.id ?? null,
         resource_type: 'encryption',
         resource_id: root_key,
         changes: { root_key, backups_since: before },

@@ -34,7 +34,7 @@ export function readCode(typed: string): string | undefined {
 /** A digest under a key of its own: a chat's number and a code are few enough to try all of them. */
 export type Digest = (text: string) => Buffer
 
-/** @param key derived from the root key, for this purpose alone */
+/** @param key derived from the service key, for this purpose alone */
 export function digestWith(key: Uint8Array): Digest {
   return (text) => createHmac('sha256', key).update(text).digest()
 }

@@ -13,9 +13,10 @@ export type UnlinkReason =
   | 'deactivated'
   | 'unreachable'
   | 'deleted'
+  | 'disowned'
 
-/** Where the account is deleted, nobody is left to write to. */
-export type TellingReason = Exclude<UnlinkReason, 'deleted'>
+/** Where the account is deleted, nobody is left to write to; who has not linked a chat need not hear of it. */
+export type TellingReason = Exclude<UnlinkReason, 'deleted' | 'disowned'>
 
 interface Letter {
   name: string

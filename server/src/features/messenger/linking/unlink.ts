@@ -42,7 +42,7 @@ export function unlinker({ clock, chats, mailer, reply }: UnlinkDeps): Unlink {
       resource_id: of.user_id,
       changes: { reason },
     })
-    if (reason === 'deleted') return link
+    if (reason === 'deleted' || reason === 'disowned') return link
     const owner = await store.findOwner(tx, of)
     if (owner?.is_confirmed) {
       const letter = unlinkedLetter({ ...owner, chat, at: isoAt(clock), reason })

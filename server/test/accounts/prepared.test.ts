@@ -1,0 +1,128 @@
+/** An account that a stranger has prepared for somebody else's address is its owner's alone once they reset it. */
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { openScene, type Scene } from '../messenger/scene.ts'
+import { enrol } from '../second-factor/enrol.ts'
+import { fresh } from '../sessions/users.ts'
+import { mailedToken, mailsTo } from '../support/accounts.ts'
+import { PASSWORD, type Person, personOf, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { untilRead } from '../support/journal.ts'
+import type { Service } from '../support/service.ts'
+import {
+  actionsAbout,
+  askForLink,
+  idle,
+  login,
+  newTenant,
+  PROXIED,
+  register,
+  resetPassword,
+  verifyEmail,
+} from './people.ts'
+
+const RENEWED = 'renewed-Horse-72'
+/** No address of a page is in it, but words that are not the service's. */
+const WORDS = 'Your account is locked. Call +1 555 0100 now'
+
+let scene: Scene
+let service: Service
+let subdomain: string
+let stranger: Person
+let chat = 8_300
+
+beforeAll(async () => {
+  scene = await openScene({ config: PROXIED })
+  service = scene.service
+  const { token } = await superadmin(service)
+  subdomain = (await newTenant(service, token, { registration: 'open' })).subdomain
+})
+
+/** A stranger signs in to an account that they have made for another's address. */
+beforeEach(async () => {
+  const email = `${fresh('owner')}@elsewhere.test`
+  await register(service, subdomain, { email, full_name: WORDS })
+  const { body } = await login(service, email, subdomain)
+  stranger = personOf(body, { email, password: PASSWORD })
+})
+
+/** Sets up what would keep the owner out, and lets the stranger hear. Returns the stranger's chat. */
+async function prepare(): Promise<number> {
+  chat += 1
+  await scene.link(stranger, chat)
+  stranger.token = (await login(service, stranger.email, subdomain)).body.access_token
+  await enrol(service, stranger.token)
+  return chat
+}
+
+/** The owner of the address chooses a password, by the link that they ask for. */
+async function reset(): Promise<void> {
+  await askForLink(service, 'request-reset', stranger.email, subdomain)
+  const token = await mailedToken(service, stranger.email, 'reset-password')
+  expect((await resetPassword(service, token, RENEWED)).status).toBe(200)
+}
+
+const signInRenewed = () => login(service, stranger.email, subdomain, RENEWED)
+const notices = async () => {
+  await until('the jobs are done', () => idle(service))
+  const mails = await mailsTo(service, stranger.email)
+  return mails.filter(({ subject }) => subject === 'Your password was changed')
+}
+
+test('the reset takes its second factor and its chat away, each with an entry', async () => {
+  const theirs = await prepare()
+  const before = await actionsAbout(service, stranger.id)
+  await reset()
+  const answer = await signInRenewed()
+  expect(answer).toMatchObject({ status: 200, body: { user_id: stranger.id } })
+  await scene.heard(theirs, 'no longer linked')
+  const owner = personOf(answer.body, { email: stranger.email, password: RENEWED })
+  expect(await scene.call('GET', '/status', owner)).toMatchObject({ body: { linked: false } })
+  const since = (await actionsAbout(service, stranger.id)).slice(before.length)
+  expect(since).toEqual([
+    'auth.reset_requested',
+    'auth.totp_disabled',
+    'messenger.unlinked',
+    'user.email_verified',
+    'user.password_changed',
+  ])
+  const left = await service.database.sql(
+    `select from second_factors where user_id = $1 union all
+     select from recovery_codes where user_id = $1`,
+    [stranger.id],
+  )
+  expect(left).toEqual([])
+})
+
+test('what happens to it after that its chat does not hear', async () => {
+  const theirs = await prepare()
+  await reset()
+  await scene.heard(theirs, 'no longer linked')
+  expect((await signInRenewed()).status).toBe(200)
+  await untilRead(service.database, 'messenger')
+  const waiting = await service.database.sql('select from messenger_notices')
+  expect(waiting).toEqual([])
+  expect(scene.bot.textsTo(theirs).join('\n')).not.toMatch(/password (of .*)?was changed/)
+})
+
+test("no mail has the stranger's words, nor tells of what they had set up", async () => {
+  await prepare()
+  await reset()
+  expect(await notices()).toHaveLength(1)
+  const mails = await mailsTo(service, stranger.email)
+  for (const { subject, text, html } of mails) {
+    expect(`${subject} ${text} ${html}`).not.toContain('Call')
+    expect(subject).not.toMatch(/second factor|chat/)
+  }
+})
+
+test('where the address was confirmed before, all of it stays, and the mail has the name', async () => {
+  const link = await mailedToken(service, stranger.email, 'verify-email')
+  expect((await verifyEmail(service, link, { password: PASSWORD })).status).toBe(200)
+  await prepare()
+  await reset()
+  expect(await signInRenewed()).toMatchObject({ status: 401, body: { code: 'totp_required' } })
+  const links = 'select from messenger_links where user_id = $1'
+  expect(await service.database.sql(links, [stranger.id])).toHaveLength(1)
+  const [notice] = await notices()
+  expect(notice?.text).toContain(`Hello ${WORDS},`)
+})
