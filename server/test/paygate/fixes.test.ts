@@ -4,7 +4,8 @@ import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { until } from '../support/embedded.ts'
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { SHOP } from '../support/paygate.ts'
-import { openPaidClinic, untilRow } from './clinic.ts'
+import { openService } from '../support/service.ts'
+import { openPaidClinic, settingsOf, untilRow } from './clinic.ts'
 
 test('what is due and that nobody takes is told of after a while, and due again', async () => {
   const scene = await openPaidClinic({ role: 'api' })
@@ -89,4 +90,24 @@ test('a list that could not be read is told of, and read once the provider answe
   scene.paygate.changeKey(SHOP.key)
   expect(await behind.repair(finding as never)).toBe('repaired')
   expect([await behind.findings(), (await scene.payments()).length]).toEqual([[], 1])
+})
+
+test('a list that is read no more, as the provider was taken out of the configuration, is no fault', async () => {
+  const scene = await openPaidClinic({ config: { PAYGATE_RECONCILE_MINUTES: 60 } })
+  const { database } = scene.service
+  await until('the list is read', async () => {
+    const [run] = await database.sql<any>('select * from payment_reconciliations')
+    return (run?.reconciled_to && run.leased_until === null) || undefined
+  })
+  await scene.service.close()
+  const findingsWith = async (config: object) => {
+    const node = await openService({ database, role: 'api', config })
+    node.clock.advance(2 * HOUR)
+    return (await fixIn(node, 'payments.behind').findings()).map(({ subject }) => subject)
+  }
+  const minutes = { PAYGATE_RECONCILE_MINUTES: 60 }
+  expect(await findingsWith({ ...settingsOf(scene.paygate), ...minutes })).toEqual([
+    'reconciliation with paygate',
+  ])
+  expect(await findingsWith(minutes)).toEqual([])
 })

@@ -45,6 +45,18 @@ describe('a notice of a payment', () => {
     expect(await read(notice)).toEqual(later('not_confirmed'))
   })
 
+  test.each(['payment.pending', 'payment.succeeded'])(
+    'is unreadable at once where the API says what we do not know (%s)',
+    async (event) => {
+      const { paygate, read } = await openScene()
+      const told = paygate.put({ id: 'p1', status: 'on_hold' as 'pending', ...OF_SEVEN })
+      expect(await read(paygate.noticeOf(event, told))).toEqual({
+        is: 'failed',
+        reason: 'unreadable',
+      })
+    },
+  )
+
   test('that is behind the API is no lie', async () => {
     const { paygate, read } = await openScene()
     const told = paygate.put({ id: 'p1', ...OF_SEVEN })

@@ -129,15 +129,17 @@ test('what cannot be used is in the inbox with its reason, said once, and keeps 
   scene.pay('p2', { currency: 'EUR', amount: { value: '0.001', currency: 'EUR' } })
   scene.paygate.put({ id: 'foreign' })
   scene.paygate.put({ id: 'unknown', metadata: { tenant_id: 999_999 } })
+  scene.pay('held', { status: 'on_hold' as 'pending' })
   const node = await openNode()
   await untilRun(1)
   const failed = await until('all have failed', async () => {
     const rows = await scene.rows()
-    return rows.length === 3 && rows.every(({ state }) => state === 'failed') ? rows : undefined
+    return rows.length === 4 && rows.every(({ state }) => state === 'failed') ? rows : undefined
   })
   const reasons = failed.map(({ provider_payment_id, reason }) => [provider_payment_id, reason])
   expect(reasons.toSorted()).toEqual([
     ['foreign', 'tenant_unreadable'],
+    ['held', 'unreadable'],
     ['p2', 'amount_unreadable'],
     ['unknown', 'unknown_tenant'],
   ])
@@ -147,7 +149,7 @@ test('what cannot be used is in the inbox with its reason, said once, and keeps 
   expect(said).toMatchObject([
     [
       'warn',
-      { counts: { amount_unreadable: 1, tenant_unreadable: 1, unknown_tenant: 1 } },
+      { counts: { amount_unreadable: 1, tenant_unreadable: 1, unknown_tenant: 1, unreadable: 1 } },
       expect.anything(),
     ],
   ])

@@ -48,8 +48,8 @@ export function openPayments(core: Core): Feature {
   const arrivals = openArrivals({ db, clock, seals, log })
   const everyMs = config.PAYGATE_RECONCILE_MINUTES * MINUTE
   const { registry } = core.metrics
-  const watch = watchInbox({ db, clock, changes, log, registry, isReconciled: everyMs > 0 })
-  const isReconciled = paygate.api !== undefined && everyMs > 0
+  const isReconciled = paygate.api !== null && everyMs > 0
+  const watch = watchInbox({ db, clock, changes, log, registry, isReconciled })
   const fixDeps = { db, clock, seals, providers, isReconciled }
   const records = recordsService({ db, clock, seals, providers })
   keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS })

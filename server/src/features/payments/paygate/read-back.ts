@@ -6,7 +6,7 @@ import type { Reading } from '../payment-facts.ts'
 import type { JsonObject } from '../provider-json.ts'
 import type { Answer, PaygateApi } from './api.ts'
 import { type Hint, hintIn } from './notice.ts'
-import { isAskable, readingOf, saysAtLeast, sumIn } from './payment.ts'
+import { isApiStatus, isAskable, readingOf, saysAtLeast, sumIn } from './payment.ts'
 
 export type ReadBack = (body: Buffer, signal: AbortSignal) => Promise<Reading>
 
@@ -19,7 +19,10 @@ export function readBack(api: PaygateApi): ReadBack {
     const answer = await api.payment(id, signal)
     if (answer.is !== 'said') return again(answer)
     if (answer.object.id !== id) return AWAY
-    return isTrue(answer.object) ? readingOf(answer.object, answer.askedAt) : UNCONFIRMED
+    const { object: payment, askedAt } = answer
+    // No state that we know can be waited for: it is told at once.
+    if (!isApiStatus(payment.status) || isTrue(payment)) return readingOf(payment, askedAt)
+    return UNCONFIRMED
   }
 
   async function ofRefund({ id, claims }: Hint, signal: AbortSignal): Promise<Reading> {
