@@ -160,6 +160,18 @@ describe('the glass', () => {
   })
 })
 
+/** A mail's lines are broken where they are long (RFC 2045 §6.7). */
+const wordsOf = (mail: string) => mail.replaceAll(/=\r?\n/g, '')
+
+/** What the admins were mailed of the patient. */
+const mailOf = (id: number) =>
+  until('the mail is out', async () => {
+    const folder = join(service.dataDir, 'outbox')
+    const names = await readdir(folder).catch(() => [])
+    const mails = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+    return mails.find((text) => wordsOf(text).includes(`patient ${id} by break-glass,`))
+  })
+
 test('it is journaled and mailed to the admins, and nothing of that holds patient data', async () => {
   const { id } = await hidden()
   const user = await clinician()
@@ -180,12 +192,8 @@ test('it is journaled and mailed to the admins, and nothing of that holds patien
       changes: { purpose: 'emergency', grant_id: expect.any(Number) },
     },
   ])
-  const mail = await until('the mail is out', async () => {
-    const folder = join(service.dataDir, 'outbox')
-    const names = await readdir(folder).catch(() => [])
-    const mails = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
-    return mails.find((text) => text.includes(`patient ${id},`))
-  })
+  const mail = await mailOf(id)
+  expect(wordsOf(mail)).toContain(`patient ${id} by break-glass, whom it does not see otherwise.`)
   expect(mail).toContain(`To: ${scene.clinic.people.admin.email}`)
   const kept = await service.database.sql(
     `select to_jsonb(j)::text as row from journal j
@@ -195,4 +203,15 @@ test('it is journaled and mailed to the admins, and nothing of that holds patien
   )
   const told = JSON.stringify([mail, kept, service.logged])
   for (const secret of [...Object.values(HIDDEN), REASON]) expect(told).not.toContain(secret)
+})
+
+test('of a patient whom its user sees anyway the mail does not say otherwise', async () => {
+  const { id } = await hidden({ department_id: scene.clinic.departmentId })
+  const doctor = scene.as(await clinician())
+  expect((await doctor('GET', at(id))).status).toBe(200)
+  const body = { patient_id: id, ...why }
+  expect((await doctor('POST', '/api/patients/break-glass', body)).status).toBe(200)
+  expect(wordsOf(await mailOf(id))).toContain(
+    'whom it sees without that as well. Purpose: emergency.',
+  )
 })

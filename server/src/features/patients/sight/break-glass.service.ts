@@ -8,6 +8,7 @@ import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import { listAdmins } from '../../users/index.ts'
 import type { BreakGlass, Patient } from '../patients.schema.ts'
+import type { PatientPlace } from '../records/fields.ts'
 import { openRecord } from '../records/record.ts'
 import { appendChange } from '../records/records.journal.ts'
 import { findPatient } from '../records/records.store.ts'
@@ -16,6 +17,7 @@ import { findByIdentifier } from '../search/search.store.ts'
 import { tokensOfIdentifier } from '../search/tokens.ts'
 import { breakGlassMail } from './break-glass.mail.ts'
 import * as store from './grants.store.ts'
+import { seesPlace } from './seer.ts'
 
 /** How long a grant lasts, and how many a user may take. */
 const LASTS = 4 * HOUR
@@ -66,6 +68,18 @@ export function breakingGlass({
     return id === undefined ? undefined : findPatient(tx, id)
   }
 
+  async function tellAdmins(
+    tx: TenantTx,
+    caller: Member,
+    patient: PatientPlace,
+    purpose: BreakGlass['purpose'],
+  ): Promise<void> {
+    const seesAnyway = seesPlace(caller, patient)
+    const told = { by: caller.email, patientId: patient.id, purpose, seesAnyway, at: clock.now() }
+    for (const { email: to } of await listAdmins(tx))
+      await mailer.send(tx, { to, ...breakGlassMail(told) })
+  }
+
   async function grant(caller: Member, asked: BreakGlass): Promise<Patient> {
     const { user_id, tenant_id } = caller
     const { purpose, reason } = asked
@@ -88,9 +102,7 @@ export function breakingGlass({
         expires_at: isoAt(clock, LASTS),
       })
       await appendChange(tx, caller, 'patient.break_glass', record, { grant_id: id, purpose })
-      const told = { by: caller.email, patientId: row.id, purpose, at: clock.now() }
-      for (const { email: to } of await listAdmins(tx))
-        await mailer.send(tx, { to, ...breakGlassMail(told) })
+      await tellAdmins(tx, caller, row, purpose)
       return shownTo(caller, record)
     })
   }
