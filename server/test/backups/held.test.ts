@@ -57,4 +57,18 @@ test('what waits goes out with the release, under its id, from a node that only 
   expect(await health(other)).toBe('ok')
   expect(await one.app.metrics.registry.metrics()).toMatch(/^wardkeep_outbound_held 0$/m)
   expect(await other.app.hold.release()).toBe(false)
+  const { token } = await superadmin(one)
+  const query = { action: 'outbound.released' }
+  const entries = (await one.call('GET', '/api/admin/audit', { token, query })).body
+  expect(entries).toMatchObject({
+    total: 1,
+    items: [
+      {
+        tenant_id: null,
+        user_id: null,
+        resource_type: 'installation',
+        changes: { held_since: expect.stringMatching(/^20.*Z$/) },
+      },
+    ],
+  })
 })

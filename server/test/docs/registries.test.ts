@@ -1,10 +1,16 @@
 /** The tables of errors, events and configuration say what the code's registries say, both ways. */
+import { readFileSync } from 'node:fs'
+import { glob } from 'node:fs/promises'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { VARIABLES } from '../../src/config.ts'
 import { AuditEntry } from '../../src/features/audit/audit.schema.ts'
 import { PROBLEMS } from '../../src/lib/problems.ts'
 import { ACTIONS, isPublic } from '../../src/platform/journal/actions.ts'
-import { named, tableOf } from './documents.ts'
+import { named, ROOT, tableOf } from './documents.ts'
+
+/** Where code says what an entry is about. */
+const TYPED = /(?:resource_type: |journalEntry\(\s*[\w.']+,\s*)'(\w+)'/g
 
 const byName = (rows: string[][]) => rows.sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
 
@@ -47,6 +53,19 @@ describe('docs/events.md', () => {
       Object.keys(AuditEntry.properties).sort(),
     )
     for (const [field, meaning] of rows) expect(meaning, field).not.toBe('')
+  })
+
+  test('has every type of resource once, and no other', async () => {
+    const row = tableOf('docs/events.md', 'Field').find(([field]) => field === '`resource_type`')
+    const told = [...(row?.[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name)
+    const entered = new Set<string | undefined>()
+    for await (const file of glob('server/src/**/!(*.test).ts', { cwd: ROOT })) {
+      const text = readFileSync(path.join(ROOT, file), 'utf8')
+      for (const [, type] of text.matchAll(TYPED)) entered.add(type)
+    }
+    // The type of the column.
+    entered.delete('text')
+    expect(told.sort()).toEqual([...entered].sort())
   })
 })
 

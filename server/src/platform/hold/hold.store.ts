@@ -9,11 +9,12 @@ export async function findHeldSince(tx: TenantTx): Promise<string | null> {
   return rows[0]?.since ?? null
 }
 
-/** Returns whether it was held. */
-export async function release(tx: TenantTx): Promise<boolean> {
-  const { numAffectedRows = 0n } = await sql`
-    update installation set outbound_held_at = null where outbound_held_at is not null`.execute(
-    tx.db,
-  )
-  return numAffectedRows > 0n
+/** Returns since when it was held, ISO 8601; null where it was not. */
+export async function release(tx: TenantTx): Promise<string | null> {
+  const { rows } = await sql<{ since: string }>`
+    update installation i set outbound_held_at = null
+    from (select outbound_held_at as since from installation for update) as held
+    where i.outbound_held_at is not null
+    returning held.since`.execute(tx.db)
+  return rows[0]?.since ?? null
 }

@@ -4,6 +4,7 @@
  * not begun before, so that no message pays for the question.
  */
 import type { Changes, Scopes } from '../db/index.ts'
+import { append, SYSTEM } from '../journal/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import * as store from './hold.store.ts'
@@ -54,7 +55,15 @@ export async function openOutboundHold(
     release: () =>
       db.acrossTenants(async (tx) => {
         tx.invalidate('outbound')
-        return store.release(tx)
+        const since = await store.release(tx)
+        if (since === null) return false
+        await append(tx, SYSTEM, {
+          action: 'outbound.released',
+          tenant_id: null,
+          resource_type: 'installation',
+          changes: { held_since: since },
+        })
+        return true
       }),
     stop() {
       waiting.clear()

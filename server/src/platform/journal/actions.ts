@@ -91,6 +91,7 @@ export const ACTIONS = {
   },
   'tenant.purged': { meaning: "A deleted tenant's data was destroyed for good" },
   'tenant.restored': { meaning: 'A deleted tenant was put back', example: tenant(null, null) },
+  'outbound.released': { meaning: 'What a restored copy held back may go out' },
   'department.created': {
     meaning: 'A department was created',
     example: department({ before: null, after: surgery }),
@@ -243,7 +244,7 @@ export const ACTIONS = {
   'patient.restored': { meaning: 'A deleted patient was put back', example: patient(null, ADMIN) },
   'patient.purged': { meaning: "A deleted patient's record was destroyed for good" },
   'patient.break_glass': {
-    meaning: 'Somebody opened the record of a patient whom they do not see, for four hours',
+    meaning: 'Somebody opened the record of a patient by break-glass, for four hours',
     example: patient({ purpose: 'emergency', grant_id: 7 }),
   },
   'backup.created': {
