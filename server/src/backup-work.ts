@@ -77,22 +77,21 @@ export async function identity(): Promise<void> {
 }
 
 export function adopt({ json }: Output): Promise<void> {
-  return onBackups(async (backups) => {
-    const found = await backups.adopt()
-    if (json) return JSON.stringify(found)
-    const lines = [
-      ...found.adopted.map((id) => `${id} is entered.`),
-      ...found.refused.map(({ name, reason }) => `${name} is not: ${reason}.`),
-    ]
-    return lines.length > 0 ? lines.join('\n') : 'The database knows all backups of the store.'
+  return asFarAsPossible(async (backups, left) => {
+    const { adopted, refused } = await backups.adopt()
+    left.push(...refused.map(({ name, reason }) => `${name}: ${reason}.`))
+    if (json) return JSON.stringify({ adopted, refused })
+    if (adopted.length > 0) return adopted.map((id) => `${id} is entered.`).join('\n')
+    return refused.length > 0
+      ? 'Nothing was entered.'
+      : 'The database knows all backups of the store.'
   })
 }
 
-export async function forgetTenant(tenant: string, { json }: Output): Promise<void> {
+export function forgetTenant(tenant: string, { json }: Output): Promise<void> {
   const id = Number(tenant)
   if (!Number.isSafeInteger(id)) throw new StartupError('Give the id of the tenant, a number.')
-  const left: string[] = []
-  await onBackups(async (backups) => {
+  return asFarAsPossible(async (backups, left) => {
     const found = await backups.forgetTenant(id, progress('rewritten'))
     for (const { backup_id, reason } of found.left)
       left.push(`${backup_id} may still hold it: ${reason}.`)
@@ -103,7 +102,6 @@ export async function forgetTenant(tenant: string, { json }: Output): Promise<vo
     ]
     return lines.length > 0 ? lines.join('\n') : 'No backup was written anew.'
   })
-  if (left.length > 0) throw new StartupError(...left)
 }
 
 type Commands = App['features']['backups']['commands']
@@ -112,6 +110,15 @@ type Backup = Awaited<ReturnType<Commands['create']>>
 /** Beside a running service, or without one. */
 export const onBackups = (work: (backups: Commands) => Promise<string>): Promise<void> =>
   withApp((app) => work(app.features.backups.commands), true)
+
+/** As `onBackups`. What is left undone, a sentence each, ends the command with 1. */
+async function asFarAsPossible(
+  work: (backups: Commands, left: string[]) => Promise<string>,
+): Promise<void> {
+  const left: string[] = []
+  await onBackups((backups) => work(backups, left))
+  if (left.length > 0) throw new StartupError(...left)
+}
 
 async function keys() {
   const config = readConfig()
@@ -136,19 +143,24 @@ type Line = Pick<
   Backup,
   'backup_id' | 'type' | 'tenant_id' | 'created_at' | 'size_bytes' | 'records'
 > &
-  Partial<Pick<Backup, 'status' | 'verified_at' | 'drill_seconds'>>
+  Partial<Pick<Backup, 'reason' | 'status' | 'verified_at' | 'drill_seconds' | 'error'>>
+
+/** Why it was made, where nobody asked for it. */
+const REASONS = { request: '', schedule: 'by the schedule', safety: 'taken before a restore' }
 
 function line(backup: Line): string {
   const { backup_id, type, tenant_id, created_at, size_bytes, records, status } = backup
-  const { verified_at, drill_seconds } = backup
+  const { reason = 'request', verified_at, drill_seconds, error } = backup
   const subject = type === 'full' ? 'everything' : `tenant ${tenant_id}`
   const amount = size_bytes === null ? '' : `, ${records} rows in ${size_bytes} bytes`
   const parts = [
     `${backup_id} of ${subject}`,
+    REASONS[reason],
     `${created_at}${amount}`,
     status,
     verified_at && `read again ${verified_at}`,
     drill_seconds && `restored in ${Math.ceil(drill_seconds)} s`,
   ]
-  return parts.filter(Boolean).join(', ')
+  const words = parts.filter(Boolean).join(', ')
+  return error ? `${words}: ${error}` : words
 }

@@ -27,7 +27,7 @@ export const VARIABLES = {
   HOST: variable({
     meaning: 'address to listen on; `0.0.0.0` for all',
     default: '127.0.0.1',
-    read: (text) => text ?? '127.0.0.1',
+    read: host,
   }),
   NODE_ENV: variable({
     meaning: '`production` asks for a key and for PUBLIC_URL, makes no demo',
@@ -41,7 +41,7 @@ export const VARIABLES = {
   }),
   DATABASE_POOL_SIZE: variable({
     meaning:
-      'connections that one process keeps for requests at the most; sign-in, webhooks, payments, the messenger, jobs and notifications have up to 20 of their own',
+      'connections that one process keeps for requests at the most; sign-in, webhooks, payments, the messenger, jobs, backups and notifications have up to 21 of their own',
     default: '10',
     read: integer(10, 1, 500),
   }),
@@ -100,7 +100,8 @@ export const VARIABLES = {
     },
   }),
   TRUSTED_PROXIES: variable({
-    meaning: 'proxy hops whose `X-Forwarded-For` is believed',
+    meaning:
+      'proxy hops whose `X-Forwarded-For` is believed; with 0 behind a proxy all callers share one address and its limits',
     default: '0',
     read: integer(0, 0, 10),
   }),
@@ -276,7 +277,7 @@ export const VARIABLES = {
   METRICS_HOST: variable({
     meaning: 'address that METRICS_PORT listens on',
     default: '127.0.0.1',
-    read: (text) => text ?? '127.0.0.1',
+    read: host,
   }),
   LOG_LEVEL: variable({
     meaning:
@@ -316,6 +317,13 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 
 const isHttps = (url: string | undefined) =>
   url !== undefined && URL.canParse(url) && new URL(url).protocol === 'https:'
+
+/** What can be listened on: whether it is this machine's shows when that is tried. */
+function host(text = '127.0.0.1'): string {
+  if (!isIP(text) && !/^[\w-]+(\.[\w-]+)*$/.test(text))
+    throw new Error('must be an IP address or the name of a host')
+  return text
+}
 
 /** An IP address is no domain that a mail could come from. */
 function mailHost(publicUrl: string | undefined): string {

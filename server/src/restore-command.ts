@@ -48,7 +48,7 @@ type Job = Awaited<ReturnType<App['features']['backups']['commands']['restore']>
 
 function inWords({ backup_id, result }: Job): string {
   if (!result) return `Backup ${backup_id} is restored.`
-  const { dry_run, tables, access, safety_backup_id, purged } = result
+  const { dry_run, tables, access, safety_backup_id, purged, deleted } = result
   const differing = Object.entries(tables).filter(
     ([, { added, changed, removed }]) => added + changed + removed > 0,
   )
@@ -56,14 +56,23 @@ function inWords({ backup_id, result }: Job): string {
     ([name, { added, changed, removed }]) =>
       `  ${name}: ${added} added, ${changed} changed, ${removed} removed`,
   )
+  const isSame = rows.length === 0 && deleted.length === 0
   return [
     dry_run ? `A restore of backup ${backup_id} would do:` : `Backup ${backup_id} is restored:`,
-    ...(rows.length > 0 ? rows : ['  nothing: all is as it was then']),
+    ...(isSame ? ['  nothing: all is as it was then'] : rows),
+    ...younger(deleted, dry_run),
     `Access that ${dry_run ? 'would not come' : 'did not come'} back as it was: ${access.total}.`,
     ...leftOut(purged),
     ...(safety_backup_id ? [`What was before is in backup ${safety_backup_id}.`] : []),
   ].join('\n')
 }
+
+const younger = (deleted: readonly number[], isRehearsed: boolean): string[] =>
+  deleted.length > 0
+    ? [
+        `${isRehearsed ? 'Would be deleted' : 'Deleted'}, as they were not there then: tenants ${deleted.join(', ')}.`,
+      ]
+    : []
 
 const leftOut = (purged: readonly number[]): string[] =>
   purged.length > 0 ? [`Left out, as they were purged: tenants ${purged.join(', ')}.`] : []

@@ -1802,6 +1802,8 @@ export interface components {
              * @description when it was written anew without tenants that were purged
              */
             rewritten_at: string | null;
+            /** @description why it failed, or what was wrong when it was read again */
+            error: string | null;
         };
         BackupJob: {
             job_id: string;
@@ -2292,7 +2294,7 @@ export interface components {
             safety_backup_id: string | null;
             /** @description tenants of the backup that were purged, and left out */
             purged: number[];
-            /** @description tenants that are younger than the backup, and were deleted: they can be put back */
+            /** @description tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back */
             deleted: number[];
         };
         Rotation: {
@@ -2812,7 +2814,19 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3231,7 +3245,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3503,7 +3517,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3640,7 +3654,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3772,7 +3786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4018,7 +4032,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4298,7 +4312,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4453,7 +4467,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4599,7 +4613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4740,7 +4754,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5337,7 +5351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5740,7 +5754,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5992,7 +6006,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6128,7 +6142,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6479,7 +6493,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6771,7 +6785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6917,7 +6931,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7207,7 +7221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7487,7 +7501,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7633,7 +7647,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7781,7 +7795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7939,7 +7953,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8094,7 +8108,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8240,7 +8254,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8388,7 +8402,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8702,7 +8716,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8843,7 +8857,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9068,7 +9082,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9217,7 +9231,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9333,7 +9347,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9449,7 +9463,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9565,7 +9579,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9811,7 +9825,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10024,7 +10038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10167,7 +10181,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10308,7 +10322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10438,7 +10452,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10579,7 +10593,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10713,7 +10727,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10940,7 +10954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11226,7 +11240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11386,7 +11400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11557,7 +11571,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11854,7 +11868,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12000,7 +12014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12410,7 +12424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12652,7 +12666,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12793,7 +12807,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13034,7 +13048,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13375,7 +13389,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13535,7 +13549,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13681,7 +13695,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13970,7 +13984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14133,7 +14147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14405,7 +14419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14551,7 +14565,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14699,7 +14713,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15044,7 +15058,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15188,7 +15202,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15315,7 +15329,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -56,6 +56,7 @@ export const PROBLEMS = {
   restoring: [503, 'A backup is being restored; try again shortly'],
   restore_refused: [409, 'The backup cannot be restored here'],
   backup_running: [409, 'Another backup is being made; wait for its end'],
+  restore_running: [409, 'Another restore is under way; wait for its end'],
   backup_in_use: [409, 'The backup is being made, read or restored; wait for its end'],
   fix_not_proposed: [409, 'Only a fix that is proposed can be confirmed; read its status'],
   fix_busy: [409, 'The fix is being applied already; wait for the end'],

@@ -303,3 +303,29 @@ describe('a backup that can not be made', () => {
     await make(service, north.people.admin)
   })
 })
+
+describe('of a tenant that is not there', () => {
+  const order = (path: string, body: object) =>
+    service.call('POST', `/api/admin/backup/${path}`, { token: root.token, body })
+
+  test('there is none, whether it never was or is deleted', async () => {
+    const { id } = await makeClinic(service, root, 'closed')
+    await service.call('DELETE', `/api/admin/tenants/${id}`, { token: root.token })
+    for (const tenant_id of [id, 1_000_000_000])
+      expect(await order('create', { type: 'tenant', tenant_id })).toMatchObject({
+        status: 404,
+        body: { detail: 'There is no such tenant', code: 'not_found' },
+      })
+  })
+
+  test('nothing is restored: it is put back first', async () => {
+    const { id } = await makeClinic(service, root, 'shut')
+    const backup_id = await make(service, root)
+    await service.call('DELETE', `/api/admin/tenants/${id}`, { token: root.token })
+    const refused = { type: 'tenant', tenant_id: id, backup_id, confirm: true }
+    expect(await order('restore', refused)).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringMatching(/deleted.*put it back first/) },
+    })
+  })
+})

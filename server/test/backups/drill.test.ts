@@ -1,16 +1,21 @@
 /** Drills: restored for real, measured, journaled; and nothing is left of them. */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { beforeAll, expect, test, vi } from 'vitest'
-import { drillNewest } from '../../src/features/backups/drill/planned.ts'
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { drillNewest, type NamedDrillDeps } from '../../src/features/backups/drill/planned.ts'
 import { proveDatabase } from '../../src/features/backups/drill/seals.ts'
 import { clearThrownAway } from '../../src/features/backups/drill/throw-away.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { StoreError } from '../../src/features/backups/stores/store.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
+import { type DatabaseAddress, ownerClient } from '../../src/platform/db/index.ts'
 import { enrol } from '../second-factor/enrol.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { type Asked, openS3 } from '../support/s3.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { storeOf } from './stores.ts'
 import { fileOf, keeper, make } from './support.ts'
 
 // A cluster is made for each drill.
@@ -34,7 +39,7 @@ beforeAll(async () => {
   await enrol(service, north.people.doctor.token)
 })
 
-const drill = async () =>
+const drill = async (others: Partial<NamedDrillDeps> = {}) =>
   drillNewest({
     db: service.app.db,
     store: folderStore(join(service.dataDir, 'backups')),
@@ -42,7 +47,22 @@ const drill = async () =>
     keeper: await keeper(),
     prove: (address) => proveDatabase(address, openSealer(ROOT_KEY), [SECRETS]),
     log: silentLog,
+    ...others,
   })
+
+/** Whether the backup is relied on, and whether anybody was told that it is not. */
+async function proofOf(id: string) {
+  const [row] = await service.database.sql(
+    `select verified_at is not null as is_proven, fault is not null as is_faulty,
+       (select count(*) from journal
+         where action = 'backup.failed' and resource_id = backups.id::text) as told
+     from backups where id = $1`,
+    [id],
+  )
+  return row
+}
+const PROVEN = { is_proven: true, is_faulty: false, told: 0 }
+const FAILED = { is_proven: false, is_faulty: true, told: 1 }
 
 const left = async () => (await readdir(service.dataDir)).filter((name) => /^drill-/.test(name))
 
@@ -62,31 +82,59 @@ test('restores the newest backup of everything, and says how long that took', as
   expect(await left()).toEqual([])
 })
 
-test('fails for a file that was altered, and for a field that does not open', async () => {
-  const proofOf = async (id: string) => {
-    const [row] = await service.database.sql(
-      `select verified_at is not null as is_proven, (select count(*) from journal
-         where action = 'backup.failed' and resource_id = backups.id::text) as told
-       from backups where id = $1`,
-      [id],
-    )
-    return row
-  }
+test('says nothing of a backup whose store is away', async () => {
   const id = await make(service, root)
-  expect(await proofOf(id)).toEqual({ is_proven: true, told: 0 })
+  const server = await openS3()
+  const store = storeOf(server)
+  onTestFinished(() => store.close())
+  const never = new AbortController().signal
+  await store.write(basename(fileOf(service, id)), createReadStream(fileOf(service, id)), never)
+  for (const isAway of [
+    () => true,
+    // Before the first byte, with the server there that it was to be restored into.
+    ({ method, key }: Asked) => method === 'GET' && key.endsWith('.age'),
+  ]) {
+    server.breakWith((asked) => (isAway(asked) ? { status: 503, code: 'SlowDown' } : undefined))
+    await expect(drill({ store })).rejects.toThrow(StoreError)
+    expect(await proofOf(id)).toEqual(PROVEN)
+  }
+})
+
+test('says nothing of a backup where the server goes away that it is restored into', async () => {
+  const id = await make(service, root)
+  const prove = async (address: DatabaseAddress) => {
+    const client = ownerClient(address)
+    client.on('error', () => undefined)
+    await client.connect()
+    await client.query('select pg_terminate_backend(pg_backend_pid())').finally(() => client.end())
+  }
+  await expect(drill({ prove })).rejects.toThrow(/terminat/)
+  expect(await proofOf(id)).toEqual(PROVEN)
+})
+
+test('fails for a file that is gone', async () => {
+  const id = await make(service, root)
+  await rm(fileOf(service, id))
+  await expect(drill()).rejects.toThrow(/gone/)
+  expect(await proofOf(id)).toEqual(FAILED)
+})
+
+test('fails for a file that was altered, and for a field that does not open', async () => {
+  const id = await make(service, root)
+  expect(await proofOf(id)).toEqual(PROVEN)
   const bytes = await readFile(fileOf(service, id))
   const altered = Buffer.from(bytes)
   altered[bytes.length - 40] = (bytes[bytes.length - 40] ?? 0) ^ 1
   await writeFile(fileOf(service, id), altered)
   await expect(drill()).rejects.toThrow(/altered/)
-  expect(await proofOf(id)).toEqual({ is_proven: false, told: 1 })
+  expect(await proofOf(id)).toEqual(FAILED)
   await service.database.sql(
     `update second_factors set sealed_secret = set_byte(sealed_secret, length(sealed_secret) - 1,
        (get_byte(sealed_secret, length(sealed_secret) - 1) + 1) % 256)`,
   )
   const sealed = await make(service, root)
   await expect(drill()).rejects.toThrow(/second_factors/)
-  expect(await proofOf(sealed)).toEqual({ is_proven: false, told: 1 })
+  expect(await proofOf(sealed)).toEqual(FAILED)
   const rows = await service.database.sql(
     'select from backups where drill_seconds is not null and id = $1',
     [id],

@@ -1,13 +1,16 @@
 /** What works by itself rests while a restore has closed the service, and can't make it fail. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
+import { isBackedUp } from '../../src/platform/restore-rule.ts'
 import type { Clinic } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { contents, fileOf, make } from './support.ts'
+import { workOn } from './working.ts'
 
 let at: Restoring
 
@@ -58,6 +61,40 @@ test('everything: succeeds at once beside an engine that did not hear, and write
   expect(await at.sql('select from webhook_queues where webhook_id = $1', [webhook.id])).toEqual([])
   const safeties = await at.sql(`select from backups where reason = 'safety'`)
   expect(safeties).toHaveLength(1)
+})
+
+/** The restore's own, which waits for those who write far shorter than a minute. */
+function impatient(): Connection {
+  const client = ownerClient(at.service.database.address)
+  const query = client.query.bind(client) as (...given: unknown[]) => unknown
+  const shorter = (text: unknown) =>
+    typeof text === 'string' ? text.replace("lock_timeout = '60s'", "lock_timeout = '50ms'") : text
+  return Object.assign(client, {
+    query: (text: unknown, ...rest: unknown[]) => query(shorter(text), ...rest),
+  })
+}
+
+test('everything: gives up by a sentence where somebody writes on and on, and opens again', async () => {
+  at = await openRestoring({ role: 'api' })
+  const { service, root, north } = at
+  const rules = service.app.tables
+  await workOn(service, folderStore(`${service.dataDir}/backups`), {
+    openConnection: impatient,
+    tables: Object.keys(rules).filter((name) => isBackedUp(rules[name])),
+  })
+  const id = await make(service, root)
+  await at.rename(root, north.people.nurse.id, 'Since')
+  const other = await somebody()
+  await other.query(`begin; update users set full_name = full_name where id = ${root.id}`)
+  await expect(at.restore(root, { backup_id: id })).rejects.toThrow(
+    /^Nothing was restored: somebody writes to the database for longer than a minute; see who by/,
+  )
+  await other.query('rollback')
+  expect(await at.nameOf(north.people.nurse.id)).toBe('Since')
+  await until('the service to be open', async () => {
+    const { status } = await at.call(root, 'GET', '/api/users/me')
+    return status === 200 || undefined
+  })
 })
 
 test('a clinic: who was at its rows is waited for, and what they wrote is in the safety backup', async () => {

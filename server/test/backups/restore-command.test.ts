@@ -93,6 +93,23 @@ describe('restore in place', () => {
     expect(await nameNow()).toBe('As it is')
   })
 
+  test('says which clinics go, as they were not there then, also where nothing else differs', async () => {
+    const { backup } = await made()
+    const [row] = await service.database.sql<{ id: number }>(
+      "insert into tenants (name, subdomain) values ('Younger', 'younger') returning id",
+    )
+    const going = (words: string) => `${words}, as they were not there then: tenants ${row?.id}.`
+    const dry = await run(['restore', backup.backup_id, '--dry-run'])
+    expect(dry.code, dry.stderr).toBe(0)
+    expect(dry.stdout).toContain(`would do:\n${going('Would be deleted')}\n`)
+    expect(dry.stdout).not.toContain('nothing')
+    const ended = await run(['restore', backup.backup_id, '--yes'])
+    expect(ended.code, ended.stderr).toBe(0)
+    expect(ended.stdout).toContain(`is restored:\n${going('Deleted')}\n`)
+    const same = await run(['restore', backup.backup_id, '--dry-run'])
+    expect(same.stdout).toContain('  nothing: all is as it was then\n')
+  })
+
   test.each([
     ['a tenant that it does not hold', ['--tenant', '999999', '--yes'], /purged|gone/],
     ['what is no tenant', ['--tenant', 'north', '--yes'], /the id of the tenant, a number/],

@@ -38,20 +38,26 @@ const namesNow = () =>
      from users u, departments d where d.id = ${at.clinic.departmentId}`,
   )
 
+const WRITTEN = 'select from users for update'
 /** What somebody else holds, for the restore to stop at: each a step further. */
-const STEPS = {
+const STEPS = [
   // The first: whoever comes next writes there before, to bury the one that was killed.
-  'the safety backup is begun': 'lock table backups in share mode',
-  'who writes is waited for': 'lock table users in row exclusive mode',
-  'rows are written': 'select from users for update',
-}
+  ['everything', 'the safety backup is begun', 'lock table backups in share mode'],
+  ['everything', 'who writes is waited for', 'lock table users in row exclusive mode'],
+  ['one clinic', 'rows are written', WRITTEN],
+  ['everything', 'rows are written', WRITTEN],
+] as const
 
-test.each(Object.entries(STEPS))('killed where %s', async (_step, held) => {
-  const { access_token: token } = await signIn(at.service, { ...SUPERADMIN, subdomain: 'platform' })
-  const asking = () => at.service.call('GET', '/api/users/me', { token })
+/** Signs somebody in. Answers by which status they are served. */
+async function asking(person: Parameters<typeof signIn>[1]) {
+  const { access_token: token } = await signIn(at.service, person)
+  return async () => (await at.service.call('GET', '/api/users/me', { token })).status
+}
+/** Kills a restore once it waits for what is held, and waits until whoever asks is served again. */
+async function killWaiting(args: string[], held: string, ask: () => Promise<number>) {
   await other.query(`begin; ${held}`)
   const { rows } = await other.query<{ pid: number }>('select pg_backend_pid() as pid')
-  const run = command(['backup', 'restore', id, '--yes'], {
+  const run = command(['backup', 'restore', id, '--yes', ...args], {
     DATABASE_URL: at.service.database.url,
     ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
     DATA_DIR: at.folder,
@@ -64,13 +70,23 @@ test.each(Object.entries(STEPS))('killed where %s', async (_step, held) => {
     )
     return waiting
   })
-  expect((await asking()).status).toBe(503)
+  expect(await ask()).toBe(503)
   run.signal('SIGKILL')
   await run.ended
   // Also while the statement that it was in would wait on.
-  await until('the service to be open', async () => (await asking()).status === 200 || undefined)
+  await until('the service to be open', async () => (await ask()) === 200 || undefined)
   await other.query('rollback')
   expect(await namesNow()).toEqual([{ users: ['Since'], department: 'Since' }])
+}
+
+test.each(STEPS)('of %s, killed where %s', async (what, _step, held) => {
+  const operator = await asking({ ...SUPERADMIN, subdomain: 'platform' })
+  if (what === 'everything') return killWaiting([], held, operator)
+  const nurse = await asking({ ...at.clinic.people.nurse, subdomain: 'north' })
+  await killWaiting(['--tenant', String(at.clinic.id)], held, async () => {
+    expect(await operator()).toBe(200)
+    return nurse()
+  })
 })
 
 test('the next one buries it with what it has left, and is not held up', async () => {

@@ -186,6 +186,61 @@ describe('access', () => {
     await again({ ...root, ...SUPERADMIN })
   })
 
+  /** How one may register: then, now, and afterwards; undefined where the settings say nothing. */
+  const REGISTRATIONS = [
+    ['open', 'closed', 'closed'],
+    ['open', 'approval', 'approval'],
+    ['open', undefined, undefined],
+    ['approval', 'closed', 'closed'],
+    [undefined, 'open', undefined],
+    ['closed', 'open', 'closed'],
+    ['open', 'open', 'open'],
+  ] as const
+  const isKept = ([then, now, afterwards]: readonly (string | undefined)[]) =>
+    now === afterwards && now !== then
+
+  /** A backup of clinics that let register as they did then; today they do as now. */
+  async function registeringThenAndNow() {
+    const settingsOf = (registration?: string) =>
+      JSON.stringify({ colour: 'blue', ...(registration ? { registration } : {}) })
+    const clinics = []
+    for (const [index, how] of REGISTRATIONS.entries()) {
+      const [{ id }] = await sql(
+        'insert into tenants (name, subdomain, settings) values ($1, $1, $2) returning id',
+        [`clinic-${index}`, settingsOf(how[0])],
+      )
+      clinics.push({ id: Number(id), how })
+    }
+    const backup = await make(service, root)
+    for (const { id, how } of clinics)
+      await sql('update tenants set settings = $2 where id = $1', [id, settingsOf(how[1])])
+    return { backup, clinics }
+  }
+  const settingsNow = async (id: number) =>
+    (await sql('select settings from tenants where id = $1', [id]))[0].settings
+
+  test('lets nobody register whom a clinic has shut out since, and tells it', async () => {
+    const { backup, clinics } = await registeringThenAndNow()
+    const { access } = await restore(root, { backup_id: backup })
+    for (const { id, how } of clinics)
+      expect((await settingsNow(id)).registration, how.join()).toBe(how[2])
+    expect(access.cases).toEqual(
+      clinics
+        .filter(({ how }) => isKept(how))
+        .map(({ id }) => ({ table: 'tenants', id, fields: ['registration'] })),
+    )
+  })
+
+  test('of one clinic lets nobody register either, unless its access is asked for', async () => {
+    const { backup, clinics } = await registeringThenAndNow()
+    const [{ id } = { id: 0 }] = clinics
+    const { access, as } = await restore(root, { backup_id: backup, tenant_id: id })
+    expect(await settingsNow(id)).toEqual({ colour: 'blue', registration: 'closed' })
+    expect(access.cases).toEqual([{ table: 'tenants', id, fields: ['registration'] }])
+    await restore(as, { backup_id: backup, tenant_id: id, access: 'backup' })
+    expect(await settingsNow(id)).toMatchObject({ registration: 'open' })
+  })
+
   test('a webhook that was deleted since comes back inactive, a deactivated one stays so', async () => {
     const token = north.people.admin.token
     const register = async (url: string) =>
@@ -272,6 +327,12 @@ describe('is refused, and nothing is touched', () => {
     const name = () => nameOf(north.people.nurse.id)
     await sql('update installation set id = gen_random_uuid()')
     expect(await refusal(root, { backup_id: id })).toMatch(/another installation/)
+    await sql("insert into migrations (version, name, checksum) values (9999, 'later', 'x')")
+    const newer = await make(service, root)
+    await sql('delete from migrations where version = 9999')
+    expect(await refusal(root, { backup_id: newer })).toMatch(
+      /^Refused: the backup has schema 9999, and this release knows \d+: start the newer release/,
+    )
     const second = await make(service, root)
     await sql("update migrations set checksum = 'other' where version = 1")
     expect(await refusal(root, { backup_id: second })).toMatch(/other migrations/)

@@ -6,6 +6,7 @@ import { proveDatabase } from '../../src/features/backups/drill/seals.ts'
 import { deleteOrphans, deleteOutdated } from '../../src/features/backups/schedule/retention.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import { parseS3Url } from '../../src/lib/s3-url.ts'
+import { StartupError } from '../../src/lib/startup-error.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import { runCommand } from '../docs/command.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -88,15 +89,20 @@ describe('a service on a bucket', () => {
     expect([code, JSON.parse(stdout).backup_id]).toEqual([0, id])
   })
 
-  test('tells the command line why not, and no secret', async () => {
+  test.each([
+    ['verify', () => commands().verify(id, () => undefined)],
+    ['adopt', () => commands().adopt()],
+  ])('tells %s of the command line why not, and no secret', async (_what, refuses) => {
     server.breakWith(({ method }) =>
       method === 'GET' ? { status: 403, code: 'AccessDenied' } : undefined,
     )
-    const refused = await commands()
-      .verify(id, () => undefined)
-      .catch((error: Error) => error)
+    const refused = await refuses().catch((error: Error) => error)
     server.breakWith(() => undefined)
-    expect(String(refused)).toMatch(/Nothing was done: the store .* refuses: GET 403 AccessDenied/)
+    // Printed as it is, without a stack.
+    expect(refused).toBeInstanceOf(StartupError)
+    expect(String(refused)).toMatch(
+      /not done to its end: the store .* refuses: GET 403 AccessDenied/,
+    )
     expect(String(refused)).not.toContain('S3RVER')
   })
 

@@ -67,14 +67,19 @@ export async function contents(path: string) {
 }
 
 /** Deletes a clinic for good, as the nightly purge does once its days are over. */
-export async function purgeClinic({ app, clock, database }: Service, id: number): Promise<void> {
-  await database.sql(
+export async function purgeClinic(service: Service, id: number): Promise<void> {
+  await service.database.sql(
     `update tenants set is_active = false, deleted_at = now() - interval '40 days' where id = $1`,
     [id],
   )
+  await purgeTonight(service)
+}
+
+/** Deletes for good the clinics that were deleted so many days ago. */
+export async function purgeTonight({ app, clock }: Service, keepDays = 30): Promise<void> {
   const { signal } = new AbortController()
   const deps = { db: app.db, clock, log: silentLog }
-  await purge(deps, 30, signal, purgesOf(Object.values(app.features)))
+  await purge(deps, keepDays, signal, purgesOf(Object.values(app.features)))
 }
 
 /** Rows of a clinic that no compression makes smaller: some 2 MiB of a backup. */

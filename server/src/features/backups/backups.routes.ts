@@ -32,7 +32,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
           refuse(['body', 'tenant_id'], 'a full backup holds all tenants; leave tenant_id out')
       },
       success: [200, StartedBackup],
-      refusals: [409],
+      refusals: [404, 409],
       handle: ({ caller, body }) => backups.create(caller, body),
     }),
     operation({

@@ -29,6 +29,9 @@ export const Backup = Type.Object(
     rewritten_at: Nullable(Timestamp, {
       description: 'when it was written anew without tenants that were purged',
     }),
+    error: Nullable(
+      Type.String({ description: 'why it failed, or what was wrong when it was read again' }),
+    ),
   },
   { $id: 'Backup' },
 )
@@ -53,7 +56,7 @@ const RestoreOutcome = Type.Object(
     purged: Type.Array(Id, { description: 'tenants of the backup that were purged, and left out' }),
     deleted: Type.Array(Id, {
       description:
-        'tenants that are younger than the backup, and were deleted: they can be put back',
+        'tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back',
     }),
   },
   { $id: 'RestoreOutcome' },

@@ -5,6 +5,7 @@ import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
 import { forCaller, type Scopes, scopeOf } from '../../platform/db/index.ts'
 import { actorOf, append } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
+import { findTenant } from '../tenants/index.ts'
 import type { Backup, BackupJob, BackupOrder, RestoreOrder } from './backups.schema.ts'
 import * as store from './backups.store.ts'
 import { fileName } from './create/create.ts'
@@ -50,13 +51,15 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
   return {
     /**
      * Queues one.
-     * @throws Problem 403 where the caller may not have this one, 409 while another one is made
+     * @throws Problem 403 where the caller may not have this one, 404 for an unknown tenant, 409 while
+     * another one is made
      */
     async create(caller: Admin, order: BackupOrder) {
       const { type, tenant_id } = subjectOf(caller, order)
       const job_id = randomUUID()
       const backup_id = randomUUID()
       await forCaller(db, caller, async (tx) => {
+        if (tenant_id !== null) orNotFound(await findTenant(tx, tenant_id), 'tenant')
         await store.insertBackup(tx, {
           id: backup_id,
           type,

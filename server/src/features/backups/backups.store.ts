@@ -1,5 +1,6 @@
 /** The SQL of backups and of their jobs, as people see them. */
-import type { SelectQueryBuilder } from 'kysely'
+import { type SelectQueryBuilder, sql } from 'kysely'
+import { Problem } from '../../lib/problems.ts'
 import { type Database, ofScope, type TenantTx } from '../../platform/db/index.ts'
 import type { BackupJobsTable, BackupsTable, JobKind, Reason } from './backups.table.ts'
 import type { BackupType } from './file/format.ts'
@@ -35,8 +36,28 @@ const JOB = [
   'finished_at',
 ] as const
 
-/** Whose break says that another one is at it. */
-export const CONFLICTS = { backup_jobs__one_at_a_time: 'backup_running' } as const
+/**
+ * Why one is of no use: what was wrong with its file, or why the job failed that was to make it. A safety backup has
+ * none of its own, but is made within a restore, of which there is one at a time.
+ */
+const ERROR = sql<string | null>`coalesce(fault, case when status = 'failed' then (
+  select job.error from backup_jobs job
+  where job.status = 'failed' and (job.kind = 'create' and job.backup_id = backups.id
+    or backups.reason = 'safety' and job.kind = 'restore'
+      and job.tenant_id is not distinct from backups.tenant_id
+      and backups.created_at between job.started_at and job.finished_at)
+  order by job.number desc limit 1) end)`.as('error')
+
+/** What is said where another job of the kind waits or is at work: the schema has one at a time. */
+const BUSY: Record<JobKind, () => Problem> = {
+  create: () => new Problem('backup_running'),
+  restore: () => new Problem('restore_running'),
+  // Asked for by the command line alone.
+  forget: () =>
+    new Problem('backup_running', {
+      detail: 'Another backup is being written anew; wait for its end',
+    }),
+}
 
 /** A list of more is told by its total: retention keeps far fewer. */
 const MAX_LISTED = 1_000
@@ -58,7 +79,7 @@ function seen<T extends 'backups' | 'backup_jobs', O>(
 
 export async function listBackups(tx: TenantTx) {
   const rows = await seen(tx, tx.db.selectFrom('backups'))
-    .select(BACKUP)
+    .select([...BACKUP, ERROR])
     .select((eb) => eb.fn.countAll<number>().over().as('total'))
     .orderBy('created_at', 'desc')
     .orderBy('id')
@@ -72,7 +93,7 @@ export async function listBackups(tx: TenantTx) {
 
 export function findBackup(tx: TenantTx, id: string) {
   return seen(tx, tx.db.selectFrom('backups').where('id', '=', id))
-    .select(BACKUP)
+    .select([...BACKUP, ERROR])
     .executeTakeFirst()
 }
 
@@ -82,14 +103,13 @@ export function findJob(tx: TenantTx, id: string) {
     .executeTakeFirst()
 }
 
-/** Whether there is such a tenant, deleted or not. */
-export async function isThere(tx: TenantTx, tenantId: number): Promise<boolean> {
-  const tenant = await tx.db
+/** A tenant as deletions leave it; undefined for one that is purged, or never was. */
+export function findDeletion(tx: TenantTx, tenantId: number) {
+  return tx.db
     .selectFrom('tenants')
-    .select('id')
+    .select(['deleted_at', 'purge_started_at'])
     .where('id', '=', tenantId)
     .executeTakeFirst()
-  return tenant !== undefined
 }
 
 export interface NewBackup {
@@ -129,8 +149,9 @@ export interface NewJob {
   options?: string
 }
 
+/** @throws Problem 409 where one of its kind waits or is at work, of the same tenant or of everything */
 export async function insertJob(tx: TenantTx, job: NewJob): Promise<void> {
-  await tx.db
+  const { numInsertedOrUpdatedRows } = await tx.db
     .insertInto('backup_jobs')
     .values({
       options: '{}',
@@ -140,7 +161,9 @@ export async function insertJob(tx: TenantTx, job: NewJob): Promise<void> {
       started_at: null,
       finished_at: null,
     })
-    .execute()
+    .onConflict((one) => one.doNothing())
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows === 0n) throw BUSY[job.kind]()
 }
 
 /** Whether a job of the backup is queued or under way. Locks the backup until the transaction ends. */

@@ -9,7 +9,6 @@ import { canFail } from '../../platform/observe/can-fail.ts'
 import { isBackedUp, type RestoreRules } from '../../platform/restore-rule.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
-import { CONFLICTS } from './backups.store.ts'
 import { type BackupCommands, backupCommands } from './commands/commands.ts'
 import { schedulesDrills } from './drill/planned.ts'
 import { proveDatabase, proveSeals } from './drill/seals.ts'
@@ -22,6 +21,7 @@ import { deletesOutdated } from './schedule/retention.ts'
 import { schedulesBackups } from './schedule/schedule.ts'
 import { watchBackups } from './schedule/watch.ts'
 import { openStore } from './stores/open.ts'
+import { startPresence } from './work/presence.ts'
 import { type BackupWorker, startWorker } from './work/worker.ts'
 
 type Core = Needs<
@@ -88,13 +88,13 @@ export async function openBackups(
     checks: { backups: watch.check },
     upkeep: [watch.upkeep],
     fixes: backupFixes({ ...core, store, keeper, cron: config.BACKUP_SCHEDULE }),
-    conflicts: CONFLICTS,
     commands: backupCommands({ ...drills, startWorker: work }),
     background() {
       void canFail(clearThrownAway(dataDir, log), 'clearing what drills have left', log)
       worker = work()
+      const presence = startPresence(core)
       const erasing = startErasing({ db, store, keeper, log })
-      return { stop: () => Promise.all([worker?.stop(), erasing.stop()]) }
+      return { stop: () => Promise.all([worker?.stop(), presence.stop(), erasing.stop()]) }
     },
     close: store.close,
   }

@@ -5,6 +5,8 @@ import { LOCKS } from './lock-numbers.ts'
 export interface Holder {
   /** Takes the lock where nobody holds it. Returns whether it is held now. */
   take(lock: keyof typeof LOCKS, number: number): Promise<boolean>
+  /** As `take`, beside others that share it. */
+  share(lock: keyof typeof LOCKS, number: number): Promise<boolean>
   release(lock: keyof typeof LOCKS, number: number): Promise<void>
   /** Aborts when the connection is lost, and all its locks with it. */
   readonly lost: AbortSignal
@@ -27,6 +29,7 @@ export async function openHolder(connection: Connection): Promise<Holder> {
   }
   return {
     take: (lock, number) => call('pg_try_advisory_lock', lock, number),
+    share: (lock, number) => call('pg_try_advisory_lock_shared', lock, number),
     release: async (lock, number) => void (await call('pg_advisory_unlock', lock, number)),
     lost: losing.signal,
     close: () => connection.end(),

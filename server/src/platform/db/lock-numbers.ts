@@ -21,6 +21,8 @@ export const LOCKS = {
   schemaRepair: 7_261_949,
   /** With the number of a job that outlasts every lease: its process is at work, and lives. */
   longJobs: 7_261_941,
+  /** With 0, shared: a process takes the long jobs that wait, and lives. */
+  longJobTakers: 7_261_950,
   /** With the id of a tenant, or 0 for all: a restore has closed the service for them. */
   closed: 7_261_942,
   /** With the id of a fix, or 0 for a scan of all: a process looks and mends, and lives. */

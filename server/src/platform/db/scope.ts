@@ -254,7 +254,8 @@ function transactionOn(
     // Behind the end it would run in no scope, or in that of whoever has the connection next.
     if (committing || isAbandoned) throw new Error('the transaction has ended')
     const query = prepared(scope, text, parameters)
-    return ask(client, waitMs === undefined ? query : { ...query, query_timeout: waitMs })
+    const patience = waitMs === undefined ? {} : { query_timeout: waitMs }
+    return ask(client, { ...query, ...patience })
   }
   const notify = (...work: Topic[]) => work.forEach((topic) => void notified.add(topic))
   // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.

@@ -38,6 +38,7 @@ export interface BackupCommands {
   drill(id: string, onProgress: OnProgress): Promise<Backup>
   /** Restores a backup in place, or says what that would do. @throws StartupError with why not */
   restore(id: string, wanted: Wanted, onProgress: OnProgress): Promise<BackupJob>
+  /** Enters what the store alone has. @throws StartupError where the store refuses */
   adopt(): Promise<Adoption>
   /** Proves that what is sealed in the database opens. @throws Error where it does not */
   prove(address: DatabaseAddress): Promise<void>
@@ -46,7 +47,7 @@ export interface BackupCommands {
 }
 
 export interface CommandDeps extends AdoptDeps, NamedDrillDeps {
-  /** Does the one job, unless another process does: what else waits is the service's. */
+  /** Does the one job where no service takes what waits; what else waits is never its own. */
   startWorker(job: string): BackupWorker
 }
 
@@ -78,7 +79,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     return found(backup_id)
   }
 
-  /** Sees a job to its end, here or where the service works. */
+  /** Sees a job to its end: the service's where one works, else here. */
   async function follow(job: string, onProgress: OnProgress): Promise<void> {
     const worker = deps.startWorker(job)
     try {
@@ -141,7 +142,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     verify: (id, onProgress) => inWords(verify(id, onProgress)),
     drill: (id, onProgress) => inWords(drill(id, onProgress)),
     restore: (id, wanted, onProgress) => inWords(restore(id, wanted, onProgress)),
-    adopt: () => adopt(deps),
+    adopt: () => inWords(adopt(deps)),
     prove: deps.prove,
     forgetTenant: (tenantId, onProgress) =>
       inWords(forgetTenant({ db, store, keeper, follow }, tenantId, onProgress)),

@@ -2,7 +2,6 @@ import { Problem } from '../../../lib/problems.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
 import { problemOf } from '../../../platform/db/index.ts'
-import { CONFLICTS } from '../backups.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { NoRoomError, NotStoredError, StoreError } from '../stores/store.ts'
 
@@ -15,8 +14,9 @@ export async function inWords<T>(work: Promise<T>): Promise<T> {
       throw new StartupError(`The backup is not whole: ${error.message}.`)
     if (error instanceof NoRoomError || error instanceof UnreadableError)
       throw new StartupError(`${error.message}.`)
-    if (error instanceof StoreError) throw new StartupError(`Nothing was done: ${error.message}.`)
-    const problem = error instanceof Problem ? error : problemOf(error, CONFLICTS)
+    if (error instanceof StoreError)
+      throw new StartupError(`It was not done to its end: ${error.message}.`)
+    const problem = error instanceof Problem ? error : problemOf(error)
     throw problem ? new StartupError(`${problem.message}.`) : error
   }
 }

@@ -1,11 +1,13 @@
 /** Drills of backups that the database knows: of one, and by themselves at the times of BACKUP_DRILL_SCHEDULE. */
 import type { Cron } from '../../../lib/cron.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
+import { UnreadableError } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { fileName } from '../create/create.ts'
-import { NoRoomError, type Store } from '../stores/store.ts'
+import { NotStoredError, type Store } from '../stores/store.ts'
 import { newestFull, type Proven, saveDrill, saveVerified } from './drill.store.ts'
 import { type DrillDeps, drill } from './drill.ts'
 import { clearThrownAway, NotTriedError } from './throw-away.ts'
@@ -43,7 +45,7 @@ export async function drillNewest(deps: NamedDrillDeps): Promise<number | null> 
 
 /**
  * Drills one, and enters what came of it. Returns the seconds that it took.
- * @throws what the drill throws; nobody relies on the backup any more then
+ * @throws what the drill throws; nobody relies on the backup any more where that was its fault
  */
 export async function drillNamed(
   deps: NamedDrillDeps,
@@ -65,14 +67,27 @@ export async function drillNamed(
     log.info({ backup: id, seconds }, 'a backup was restored in a drill')
     return seconds
   } catch (error) {
-    // That nothing could be tried says nothing of the backup.
-    if (!(error instanceof NoRoomError || error instanceof NotTriedError))
+    if (isOfBackup(error))
       await db.acrossTenants(async (tx) => {
         const failed = await saveVerified(tx, id, false)
         if (failed) await tell(tx, 'failed', id, failed, { error: 'It failed in its drill.' })
       })
     throw error
   }
+}
+
+/** In SQL's codes: no value of its type, a rule that is broken, no such table or column. */
+const OF_ROWS = /^(22|23|42)/
+
+/**
+ * Whether it is the backup that fails. That nothing could be tried says nothing of it: where its store is away, or the
+ * server that it is restored into has no room left or has died.
+ */
+function isOfBackup(error: unknown): boolean {
+  if (error instanceof NotTriedError) return false
+  if ([NotStoredError, StartupError, UnreadableError].some((kind) => error instanceof kind))
+    return true
+  return OF_ROWS.test((error as { code?: string }).code ?? '')
 }
 
 /** What is of everything is the platform's, whose webhooks are to hear of it. */

@@ -5,7 +5,7 @@
 import type { Connection } from '../../../platform/db/index.ts'
 import { keepFactor, keepOrderer, SIGN_IN } from './orderer.store.ts'
 import type { AccessCase } from './outcome.ts'
-import type { Staged } from './stage.store.ts'
+import { id as named, type Staged, stageOf } from './stage.store.ts'
 
 /** A case with the tenant whose it is. */
 export type TenantCase = AccessCase & { tenant_id: number }
@@ -18,6 +18,12 @@ const RANK = `array_position(array['receptionist', 'nurse', 'doctor', 'auditor',
 const rank = (column: string) => RANK.replace('%', column)
 
 const TODAYS_ROLE = `(live.role = 'auditor' or ${rank('live.role')} <= ${rank('stage.role')})`
+
+/** By whom it lets register, which is after approval unless it says otherwise: of two, the one for fewer stays. */
+const openness = (table: string) =>
+  `case ${table}.settings ->> 'registration' when 'closed' then 0 when 'open' then 2 else 1 end`
+
+const TODAYS_REGISTRATION = `${openness('live')} < ${openness('stage')}`
 
 /**
  * Narrows what the stage would give back.
@@ -54,6 +60,7 @@ export async function narrowAccess(
       settings = case when live.settings -> 'require_totp' is null then stage.settings
         else jsonb_set(stage.settings, '{require_totp}', live.settings -> 'require_totp') end
     from tenants live where live.id = stage.id`)
+  await keepRegistration(client)
   await client.query(`
     update stage_webhooks stage set is_active = stage.is_active and live.is_active,
       disabled_reason = coalesce(live.disabled_reason, stage.disabled_reason)
@@ -62,6 +69,25 @@ export async function narrowAccess(
     update stage_webhooks stage set is_active = false, disabled_reason = 'admin'
     where not exists (select from webhooks live where live.id = stage.id)`)
   return cases
+}
+
+/** Without a word of today's there is none again. */
+async function keepRegistration(client: Connection): Promise<void> {
+  await client.query(`
+    update stage_tenants stage set settings = (stage.settings - 'registration')
+      || jsonb_strip_nulls(jsonb_build_object('registration', live.settings -> 'registration'))
+    from tenants live where live.id = stage.id and ${TODAYS_REGISTRATION}`)
+}
+
+/**
+ * Has the days in which a deletion can be taken back begin anew where the restore is what deletes: those of the backup
+ * may be over, and the next night would destroy what was put back since.
+ */
+export async function beginGraceAnew(client: Connection): Promise<void> {
+  for (const table of ['tenants', 'patients'])
+    await client.query(`
+      update ${stageOf(table)} stage set deleted_at = coalesce(live.deleted_at, now())
+      from ${named(table)} live where live.id = stage.id and stage.deleted_at is not null`)
 }
 
 /**
@@ -150,6 +176,7 @@ const TENANTS_NOW = {
   fields: {
     deleted: 'live.deleted_at is not null and stage.deleted_at is null',
     is_active: 'stage.is_active and not live.is_active',
+    registration: TODAYS_REGISTRATION,
   },
 }
 const WEBHOOKS_NOW = {

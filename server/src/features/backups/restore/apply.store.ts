@@ -52,10 +52,13 @@ export async function compare(client: Connection, table: Ruled): Promise<Differe
   return { added, changed, removed: isCleared(table) ? await count(REMOVED(table)) : 0 }
 }
 
-/** Names that are unique, and may have changed hands: out of the way until each gets its own. */
-const UNIQUE_NAMES: Readonly<Record<string, string>> = {
-  departments: 'name',
-  tenants: 'subdomain',
+/** What is unique, and may have changed hands: the value that keeps it out of the way until each gets its own. */
+const PARKED: Readonly<Record<string, { column: string; value: string }>> = {
+  departments: { column: 'name', value: `'restoring-' || live.id` },
+  tenants: { column: 'subdomain', value: `'restoring-' || live.id` },
+  // A patient's identifier is held by the living alone, and a webhook's current secret is the one without an end.
+  patient_tokens: { column: 'is_living', value: 'false' },
+  webhook_secrets: { column: 'expires_at', value: 'coalesce(live.expires_at, now())' },
 }
 
 /** Makes the rows of all tables those of their stages. @param tables each behind those it points to */
@@ -72,20 +75,28 @@ export async function apply(
   const restored = tables.filter(({ rule }) => rule === 'restored')
   for (const table of restored.filter(isCleared).toReversed())
     note(table, 'removed', (await client.query(`delete ${REMOVED(table)}`)).rowCount)
-  for (const table of restored) await park(client, table)
+  const parked = new Map<Ruled, number>()
+  for (const table of restored) parked.set(table, await park(client, table))
   for (const table of tables) note(table, 'added', await insert(client, table))
-  for (const table of restored) note(table, 'changed', await update(client, table))
+  for (const table of restored)
+    note(table, 'changed', (parked.get(table) ?? 0) + (await update(client, table)))
   return differences
 }
 
-async function park(client: Connection, table: Ruled): Promise<void> {
-  const name = UNIQUE_NAMES[table.name]
-  if (name)
-    await client.query(
-      `update ${id(table.name)} live set ${id(name)} = 'restoring-' || live.id
-       from ${stageOf(table.name)} stage
-       where ${matching(table)} and live.${id(name)} <> stage.${id(name)}`,
-    )
+/** Returns how many rows are those of the stage by that alone: nothing is left to change in them. */
+async function park(client: Connection, table: Ruled): Promise<number> {
+  const { column, value } = PARKED[table.name] ?? {}
+  if (!column) return 0
+  const now = `live.${id(column)}`
+  const { rows } = await client.query<{ count: string }>(
+    `with parked as (
+       update ${id(table.name)} live set ${id(column)} = ${value} from ${stageOf(table.name)} stage
+       where ${matching(table)} and ${now} is distinct from stage.${id(column)}
+         and ${now} is distinct from ${value}
+       returning ${DIFFERS(valuesOf(table))} as differs)
+     select count(*) as count from parked where not differs`,
+  )
+  return Number(rows[0]?.count)
 }
 
 async function insert(client: Connection, table: Ruled): Promise<number | null> {
@@ -97,7 +108,7 @@ async function insert(client: Connection, table: Ruled): Promise<number | null> 
   return rowCount
 }
 
-async function update(client: Connection, table: Ruled): Promise<number | null> {
+async function update(client: Connection, table: Ruled): Promise<number> {
   const values = valuesOf(table)
   if (values.length === 0) return 0
   const { rowCount } = await client.query(
@@ -105,7 +116,7 @@ async function update(client: Connection, table: Ruled): Promise<number | null> 
      set ${values.map((column) => `${id(column)} = stage.${id(column)}`).join(', ')}
      from ${stageOf(table.name)} stage where ${matching(table)} and ${DIFFERS(values)}`,
   )
-  return rowCount
+  return rowCount ?? 0
 }
 
 /** Empties the tables of what lets people in. @param tenantId of one tenant alone */

@@ -103,35 +103,38 @@ export async function enterScope(client: Connection, tenantId: number | null): P
   )
 }
 
-const IS_LATER =
-  'deleted_at is null and not is_platform and id not in (select id from stage_tenants)'
-
-/** The clinics that the backup does not know. */
-export async function laterTenants(client: Connection): Promise<number[]> {
+/**
+ * The clinics that a restore deletes: those that are deleted in the backup and were put back since, and where everything
+ * is restored those that the backup does not know.
+ */
+export async function leavingTenants(
+  client: Connection,
+  tenantId: number | null,
+): Promise<number[]> {
   const { rows } = await client.query<{ id: string }>(
-    `select id from tenants where ${IS_LATER} order by id`,
+    `select live.id from tenants live left join stage_tenants stage on stage.id = live.id
+     where live.deleted_at is null and (stage.deleted_at is not null
+       or stage.id is null and not live.is_platform and $1::bigint is null)
+     order by 1`,
+    [tenantId],
   )
   return rows.map(({ id }) => Number(id))
 }
 
-/**
- * Deletes, as a deletion by hand does, the clinics that the backup does not know: nothing of theirs is lost, and each
- * can be put back. Returns them.
- */
-export async function deleteLaterTenants(
+/** Deletes clinics as a deletion by hand does: nothing of theirs is lost, and each can be put back. */
+export async function deleteTenants(
   client: Connection,
+  tenants: readonly number[],
   { user_id, user_email, origin }: Actor,
-): Promise<number[]> {
-  const { rows } = await client.query<{ id: string }>(
+): Promise<void> {
+  await client.query(
     `with deleted as (
-       update tenants set deleted_at = now() where ${IS_LATER} returning id)
+       update tenants set deleted_at = now() where id = any($6) returning id)
      insert into journal
        (tenant_id, user_id, user_email, action, resource_type, resource_id, ip, user_agent, request_id)
-     select id, $1, $2, 'tenant.deleted', 'tenant', id, $3, $4, $5 from deleted
-     returning tenant_id as id`,
-    [user_id, user_email, ...originOf(origin)],
+     select id, $1, $2, 'tenant.deleted', 'tenant', id, $3, $4, $5 from deleted`,
+    [user_id, user_email, ...originOf(origin), tenants],
   )
-  return rows.map(({ id }) => Number(id)).sort((one, other) => one - other)
 }
 
 const originOf = (origin: Actor['origin']) => [

@@ -1,10 +1,10 @@
 /** Brings the rows of a backup onto the stage, as the file is read. */
-import { once } from 'node:events'
-import type { Writable } from 'node:stream'
-import { finished } from 'node:stream/promises'
 import type { Connection } from '../../../platform/db/index.ts'
 import { rowsOf } from '../file/tenant-rows.ts'
-import { openStage, type Staged } from './stage.store.ts'
+import { copyToStage, type Staged } from './stage.store.ts'
+
+/** What is copied by one statement: each costs a moment of its own. */
+const BATCH_BYTES = 1024 ** 2
 
 export interface Filler {
   rows(table: string, part: Buffer): Promise<void>
@@ -12,40 +12,42 @@ export interface Filler {
   end(): Promise<void>
 }
 
-/** @param tenantId whose rows alone are taken; null for all */
+interface Batch {
+  table: Staged
+  parts: Buffer[]
+  bytes: number
+}
+
+/**
+ * Rows wait for each other here, and never in a transaction: one that waited for a store would hold back all readers of
+ * the journal.
+ * @param tenantId whose rows alone are taken; null for all
+ */
 export function filler(
   client: Connection,
   staged: readonly Staged[],
   tenantId: number | null,
 ): Filler {
-  let open: { table: Staged; stream: Writable; failed?: Error } | undefined
+  let batch: Batch | undefined
 
   async function end(): Promise<void> {
-    const { stream, failed } = open ?? {}
-    open = undefined
-    if (failed) throw failed
-    if (stream) await finished(stream.end())
-  }
-
-  async function begin(table: Staged) {
-    await end()
-    const stream = openStage(client, table)
-    const begun: NonNullable<typeof open> = { table, stream }
-    stream.on('error', (error) => {
-      begun.failed = error
-    })
-    open = begun
-    return begun
+    const full = batch
+    batch = undefined
+    if (full) await copyToStage(client, full.table, Buffer.concat(full.parts))
   }
 
   return {
     async rows(name, part) {
+      if (batch?.table.name !== name) await end()
       const table = staged.find((one) => one.name === name)
       if (!table) return
-      const { stream } = open?.table === table ? open : await begin(table)
       const wanted = tenantId === null ? part : rowsOf(table, part, tenantId)
-      if (wanted.length > 0 && !stream.write(wanted)) await once(stream, 'drain')
-      if (open?.failed) throw open.failed
+      if (wanted.length === 0) return
+      batch ??= { table, parts: [], bytes: 0 }
+      // Those of a server are good until the next are asked for.
+      batch.parts.push(Buffer.from(wanted))
+      batch.bytes += wanted.length
+      if (batch.bytes >= BATCH_BYTES) await end()
     },
     end,
   }

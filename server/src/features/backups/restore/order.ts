@@ -1,14 +1,17 @@
 /** Asks for a restore: what of which backup, and whether that can be. */
 import { randomUUID } from 'node:crypto'
 import { Problem } from '../../../lib/problems.ts'
-import { inScope, type Scope, type Scopes } from '../../../platform/db/index.ts'
+import { inScope, type Scope, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import type { Actor } from '../../../platform/journal/index.ts'
 import type { Backup, RestoreOrder } from '../backups.schema.ts'
-import { insertJob, isThere } from '../backups.store.ts'
+import { findDeletion, insertJob } from '../backups.store.ts'
 import type { BackupType } from '../file/format.ts'
 import type { RestoreOptions } from './outcome.ts'
 
 const GONE = 'The tenant is gone for good: one that was purged comes back from no backup'
+const PURGING = 'The purge of the tenant has begun: it comes back from no backup'
+const DELETED =
+  'The tenant is deleted, and a restore would leave it so: put it back first, by `wardkeep restore-tenant`'
 
 export type Wanted = Pick<RestoreOrder, 'type' | 'tenant_id' | 'access' | 'dry_run'>
 
@@ -29,8 +32,7 @@ export async function queueRestore(
   const job_id = randomUUID()
   const type: BackupType = tenant_id === null ? 'full' : 'tenant'
   await inScope(db, scope, async (tx) => {
-    if (tenant_id !== null && !(await isThere(tx, tenant_id)))
-      throw new Problem('restore_refused', { detail: GONE })
+    if (tenant_id !== null) await requireLiving(tx, tenant_id)
     await insertJob(tx, {
       id: job_id,
       backup_id: backup.backup_id,
@@ -41,6 +43,15 @@ export async function queueRestore(
     })
   })
   return { job_id, backup_id: backup.backup_id, type, status: 'queued' as const }
+}
+
+/** @throws Problem 409 for a tenant that is deleted: nobody could see how its restore goes */
+async function requireLiving(tx: TenantTx, tenantId: number): Promise<void> {
+  const found = await findDeletion(tx, tenantId)
+  const refuse = (detail: string) => new Problem('restore_refused', { detail })
+  if (!found) throw refuse(GONE)
+  if (found.purge_started_at !== null) throw refuse(PURGING)
+  if (found.deleted_at !== null) throw refuse(DELETED)
 }
 
 /** Whose rows are restored; null for all. @throws Problem 409 where the backup does not hold that */

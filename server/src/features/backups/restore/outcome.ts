@@ -34,6 +34,6 @@ export interface RestoreResult {
   safety_backup_id: string | null
   /** Tenants of the backup that were purged, and left out. */
   purged: number[]
-  /** Tenants that are younger than the backup, and were deleted: they can be put back. */
+  /** Tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back. */
   deleted: number[]
 }

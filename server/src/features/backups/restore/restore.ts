@@ -19,7 +19,14 @@ import type { Header } from '../file/format.ts'
 import { openBackup } from '../file/read.ts'
 import { WEBHOOK_QUEUES } from '../made-anew.ts'
 import type { Job, Made } from '../work/work.store.ts'
-import { keepKeys, keepSpent, keepTodays, narrowAccess, type TenantCase } from './access.store.ts'
+import {
+  beginGraceAnew,
+  keepKeys,
+  keepSpent,
+  keepTodays,
+  narrowAccess,
+  type TenantCase,
+} from './access.store.ts'
 import { apply, compare, endAccess, type Ruled } from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
@@ -31,6 +38,8 @@ import { dropTenants, indexStages, makeStages, type Staged } from './stage.store
 
 const KEYS: readonly string[] = ['key_encryption_keys', 'data_keys']
 const TRIES = 5
+/** The stage alone can be written: temporary tables can in what only reads. */
+const LOOKING = 'begin isolation level repeatable read read only'
 
 export interface RestoreDeps extends CreateDeps {
   rules: RestoreRules
@@ -221,20 +230,26 @@ async function requireFitting(
   return header.schema_version === now.schema_version ? 'as it is' : 'older'
 }
 
-/** Says what a restore would do. */
+/**
+ * Says what a restore would do. The stage is made ready in a short transaction of its own: that in which the rows are
+ * counted has no number then, which would hold back all readers of the journal meanwhile.
+ */
 async function rehearse(
   client: Connection,
   job: Job,
   options: RestoreOptions,
   { tables, noted }: OnStage,
 ): Promise<RestoreResult> {
-  await client.query('begin isolation level repeatable read')
+  await client.query(LOOKING)
   const purged = await leaveOut(client, options, tables, noted)
   await closing.enterScope(client, options.tenant_id)
   const cases = await narrow(client, job, options, tables)
+  await client.query('commit')
+  await client.query(LOOKING)
+  await closing.enterScope(client, options.tenant_id)
   const differences: RestoreResult['tables'] = {}
   for (const table of tables) differences[table.name] = await compare(client, table)
-  const deleted = options.tenant_id === null ? await closing.laterTenants(client) : []
+  const deleted = await closing.leavingTenants(client, options.tenant_id)
   await client.query('rollback')
   return { ...resultOf(options, differences, cases, null), purged, deleted }
 }
@@ -263,9 +278,10 @@ async function run(
   await closing.enterScope(client, tenant_id)
   const rest = tables.filter((table) => !keys.includes(table))
   const cases = await narrow(client, job, options, rest)
+  const deleted = await closing.leavingTenants(client, tenant_id)
   const differences = { ...keyed, ...(await apply(client, rest)) }
   await client.query(WEBHOOK_QUEUES)
-  const deleted = tenant_id === null ? await closing.deleteLaterTenants(client, job.actor) : []
+  await closing.deleteTenants(client, deleted, job.actor)
   await closing.endGrants(client)
   const ended = Object.entries(deps.rules).filter(([, rule]) => rule === 'ended')
   await endAccess(
@@ -308,6 +324,7 @@ async function narrow(
   { access }: RestoreOptions,
   tables: readonly Staged[],
 ): Promise<TenantCase[]> {
+  await beginGraceAnew(client)
   if (access === 'backup') {
     await keepSpent(client, job.actor.user_id, tables)
     return []

@@ -2,7 +2,7 @@
  * The SQL of the stage: temporary tables beside the real ones, where the rows of a backup wait. Nothing
  * of the database changes, and nobody else sees them.
  */
-import type { Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { APP_ROLE, type Connection, PLATFORM_ROLE } from '../../../platform/db/index.ts'
@@ -48,10 +48,15 @@ export async function makeStages(
   return staged
 }
 
-/** Takes rows, in COPY's text format, into the stage. */
-export function openStage(client: Connection, { name, columns }: Staged): Writable {
+/** Takes whole rows, in COPY's text format, into the stage: all of them or, where it throws, none. */
+export async function copyToStage(
+  client: Connection,
+  { name, columns }: Staged,
+  rows: Buffer,
+): Promise<void> {
   const listed = columns.map(id).join(', ')
-  return client.query(copyFrom(`copy ${stageOf(name)} (${listed}) from stdin`))
+  const stream = client.query(copyFrom(`copy ${stageOf(name)} (${listed}) from stdin`))
+  await finished(stream.end(rows))
 }
 
 /** Takes the rows of these tenants off every stage. Returns which of them had any. */

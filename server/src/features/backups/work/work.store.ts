@@ -48,6 +48,18 @@ export function findQueued(tx: TenantTx, id?: string): Promise<Job | undefined> 
   return wanted.limit(1).executeTakeFirst()
 }
 
+/** Whether a process lives that takes what waits (see presence.ts). */
+export async function isTakenByOthers(tx: TenantTx): Promise<boolean> {
+  const { rows } = await sql<{ is_taken: boolean }>`
+    select exists (
+      select from pg_locks
+      where locktype = 'advisory' and granted and objsubid = 2
+        and classid = ${LOCKS.longJobTakers} and objid = 0
+        and database = (select oid from pg_database where datname = current_database())
+    ) as is_taken`.execute(tx.db)
+  return rows[0]?.is_taken === true
+}
+
 /** Nobody holds the lock of a job that is to be at work, or somebody else has ended it. */
 export class LostJobError extends Error {
   constructor() {

@@ -50,7 +50,7 @@ export interface WorkerDeps extends CreateDeps {
   /** Where a server is made that brings older backups up to date. */
   dataDir: string
   migrations?: Migration[] | undefined
-  /** The one job that it does; without it, all that wait. */
+  /** The one job that it does where no process takes what waits; without it, all that wait. */
   only?: string | undefined
   /** Told within the transaction that completes a backup. */
   onMade(tx: TenantTx): Promise<void>
@@ -80,9 +80,13 @@ export function startWorker(given: WorkerDeps): BackupWorker {
   const { db, log } = deps
   const stopping = new AbortController()
 
+  /** What waits is done with the store and the keys of the service, and outlives whoever asks for it. */
+  const isLeft = async () =>
+    deps.only !== undefined && (await db.acrossTenants(store.isTakenByOthers, 'read'))
+
   async function look(): Promise<boolean> {
     await buryAbandoned(deps)
-    if (stopping.signal.aborted) return false
+    if (stopping.signal.aborted || (await isLeft())) return false
     const job = await db.acrossTenants((tx) => store.findQueued(tx, deps.only), 'read')
     return job !== undefined && (await work(deps, job, stopping.signal)) === 'ended'
   }

@@ -1,0 +1,71 @@
+/** `wardkeep backup` beside a service that works: the job is the service's, with its store. */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeEach, expect, test, vi } from 'vitest'
+import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
+import { runCommand } from '../docs/command.ts'
+import { scratch, until } from '../support/embedded.ts'
+import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+
+let service: Service
+let elsewhere: string
+
+beforeEach(async () => {
+  service = await openService()
+  elsewhere = await scratch()
+  await present()
+})
+
+/** Waits until it is known that the service takes jobs. Answers by which connection. */
+const present = (before?: number): Promise<number> =>
+  until('the service to say that it takes jobs', async () => {
+    const [row] = await service.database.sql<{ pid: number }>(
+      `select pid from pg_locks where locktype = 'advisory' and classid = $1 and granted
+         and database = (select oid from pg_database where datname = current_database())`,
+      [LOCKS.longJobTakers],
+    )
+    return row?.pid === before ? undefined : row?.pid
+  })
+
+/** Runs it with another folder for backups than the service's. */
+async function run(...args: string[]): Promise<any> {
+  const ended = await runCommand(['backup', ...args, '--json'], {
+    DATABASE_URL: service.database.url,
+    ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+    DATA_DIR: elsewhere,
+    BACKUP_DIR: elsewhere,
+  })
+  expect(ended.code, ended.stderr).toBe(0)
+  return JSON.parse(ended.stdout)
+}
+
+const begun = () => service.logged.filter(([, , told]) => told === 'backup job begun').length
+
+test('a backup and its restore are made by the service, where its files lie', async () => {
+  const { backup_id, status } = await run('create')
+  expect(status).toBe('completed')
+  const own = join(service.dataDir, 'backups')
+  expect(await readdir(own)).toContain(`${backup_id}.tar.zst.age`)
+  const { result, ...job } = await run('restore', backup_id, '--yes')
+  expect(job).toMatchObject({ kind: 'restore', status: 'completed' })
+  expect(await readdir(own)).toContain(`${result.safety_backup_id}.tar.zst.age`)
+  expect(await readdir(elsewhere)).toEqual([])
+  expect(begun()).toBe(2)
+})
+
+test('once no service takes jobs any more the command does it', async () => {
+  await service.close()
+  const { backup_id } = await run('create')
+  expect(await readdir(elsewhere)).toContain(`${backup_id}.tar.zst.age`)
+  expect(begun()).toBe(0)
+})
+
+test('a service that was cut off from the database is known again', async () => {
+  const before = await present()
+  await service.database.sql('select pg_terminate_backend($1)', [before])
+  await present(before)
+  await run('create')
+  expect(begun()).toBe(1)
+})

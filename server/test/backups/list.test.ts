@@ -1,0 +1,90 @@
+/** `wardkeep backup list`: what there is, which of it failed, and why. */
+import { randomUUID } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { insertJob } from '../../src/features/backups/backups.store.ts'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { NoRoomError } from '../../src/features/backups/stores/store.ts'
+import { SYSTEM } from '../../src/platform/journal/index.ts'
+import { type ByCommand, openByCommand } from './by-command.ts'
+import { has, workOn } from './working.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+
+let at: ByCommand
+
+beforeAll(async () => {
+  at = await openByCommand()
+  return at.close
+})
+
+const listed = async () => JSON.parse((await at.run(['list', '--json'])).stdout)
+const inWords = async (id: string) =>
+  (await at.run(['list'])).stdout.split('\n').find((line) => line.startsWith(id))
+
+test('shows what there is, for people and as JSON', async () => {
+  const { backup } = await at.made()
+  const { items, total } = await listed()
+  expect(total).toBe(items.length)
+  expect(items[0]).toEqual(backup)
+  expect(backup.error).toBeNull()
+  expect(await inWords(backup.backup_id)).toMatch(
+    / of everything, \d.*, completed, read again \S+$/,
+  )
+})
+
+test('says of one that failed why its job did', async () => {
+  const elsewhere = await at.run(['create'], { BACKUP_DIR: '/dev/null/below' })
+  expect(elsewhere.code).toBe(1)
+  const [failed] = (await listed()).items
+  expect(failed).toMatchObject({ status: 'failed', reason: 'request', error: expect.any(String) })
+  expect(elsewhere.stderr).toContain(failed.error)
+  expect(await inWords(failed.backup_id)).toMatch(new RegExp(`, failed: ${failed.error}$`))
+})
+
+test('says of one that was altered since that it could not be read, and that it is of the schedule', async () => {
+  const { backup } = await at.made()
+  const id = backup.backup_id
+  await at.service.database.sql("update backups set reason = 'schedule' where id = $1", [id])
+  const file = await open(at.fileOf(id), 'r+')
+  await file.write(Buffer.from('x'), 0, 1, backup.size_bytes - 10)
+  await file.close()
+  expect((await at.run(['verify', id])).code).toBe(1)
+  expect((await listed()).items[0]).toMatchObject({
+    backup_id: id,
+    reason: 'schedule',
+    error: expect.stringMatching(/could not be read/),
+  })
+  expect(await inWords(id)).toMatch(/ of everything, by the schedule, .*: It could not be read/)
+})
+
+test('says of a safety backup why the restore failed that took it, and of none before', async () => {
+  const { backup } = await at.made()
+  const { service } = at
+  const restore = async (why: string) => {
+    const job = randomUUID()
+    // What is open again may be known a moment later.
+    await service.app.db.whileClosed().acrossTenants((tx) =>
+      insertJob(tx, {
+        id: job,
+        backup_id: backup.backup_id,
+        tenant_id: null,
+        kind: 'restore',
+        actor: JSON.stringify(SYSTEM),
+        options: JSON.stringify({ tenant_id: null, access: 'merged', dry_run: false }),
+      }),
+    )
+    const write = () => Promise.reject(new NoRoomError(why))
+    const worker = await workOn(service, { ...folderStore(at.folder), write })
+    await has(service, job, 'failed')
+    await worker.stop()
+  }
+  await restore('There is no room for it')
+  await restore('There is still none')
+  const [second, first] = (await listed()).items
+  expect(first).toMatchObject({ reason: 'safety', error: 'There is no room for it.' })
+  expect(second).toMatchObject({ reason: 'safety', error: 'There is still none.' })
+  expect(await inWords(first.backup_id)).toMatch(
+    /, taken before a restore, .*, failed: There is no room for it\.$/,
+  )
+})

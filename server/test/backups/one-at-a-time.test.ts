@@ -1,0 +1,64 @@
+/** One job of a kind at a time: another is refused, and told what it waits for. */
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { insertJob } from '../../src/features/backups/backups.store.ts'
+import type { JobKind } from '../../src/features/backups/backups.table.ts'
+import { SYSTEM } from '../../src/platform/journal/index.ts'
+import { superadmin } from '../support/clinics.ts'
+import { type ByCommand, openByCommand } from './by-command.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+
+let at: ByCommand
+let backup: any
+
+beforeAll(async () => {
+  at = await openByCommand()
+  backup = (await at.made()).backup
+  return at.close
+})
+
+afterEach(async () => void (await at.service.database.sql('delete from backup_jobs')))
+
+const queue = (kind: JobKind) =>
+  at.service.app.db.acrossTenants((tx) =>
+    insertJob(tx, {
+      id: randomUUID(),
+      backup_id: backup.backup_id,
+      tenant_id: null,
+      kind,
+      actor: JSON.stringify(SYSTEM),
+    }),
+  )
+
+test.each([
+  ['create', 'backup_running', /^Another backup is being made; /],
+  ['restore', 'restore_running', /^Another restore is under way; /],
+  ['forget', 'backup_running', /^Another backup is being written anew; /],
+] as const)(
+  'of two that %s the second is refused in its own words',
+  async (kind, code, message) => {
+    await queue(kind)
+    const refused = queue(kind)
+    await expect(refused).rejects.toMatchObject({ code, status: 409 })
+    await expect(refused).rejects.toThrow(message)
+  },
+)
+
+test('whoever asks beside a restore hears of that, by the interface and by the command', async () => {
+  await queue('restore')
+  const { token } = await superadmin(at.service)
+  const { status, body } = await at.service.call('POST', '/api/admin/backup/restore', {
+    token,
+    body: { backup_id: backup.backup_id, dry_run: true },
+  })
+  expect({ status, body }).toEqual({
+    status: 409,
+    body: { detail: 'Another restore is under way; wait for its end', code: 'restore_running' },
+  })
+  expect(await at.run(['restore', backup.backup_id, '--dry-run'])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'Another restore is under way; wait for its end.\n',
+  })
+})

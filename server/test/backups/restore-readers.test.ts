@@ -1,0 +1,130 @@
+/** What a restore prepares holds back no reader of the journal, whose horizon is the oldest number that runs. */
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import type { Store } from '../../src/features/backups/stores/store.ts'
+import { ownerClient } from '../../src/platform/db/index.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+import { ended, fatten } from './support.ts'
+import { workOn } from './working.ts'
+
+let service: Service
+let root: Person
+/** One whose first half is the journal, and whose second is users. */
+let backup: string
+
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  root = await superadmin(service)
+  const north = await makeClinic(service, root, 'north')
+  const department = { token: north.people.admin.token, body: { name: 'Cardiology' } }
+  await service.call('POST', '/api/admin/departments', department)
+  await fatten(service.database, north.id)
+  await fattenUsers(north)
+  const { create } = service.app.features.backups.commands
+  backup = (await create(null, () => undefined)).backup_id
+})
+
+/** Rows of users that no compression makes smaller. */
+const fattenUsers = ({ id }: Clinic) =>
+  service.database.sql(
+    `insert into users (tenant_id, email, full_name, role, password_hash)
+     select $1, row_no || '@noise.example', 'Noise', 'nurse', string_agg(
+       encode(sha512((row_no || ' ' || part)::text::bytea), 'base64'), '')
+     from generate_series(1, 2000) row_no, generate_series(1, 16) part group by row_no`,
+    [id],
+  )
+
+/** A store that hands out the first part of a file, and the rest once it is let go. */
+function halting(share: number) {
+  const folder = folderStore(`${service.dataDir}/backups`)
+  const { promise: halted, resolve: halt } = Promise.withResolvers<void>()
+  const { promise: free, resolve: letGo } = Promise.withResolvers<void>()
+  const store: Store = {
+    ...folder,
+    async *read(name) {
+      const size = await folder.size(name)
+      let bytes = 0
+      for await (const chunk of folder.read(name)) {
+        bytes += chunk.length
+        if (bytes > share * size) {
+          halt()
+          await free
+        }
+        yield chunk
+      }
+    },
+  }
+  return { store, halted, letGo }
+}
+
+/** Asks what a restore would do, and lets a worker be at it on the store. */
+async function rehearse(store: Store): Promise<string> {
+  const { body } = await service.call('POST', '/api/admin/backup/restore', {
+    token: root.token,
+    body: { backup_id: backup, dry_run: true },
+  })
+  await workOn(service, store)
+  return body.job_id
+}
+
+const backends = (condition: string, values: unknown[] = []) =>
+  service.database.sql<{ state: string; backend_xid: string | null }>(
+    `select state, backend_xid from pg_stat_activity
+     where datname = current_database() and ${condition}`,
+    values,
+  )
+
+/** Every row has come onto the stage, and once. */
+async function expectNoDifference(job: string) {
+  const { status, error, result } = await ended(service, root, job)
+  expect({ status, error }).toEqual({ status: 'completed', error: null })
+  const none = { added: 0, changed: 0, removed: 0 }
+  const names = Object.keys(result.tables)
+  expect(names).toContain('users')
+  expect(result.tables).toEqual(Object.fromEntries(names.map((name) => [name, none])))
+}
+
+/** Asks what a restore would do. Once it returns, the store stalls behind some rows of the table. */
+async function stallBehind(table: string, share: number) {
+  const { store, halted, letGo } = halting(share)
+  const job = await rehearse(store)
+  onTestFinished(() => letGo())
+  await halted
+  await until('the rows that have come to be on the stage, by no transaction', async () => {
+    const [backend] = await backends(`query like 'copy "stage_${table}"%'`)
+    return (backend?.state === 'idle' && backend.backend_xid === null) || undefined
+  })
+  return { job, letGo }
+}
+
+test.each([
+  // The last ones before the journal, which stays as it is.
+  ['that stay where they are', 'departments', 0.2],
+  ['that are restored', 'users', 0.8],
+])('no transaction waits for a store that stalls amid rows %s', async (_, table, share) => {
+  const { job, letGo } = await stallBehind(table, share)
+  letGo()
+  await expectNoDifference(job)
+})
+
+test('what a restore would do is counted without a number', async () => {
+  const { job, letGo } = await stallBehind('users', 0.8)
+  const somebody = ownerClient(service.database.address)
+  await somebody.connect()
+  onTestFinished(() => somebody.end())
+  await somebody.query('begin; lock table preferences in access exclusive mode')
+  const { rows } = await somebody.query('select pg_backend_pid() as pid')
+  letGo()
+  const counting = await until('the count to wait', async () => {
+    const [backend] = await backends(
+      `query like 'select count(*)%' and $1 = any(pg_blocking_pids(pid))`,
+      [rows[0].pid],
+    )
+    return backend
+  })
+  expect(counting).toEqual({ state: 'active', backend_xid: null })
+  await somebody.query('rollback')
+  await expectNoDifference(job)
+})
