@@ -33,11 +33,12 @@ const isCommon = (op: AnyOperation, status: number) =>
   !op.refusals?.includes(status) &&
   (COMMON.includes(status) || (status === 409 && op.method !== 'GET'))
 
+let page: string
 let told: Told[]
 let operations: readonly AnyOperation[]
 
 beforeAll(async () => {
-  const page = await readFile(new URL('../../../docs/api.md', import.meta.url), 'utf8')
+  page = await readFile(new URL('../../../docs/api.md', import.meta.url), 'utf8')
   told = page.split('\n').flatMap((line) => {
     const cells = line.split('|').map((cell) => cell.trim())
     if (!/^(GET|POST|PUT|DELETE)$/.test(cells[1] ?? '')) return []
@@ -54,6 +55,35 @@ beforeAll(async () => {
   operations = (await openService()).app.operations
 })
 
+/** What the page calls the lists that are not sorted by `id` upwards. */
+const LISTS: Record<string, string> = {
+  listWebhookDeliveries: 'deliveries',
+  listPayments: 'payments',
+  listPaymentNotifications: 'payment notifications',
+  listAuditEntries: 'the audit log',
+  listPatientAccesses: 'the accesses to a patient',
+}
+
+/** How the operation sorts what it lists, as the page says it; undefined where it lists nothing by pages. */
+function orderOf(op: AnyOperation): string | undefined {
+  const { sort_by, sort_order } = ((op.query ?? op.body)?.properties ?? {}) as Record<
+    string,
+    { default: string }
+  >
+  const direction = sort_order?.default === 'desc' ? 'downwards' : 'upwards'
+  return sort_by && `\`${sort_by.default}\` ${direction}`
+}
+
+/** The lists that the page names for their order, each with it. */
+function toldOrders(page: string): string[][] {
+  const [, first, others = ''] =
+    /^They are sorted by (.+?), unless asked otherwise; (.+?)\./ms.exec(page) ?? []
+  expect(first).toBe('`id` upwards')
+  return [...others.replaceAll('\n', ' ').matchAll(/(.+?) by (`\w+` \w+)(?:, )?/g)].flatMap(
+    ([, names = '', order = '']) => names.split(/, | and /).map((name) => [name, order]),
+  )
+}
+
 const rowOf = (name: string) => told.find((row) => row.name === name)
 
 /** What the operation takes, as the page writes it: the query in italics, `?` for what may be left out. */
@@ -68,6 +98,13 @@ function inputOf(op: AnyOperation): string[] {
   const headers = Object.keys(op.headers ?? {}).map((name) => `header ${name}?`)
   return [...headers, ...names('query', '*'), ...names('body', '')]
 }
+
+test('docs/api.md names the lists that are not sorted by id upwards, and no other', () => {
+  const lists = operations
+    .map((op) => [LISTS[op.id] ?? op.id, orderOf(op) ?? ''])
+    .filter(([, order]) => order !== '' && order !== '`id` upwards')
+  expect(toldOrders(page).sort()).toEqual(lists.sort())
+})
 
 describe('the table of docs/api.md', () => {
   test('has the 63 specified operations and the added ones, each once', () => {

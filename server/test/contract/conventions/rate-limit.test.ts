@@ -7,8 +7,11 @@ import { openService, type Service, SUPERADMIN } from '../../support/service.ts'
 const limited = (config = {}) =>
   openService({ config: { RATE_LIMIT_PER_MINUTE: 3, AUTH_RATE_LIMIT_PER_MINUTE: 2, ...config } })
 const alive = (service: Service, headers = {}) => service.call('GET', '/healthz', { headers })
-const login = (service: Service) =>
-  service.call('POST', '/api/auth/login', { body: { email: 'a@b.test', password: 'wrong' } })
+const login = (service: Service, headers = {}) =>
+  service.call('POST', '/api/auth/login', {
+    body: { email: 'a@b.test', password: 'wrong' },
+    headers,
+  })
 const ask = (service: Service, what: string) =>
   service.call('POST', `/api/auth/${what}`, { body: { email: 'a@b.test' } })
 
@@ -64,6 +67,16 @@ describe('an address', () => {
     for (let call = 0; call < 4; call += 1)
       statuses.push((await alive(service, { 'x-forwarded-for': `192.0.2.${call}` })).status)
     expect(statuses.at(-1)).toBe(429)
+  })
+
+  test('is that of everybody behind a proxy that is not trusted, and they sign in no more once it is used up', async () => {
+    const service = await limited()
+    for (let call = 0; call < 3; call += 1)
+      await alive(service, { 'x-forwarded-for': '203.0.113.1' })
+    expect(await login(service, { 'x-forwarded-for': '192.0.2.1' })).toMatchObject({
+      status: 429,
+      headers: { 'ratelimit-policy': '"requests";q=3;w=60' },
+    })
   })
 
   test('is the one that the trusted proxy saw, not what was written before it', async () => {

@@ -1,0 +1,50 @@
+/** Dockerfile and compose.yaml give the service no more rights than it needs. */
+import { describe, expect, test } from 'vitest'
+import { textOf } from '../docs/documents.ts'
+
+/** A file's lines without comments; an instruction that goes on over several is one. */
+const linesOf = (file: string) =>
+  textOf(file)
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => !/^\s*(#|$)/.test(line))
+
+describe('the Dockerfile', () => {
+  const lines = linesOf('Dockerfile')
+
+  test('runs the service as a user that is not root', () => {
+    const stage = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
+    const users = stage.flatMap((line) => /^USER (\S+)/.exec(line)?.[1] ?? [])
+    expect(users.at(-1)).toMatch(/^(?!root\b|0\b)\w/)
+  })
+
+  test('runs no scripts of packages', () => {
+    const installs = lines.filter((line) => /\bnpm (ci|install|i)\b/.test(line))
+    expect(installs).not.toEqual([])
+    for (const line of installs) expect(line).toMatch(/ --ignore-scripts\b(?!=)/)
+  })
+})
+
+describe('compose.yaml', () => {
+  const lines = linesOf('compose.yaml')
+
+  /** The lines of a service, without their indentation. */
+  function linesOfService(name: string): string[] {
+    const rest = lines.slice(lines.indexOf(`  ${name}:`) + 1)
+    const end = rest.findIndex((line) => !line.startsWith('    '))
+    return rest.slice(0, end).map((line) => line.slice(4))
+  }
+
+  test.each([
+    ['writes to nothing but its volumes', 'read_only: true'],
+    ['has no capability', 'cap_drop: [ALL]'],
+    ['gets no further privileges', "security_opt: ['no-new-privileges:true']"],
+  ])('the service %s', (_what, line) => {
+    expect(linesOfService('wardkeep')).toContain(line)
+    expect(linesOfService('wardkeep').join('\n')).not.toMatch(/^(privileged|cap_add|user):/m)
+  })
+
+  test('PostgreSQL gets no further privileges', () => {
+    expect(linesOfService('postgres')).toContain("security_opt: ['no-new-privileges:true']")
+  })
+})
