@@ -60,14 +60,14 @@ function inWords({ backup_id, result }: Job): string {
   return [
     dry_run ? `A restore of backup ${backup_id} would do:` : `Backup ${backup_id} is restored:`,
     ...(isSame ? ['  nothing: all is as it was then'] : rows),
-    ...younger(deleted, dry_run),
+    ...clinicsGone(deleted, dry_run),
     `Access that ${dry_run ? 'would not come' : 'did not come'} back as it was: ${access.total}.`,
     ...leftOut(purged),
     ...(safety_backup_id ? [`What was before is in backup ${safety_backup_id}.`] : []),
   ].join('\n')
 }
 
-const younger = (deleted: readonly number[], isRehearsed: boolean): string[] =>
+const clinicsGone = (deleted: readonly number[], isRehearsed: boolean): string[] =>
   deleted.length > 0
     ? [
         `${isRehearsed ? 'Would be deleted' : 'Deleted'}, as they were not there then: tenants ${deleted.join(', ')}.`,

@@ -18,9 +18,13 @@ afterEach(() => vi.restoreAllMocks())
 function watchStatements(): string[] {
   const sent: string[] = []
   const { query } = pg.Client.prototype
-  vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: any, ...args: any[]) {
-    sent.push(typeof args[0] === 'string' ? args[0] : args[0].text)
-    return (query as any).apply(this, args)
+  vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+    this: pg.Client,
+    ...args: [string | pg.QueryConfig]
+  ) {
+    const [asked] = args
+    sent.push(typeof asked === 'string' ? asked : asked.text)
+    return Reflect.apply(query, this, args)
   } as typeof query)
   return sent
 }
