@@ -1,28 +1,47 @@
-/** A backup that a node hands out is not deleted there. */
+/** A backup that somebody reads is not deleted, whichever node is asked to. */
 import { once } from 'node:events'
 import { truncate } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { join } from 'node:path'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { lockForDeletion } from '../../src/features/backups/backups.store.ts'
+import { backupCommands } from '../../src/features/backups/commands/commands.ts'
+import type { NamedDrillDeps } from '../../src/features/backups/drill/planned.ts'
+import { checkNext } from '../../src/features/backups/fixes/check.ts'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import type { Store } from '../../src/features/backups/stores/store.ts'
+import { DAY } from '../../src/lib/clock.ts'
+import { LOCKS } from '../../src/platform/db/index.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
+import { migratedDatabase } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
-import { fileOf, make } from './support.ts'
+import { fileOf, keeper, make, readingOf } from './support.ts'
+
+// A cluster is made for a drill.
+vi.setConfig({ testTimeout: 90_000 })
 
 /** More than any socket holds: a reader who stops makes the node stop. */
 const LARGE = 64 * 1024 ** 2
 
 let service: Service
+/** Another node, of the same files. */
+let other: Service
 let root: Person
 let address: string
 
 beforeAll(async () => {
-  service = await openService()
+  const database = await migratedDatabase()
+  service = await openService({ database })
   root = await superadmin(service)
+  const BACKUP_DIR = join(service.dataDir, 'backups')
+  other = await openService({ database, role: 'api', config: { BACKUP_DIR } })
   address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
 })
 
-const remove = (id: string) =>
-  service.call('DELETE', `/api/admin/backup/${id}`, { token: root.token })
+const remove = (id: string, node = other) =>
+  node.call('DELETE', `/api/admin/backup/${id}`, { token: root.token })
 
 /** Begins to download it, and reads no further. */
 async function beginReading(id: string): Promise<IncomingMessage> {
@@ -43,7 +62,96 @@ test.each([
   const id = await make(service, root)
   await truncate(fileOf(service, id), LARGE)
   const answer = await beginReading(id)
-  expect(await remove(id)).toMatchObject({ status: 409, body: { code: 'backup_in_use' } })
+  for (const node of [service, other])
+    expect(await remove(id, node)).toMatchObject({ status: 409, body: { code: 'backup_in_use' } })
   end(answer)
   await until('nobody to read it', async () => (await remove(id)).status === 200 || undefined)
+})
+
+/** The store of both, where whoever reads waits until the other node has tried to delete what is read. */
+function watched(id: string) {
+  const answers: number[] = []
+  const files = folderStore(join(service.dataDir, 'backups'))
+  const store: Store = {
+    ...files,
+    async *read(name, range) {
+      answers.push((await remove(id)).status)
+      yield* files.read(name, range)
+    },
+  }
+  return { store, answers }
+}
+
+const inTwoDays = { now: () => Date.now() + 2 * DAY }
+const commandsOf = (deps: NamedDrillDeps) =>
+  backupCommands({
+    ...deps,
+    startWorker: () => ({ wake: () => undefined, stop: async () => undefined }),
+  })
+const never = new AbortController().signal
+
+test.each<[string, (deps: NamedDrillDeps, id: string) => Promise<unknown>]>([
+  ['verified by a command', (deps, id) => commandsOf(deps).verify(id, () => undefined)],
+  ['restored in a drill', (deps, id) => commandsOf(deps).drill(id, () => undefined)],
+  ['read again by itself', (deps) => checkNext({ ...deps, clock: inTwoDays }, never)],
+])('one that is %s stays until that is over', async (_, read) => {
+  await service.database.sql('delete from backups')
+  const id = await make(service, root)
+  const { store, answers } = watched(id)
+  await read(
+    {
+      db: service.app.db,
+      log: silentLog,
+      dataDir: service.dataDir,
+      keeper: await keeper(),
+      prove: async () => undefined,
+      reading: readingOf(service),
+      store,
+    },
+    id,
+  )
+  expect(new Set(answers)).toEqual(new Set([409]))
+  expect((await remove(id)).status).toBe(200)
+})
+
+test('one that is being deleted is read by nobody, and stays where the deletion fails', async () => {
+  const id = await make(service, root)
+  const reading = readingOf(service)
+  const path = `/api/admin/backup/download/${id}`
+  const download = () => service.call('GET', path, { token: root.token })
+  await service.app.db.acrossTenants(async (tx) => {
+    expect(await lockForDeletion(tx, id)).toBe('free')
+    await expect(reading.hold(id)).rejects.toMatchObject({ code: 'busy' })
+    expect(await download()).toMatchObject({ status: 503, body: { code: 'busy' } })
+  })
+  expect((await download()).status).toBe(200)
+})
+
+test('connections are kept for no longer than something is read, and one that is lost is replaced', async () => {
+  const reading = readingOf(service)
+  const ids = ['0badcafe-0000-4000-8000-000000000000', 'f00dcafe-0000-4000-8000-000000000000']
+  const holders = () =>
+    service.database.sql<{ pid: number; locks: number }>(
+      `select pid, count(*)::int as locks from pg_locks
+       where locktype = 'advisory' and classid = ${LOCKS.readBackups}
+         and database = (select oid from pg_database where datname = current_database())
+       group by pid`,
+    )
+  const first = await reading.hold(ids[0] as string)
+  const twice = [await reading.hold(ids[1] as string), await reading.hold(ids[1] as string)]
+  expect(await holders()).toMatchObject([{ locks: 2 }])
+  await twice[0]?.[Symbol.asyncDispose]()
+  expect(await holders()).toMatchObject([{ locks: 2 }])
+  await twice[1]?.[Symbol.asyncDispose]()
+  const [holder] = await holders()
+  expect(holder).toMatchObject({ locks: 1 })
+  await service.database.sql('select pg_terminate_backend($1)', [holder?.pid])
+  await until('the connection to be gone', async () => (await holders()).length === 0 || undefined)
+  const again = await until('another to be held', () =>
+    reading.hold(ids[0] as string).catch(() => undefined),
+  )
+  expect(await holders()).toMatchObject([{ locks: 1 }])
+  await first[Symbol.asyncDispose]()
+  await again[Symbol.asyncDispose]()
+  await until('no connection to be left', async () => (await holders()).length === 0 || undefined)
 })

@@ -6,6 +6,7 @@ import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { drillNewest, type NamedDrillDeps } from '../../src/features/backups/drill/planned.ts'
 import { proveDatabase } from '../../src/features/backups/drill/seals.ts'
 import { clearThrownAway } from '../../src/features/backups/drill/throw-away.ts'
+import type { Header } from '../../src/features/backups/file/format.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { StoreError } from '../../src/features/backups/stores/store.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
@@ -16,7 +17,7 @@ import { type Asked, openS3 } from '../support/s3.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { storeOf } from './stores.ts'
-import { fileOf, keeper, make } from './support.ts'
+import { fileOf, keeper, make, readingOf, rewritten } from './support.ts'
 
 // A cluster is made for each drill.
 vi.setConfig({ testTimeout: 90_000 })
@@ -47,6 +48,7 @@ const drill = async (others: Partial<NamedDrillDeps> = {}) =>
     keeper: await keeper(),
     prove: (address) => proveDatabase(address, openSealer(ROOT_KEY), [SECRETS]),
     log: silentLog,
+    reading: readingOf(service),
     ...others,
   })
 
@@ -109,6 +111,24 @@ test('says nothing of a backup where the server goes away that it is restored in
     await client.query('select pg_terminate_backend(pg_backend_pid())').finally(() => client.end())
   }
   await expect(drill({ prove })).rejects.toThrow(/terminat/)
+  expect(await proofOf(id)).toEqual(PROVEN)
+})
+
+test.each([
+  ['newer', (header: Header): Header => ({ ...header, schema_version: 9_999 }), /schema 9999/],
+  [
+    'another',
+    (header: Header): Header => ({
+      ...header,
+      migrations: header.migrations.map((one) => ({ ...one, checksum: 'other' })),
+    }),
+    /other migrations/,
+  ],
+])('says nothing of a backup of %s release', async (_, change, why) => {
+  const id = await make(service, root)
+  const file = rewritten(fileOf(service, id), change)
+  await writeFile(fileOf(service, id), Buffer.concat(await Array.fromAsync(file)))
+  await expect(drill()).rejects.toThrow(why)
   expect(await proofOf(id)).toEqual(PROVEN)
 })
 

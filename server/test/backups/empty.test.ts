@@ -8,10 +8,9 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { restoreFile } from '../../src/app.ts'
 import type { Header } from '../../src/features/backups/file/format.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
-import { writeBackup } from '../../src/features/backups/file/write.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
-import { migrate, readMigrations } from '../../src/platform/db/migrate.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
 import { dumpSchema } from '../../src/platform/db/schema-dump.ts'
 import { enrol, login } from '../second-factor/enrol.ts'
 import { codeOf } from '../support/accounts.ts'
@@ -21,10 +20,13 @@ import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/d
 import { scratch } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
-import { fileOf, keeper, make } from './support.ts'
+import { laterMigrations } from './later.ts'
+import { fileOf, keeper, make, rewritten as rewrittenBytes } from './support.ts'
 
 // A schema is made, filled and migrated in each of them.
 vi.setConfig({ testTimeout: 60_000 })
+
+type Change = Parameters<typeof rewrittenBytes> extends [string, ...infer Rest] ? Rest : never
 
 const LONG_AGO = new Date(Date.now() - 150 * 24 * 60 * 60 * 1000).toISOString()
 
@@ -108,26 +110,10 @@ const restore = (
     ...options,
   })
 
-/** The same backup written anew, with another header or other rows. */
-async function rewritten(
-  change: (header: Header) => Header,
-  rows: (table: string, text: string) => string = (_, text) => text,
-): Promise<string> {
-  const texts: Record<string, string> = {}
-  const { header } = await readBackup(createReadStream(file), await keeper(), {
-    rows(table, part) {
-      texts[table] = (texts[table] ?? '') + String(part)
-    },
-  })
-  async function* of(table: string) {
-    yield Buffer.from(rows(table, texts[table] ?? ''))
-  }
-  const source = { header: change(header), rows: of }
+/** The same backup in a file of its own, changed on the way. */
+async function rewritten(...change: Change): Promise<string> {
   const path = join(await scratch(), 'rewritten.tar.zst.age')
-  await writeFile(
-    path,
-    writeBackup(source, await keeper(), () => undefined),
-  )
+  await writeFile(path, rewrittenBytes(file, ...change))
   return path
 }
 
@@ -255,11 +241,7 @@ test('an owner without any privilege restores it as well', async () => {
 
 test('a backup of an older schema gets its own, and then the newer migrations', async () => {
   const database = await emptyDatabase()
-  const released = await readMigrations()
-  const version = (released.at(-1)?.version ?? 0) + 1
-  const sql = `alter table users add column later text; update users set later = role`
-  const next = { version, name: `${version}_later.sql`, sql: asPlatform(sql), checksum: 'x' }
-  await restore(database, file, { migrations: [...released, next] })
+  await restore(database, file, { migrations: await laterMigrations() })
   expect(await database.sql('select from users where later <> role or later is null')).toEqual([])
 })
 
@@ -292,10 +274,6 @@ test('entries of a cluster that counted higher are numbered anew with the rows, 
   expect(ofTomorrow).toEqual([])
   expect(await schemaOf(database)).toBe(await schemaOf(await migratedDatabase()))
 })
-
-/** As a migration has to write rows of tenants. */
-const asPlatform = (sql: string) =>
-  `${sql.split(';')[0]}; set local role wardkeep_platform; ${sql.split(';')[1]}; reset role`
 
 describe('refused, and the database stays empty', () => {
   async function refusal(path: string, options?: Parameters<typeof restore>[2]): Promise<string> {

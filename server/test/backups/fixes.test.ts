@@ -12,7 +12,7 @@ import { type Clinic, makeClinic, type Person, superadmin } from '../support/cli
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
-import { fileOf, keeper, make, order } from './support.ts'
+import { fileOf, keeper, make, order, readingOf } from './support.ts'
 
 let service: Service
 let root: Person
@@ -83,7 +83,14 @@ describe('a file that is gone', () => {
 async function check(): Promise<string | undefined> {
   const store = folderStore(folder())
   const clock = { now: () => Date.now() + 2 * DAY }
-  const deps = { db: service.app.db, store, keeper: await keeper(), clock, log: silentLog }
+  const deps = {
+    db: service.app.db,
+    store,
+    keeper: await keeper(),
+    reading: readingOf(service),
+    clock,
+    log: silentLog,
+  }
   return checkNext(deps, new AbortController().signal)
 }
 

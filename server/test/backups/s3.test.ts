@@ -15,7 +15,7 @@ import { openS3, type S3Server } from '../support/s3.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { storeOf } from './stores.ts'
-import { ended, keeper, make, order } from './support.ts'
+import { ended, keeper, make, order, readingOf } from './support.ts'
 
 // A drill makes a cluster.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -32,7 +32,6 @@ const retention = ({ app, clock }: Service, server: S3Server, keep: number) => (
   clock,
   log: silentLog,
   keep,
-  isBeingRead: () => false,
 })
 
 describe('a service on a bucket', () => {
@@ -122,6 +121,7 @@ describe('a service on a bucket', () => {
       keeper: await keeper(),
       prove: (address) => proveDatabase(address, openSealer(ROOT_KEY), []),
       log: silentLog,
+      reading: readingOf(service),
     })
     expect(seconds).toBeGreaterThan(0)
   })

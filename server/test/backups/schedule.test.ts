@@ -14,7 +14,7 @@ import { makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
-import { fileOf, order } from './support.ts'
+import { fileOf, order, readingOf } from './support.ts'
 
 let service: Service
 let root: Person
@@ -64,16 +64,14 @@ async function backup(days: number, made: Made = {}): Promise<string> {
   return id
 }
 
-const retention = (keep: number, reading = '') => ({
+const retention = (keep: number) => ({
   db: service.app.db,
   store: folderStore(folder),
   clock: service.clock,
   log: silentLog,
   keep,
-  isBeingRead: (id: string) => id === reading,
 })
-const prune = (keep: number, reading?: string) =>
-  deleteOutdated(retention(keep, reading), new AbortController().signal)
+const prune = (keep: number) => deleteOutdated(retention(keep), new AbortController().signal)
 const left = async () =>
   (await service.database.sql<{ id: string }>('select id from backups')).map(({ id }) => id)
 /** Without those whose deletion is under way. */
@@ -122,8 +120,12 @@ describe('retention', () => {
       `insert into backup_jobs (id, backup_id, kind, actor) values ($1, $2, 'create', '{}')`,
       [randomUUID(), restored],
     )
-    await prune(1, read)
+    const held = await readingOf(service).hold(read)
+    await prune(1)
     expect((await left()).sort()).toEqual([newest, read, restored].sort())
+    await held[Symbol.asyncDispose]()
+    await prune(1)
+    expect((await left()).sort()).toEqual([newest, restored].sort())
   })
 
   test('is in the journal, as the doing of nobody', async () => {

@@ -1,10 +1,14 @@
 /** Backups in tests: made, waited for, and read again. */
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
+import type { Header } from '../../src/features/backups/file/format.ts'
 import { openKeeper } from '../../src/features/backups/file/identity.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
+import { writeBackup } from '../../src/features/backups/file/write.ts'
+import { openReading } from '../../src/features/backups/work/reading.ts'
 import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
 import { keysFrom } from '../../src/platform/crypto/index.ts'
+import { ownerClient } from '../../src/platform/db/index.ts'
 import type { Person } from '../support/clinics.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
@@ -12,6 +16,10 @@ import { silentLog } from '../support/server-address.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
 
 export const keeper = () => openKeeper([keysFrom(ROOT_KEY)], [])
+
+/** What says which backups somebody reads, as a node of the service does. */
+export const readingOf = ({ database }: Pick<Service, 'database'>) =>
+  openReading({ openConnection: () => ownerClient(database.address), log: silentLog })
 
 export const fileOf = ({ dataDir }: Service, id: string) =>
   join(dataDir, 'backups', `${id}.tar.zst.age`)
@@ -106,4 +114,22 @@ export async function tablesWith({ sql }: TestDatabase, tenantId: number): Promi
     if ((await sql(`select from ${name} where ${column} = $1 limit 1`, [tenantId])).length > 0)
       found.push(name)
   return found.sort()
+}
+
+/** The same backup written anew, with another header or other rows. */
+export async function* rewritten(
+  path: string,
+  change: (header: Header) => Header,
+  rows: (table: string, text: string) => string = (_, text) => text,
+): AsyncGenerator<Uint8Array> {
+  const texts: Record<string, string> = {}
+  const { header } = await readBackup(createReadStream(path), await keeper(), {
+    rows(table, part) {
+      texts[table] = (texts[table] ?? '') + String(part)
+    },
+  })
+  async function* of(table: string) {
+    yield Buffer.from(rows(table, texts[table] ?? ''))
+  }
+  yield* writeBackup({ header: change(header), rows: of }, await keeper(), () => undefined)
 }

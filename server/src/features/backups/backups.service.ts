@@ -13,6 +13,7 @@ import type { BackupType } from './file/format.ts'
 import { forget } from './forget.ts'
 import { queueRestore } from './restore/order.ts'
 import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
+import type { Reading } from './work/reading.ts'
 
 const STORE_RETRY_SECONDS = 60
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
@@ -23,28 +24,27 @@ export interface BackupsDeps {
   log: Logger
   /** Has the work begin at once where it is done here. */
   wake(): void
+  reading: Reading
 }
 
 export type Backups = ReturnType<typeof backupsService>
 
-export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
-  /** The backups whose files are being read here. */
-  const reading = new Map<string, number>()
-
+export function backupsService({ db, store: files, log, wake, reading }: BackupsDeps) {
   async function find(caller: Admin, id: string): Promise<Backup> {
     if (!UUID.test(id)) throw new Problem('not_found')
     const found = await forCaller(db, caller, (tx) => store.findBackup(tx, id), 'read')
     return orNotFound(found, 'backup')
   }
 
-  async function* counted(id: string, source: AsyncIterable<Uint8Array>) {
-    reading.set(id, (reading.get(id) ?? 0) + 1)
+  /** Of a whole one: looked up while it is held, as it may have been deleted since the answer began. */
+  async function* read(caller: Admin, { backup_id, rewritten_at }: Backup, range?: ByteRange) {
+    await using _held = await reading.hold(backup_id)
+    const stays = await find(caller, backup_id)
+    if (stays.rewritten_at !== rewritten_at) throw new Problem('backup_file_gone')
     try {
-      yield* source
-    } finally {
-      const left = (reading.get(id) ?? 1) - 1
-      if (left > 0) reading.set(id, left)
-      else reading.delete(id)
+      yield* files.read(fileName(backup_id, rewritten_at), range)
+    } catch (error) {
+      unlessAway(error)
     }
   }
 
@@ -74,7 +74,6 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
       return { job_id, backup_id, type, status: 'queued' as const }
     },
 
-    isBeingRead: (id: string): boolean => reading.has(id),
     /**
      * Queues the restore of one.
      * @throws Problem 403 where the caller may not, 404, 409 where it is not what is asked for, or
@@ -118,14 +117,13 @@ export function backupsService({ db, store: files, log, wake }: BackupsDeps) {
       return {
         name,
         whole: { size, etag: backup.sha256 ?? id },
-        open: (range?: ByteRange) => counted(id, files.read(name, range)),
+        open: (range?: ByteRange) => read(caller, backup, range),
       }
     },
 
     /** Forgets it with its file. @throws Problem 409 while it is made, read or restored */
     async remove(caller: Admin, id: string): Promise<Backup> {
       const backup = await find(caller, id)
-      if (reading.has(id)) throw new Problem('backup_in_use')
       await forCaller(db, caller, async (tx) => {
         const told = { ...backup, id, told: backup.tenant_id ?? caller.tenant_id }
         const state = await forget(tx, actorOf(caller), told, { files, log })

@@ -1,7 +1,7 @@
 /** The SQL of backups and of their jobs, as people see them. */
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { Problem } from '../../lib/problems.ts'
-import { type Database, ofScope, type TenantTx } from '../../platform/db/index.ts'
+import { type Database, LOCKS, ofScope, type TenantTx } from '../../platform/db/index.ts'
 import type { BackupJobsTable, BackupsTable, JobKind, Reason } from './backups.table.ts'
 import type { BackupType } from './file/format.ts'
 
@@ -166,7 +166,13 @@ export async function insertJob(tx: TenantTx, job: NewJob): Promise<void> {
   if (numInsertedOrUpdatedRows === 0n) throw BUSY[job.kind]()
 }
 
-/** Whether a job of the backup is queued or under way. Locks the backup until the transaction ends. */
+/** The number that a backup is locked by where it is read: of two that share one, each counts as read with the other. */
+export const readLockOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16) | 0
+
+/**
+ * Whether a job of the backup is queued or under way, or somebody reads it, on whatever node. Locks the backup until
+ * the transaction ends, also against readers.
+ */
 export async function lockForDeletion(tx: TenantTx, id: string): Promise<'gone' | 'busy' | 'free'> {
   const backup = await seen(tx, tx.db.selectFrom('backups').where('id', '=', id))
     .select('id')
@@ -180,7 +186,11 @@ export async function lockForDeletion(tx: TenantTx, id: string): Promise<'gone' 
     .where('status', 'in', ['queued', 'running'])
     .limit(1)
     .executeTakeFirst()
-  return job ? 'busy' : 'free'
+  if (job) return 'busy'
+  const { rows } = await sql<{ is_unread: boolean }>`
+    select pg_try_advisory_xact_lock(${LOCKS.readBackups}, ${readLockOf(id)}) as is_unread
+  `.execute(tx.db)
+  return rows[0]?.is_unread ? 'free' : 'busy'
 }
 
 export async function deleteBackup(tx: TenantTx, id: string): Promise<void> {

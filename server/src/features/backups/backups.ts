@@ -22,6 +22,7 @@ import { schedulesBackups } from './schedule/schedule.ts'
 import { watchBackups } from './schedule/watch.ts'
 import { openStore } from './stores/open.ts'
 import { startPresence } from './work/presence.ts'
+import { openReading } from './work/reading.ts'
 import { type BackupWorker, startWorker } from './work/worker.ts'
 
 type Core = Needs<
@@ -54,16 +55,16 @@ export async function openBackups(
   const { store, folder } = openStore(core)
   let worker: BackupWorker | undefined
   const wake = () => worker?.wake()
-  const service = backupsService({ db, store, log, wake })
+  const reading = openReading(core)
+  const service = backupsService({ db, store, log, wake, reading })
   schedulesBackups({ ...core, cron: config.BACKUP_SCHEDULE, wake })
   const dataDir = resolve(config.DATA_DIR)
   const prove = (address: DatabaseAddress) => proveDatabase(address, core.sealer, sealed)
-  const drills = { db, log, dataDir, keeper, store, prove }
+  const drills = { db, log, dataDir, keeper, store, prove, reading }
   schedulesDrills({ ...drills, jobs: core.jobs, cron: config.BACKUP_DRILL_SCHEDULE })
-  checksBackups({ ...core, store, keeper })
-  const { isBeingRead } = service
+  checksBackups({ ...core, store, keeper, reading })
   const keep = config.BACKUP_KEEP
-  const onMade = deletesOutdated({ ...core, store, keep, isBeingRead, rootSealed })
+  const onMade = deletesOutdated({ ...core, store, keep, rootSealed })
   const watch = watchBackups({ ...core, store, folder })
   const differing = differingSafeguards(core)
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))

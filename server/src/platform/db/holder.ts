@@ -8,6 +8,8 @@ export interface Holder {
   /** As `take`, beside others that share it. */
   share(lock: keyof typeof LOCKS, number: number): Promise<boolean>
   release(lock: keyof typeof LOCKS, number: number): Promise<void>
+  /** As `release`, of what was taken by `share`: as often as it was shared. */
+  unshare(lock: keyof typeof LOCKS, number: number): Promise<void>
   /** Aborts when the connection is lost, and all its locks with it. */
   readonly lost: AbortSignal
   /** Gives all locks back. */
@@ -31,6 +33,7 @@ export async function openHolder(connection: Connection): Promise<Holder> {
     take: (lock, number) => call('pg_try_advisory_lock', lock, number),
     share: (lock, number) => call('pg_try_advisory_lock_shared', lock, number),
     release: async (lock, number) => void (await call('pg_advisory_unlock', lock, number)),
+    unshare: async (lock, number) => void (await call('pg_advisory_unlock_shared', lock, number)),
     lost: losing.signal,
     close: () => connection.end(),
   }

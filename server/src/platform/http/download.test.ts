@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import Type from 'typebox'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../../test/support/server-address.ts'
+import { Problem } from '../../lib/problems.ts'
 import { anyone } from '../access/index.ts'
 import { type Download, FileOf } from './download.ts'
 import { openApiDocument } from './openapi.ts'
@@ -36,6 +37,14 @@ async function open() {
       async *open(range) {
         seen.opened += 1
         yield range ? TEXT.subarray(range.start, range.end + 1) : TEXT
+      },
+    },
+    gone: {
+      name: 'gone.txt',
+      whole: { size: TEXT.length, etag: 'v1' },
+      // biome-ignore lint/correctness/useYield: it fails before the first byte.
+      async *open() {
+        throw new Problem('backup_file_gone')
       },
     },
     endless: { name: 'endless.bin', open: endless },
@@ -134,6 +143,23 @@ test('HEAD opens nothing', async () => {
   expect(answer.statusCode).toBe(200)
   expect(answer.headers['content-length']).toBe('10')
   expect(seen.opened).toBe(0)
+})
+
+test('a file that cannot be opened is a problem, with nothing of the file in the answer', async () => {
+  const { get } = await open()
+  const answer = await get('gone', { range: 'bytes=2-5' })
+  expect(answer.statusCode).toBe(503)
+  expect(answer.json()).toMatchObject({ code: 'backup_file_gone' })
+  for (const name of ['etag', 'content-range', 'content-disposition', 'accept-ranges'])
+    expect(answer.headers).not.toHaveProperty(name)
+})
+
+test('a caller who is gone before the first byte ends the reading too', async () => {
+  const { server, get, seen } = await open()
+  server.addHook('onSend', async (request) => void request.raw.destroy())
+  await get('endless').catch(() => undefined)
+  await seen.ended.promise
+  expect(seen.chunks).toBeLessThan(5)
 })
 
 test('a caller who goes away ends the reading, which never ran ahead of them', async () => {

@@ -45,28 +45,46 @@ export function fileOf(schema: TSchema | null): FileSchema | undefined {
   return file?.contentMediaType === undefined ? undefined : (file as FileSchema)
 }
 
-/** Answers with the file, or with the part that `Range` and `If-Range` ask for. */
-export function sendDownload(
+/**
+ * Answers with the file, or with the part that `Range` and `If-Range` ask for.
+ * @throws what `open` throws before its first bytes: the answer is of that, and nothing of the file's
+ */
+export async function sendDownload(
   request: FastifyRequest,
   reply: FastifyReply,
   { contentMediaType }: FileSchema,
   { name, open, whole }: Download,
-): FastifyReply {
+): Promise<FastifyReply> {
+  const range = whole && rangeOf(request, reply, whole)
+  // HEAD has the headers alone: nothing is opened for it.
+  const bytes = request.method === 'HEAD' ? [] : await begun(open(range))
   reply.header('content-type', contentMediaType)
   reply.header('content-disposition', `attachment; filename="${name}"`)
-  let range: ByteRange | undefined
   if (whole) {
     reply.header('accept-ranges', 'bytes').header('etag', `"${whole.etag}"`)
-    range = rangeOf(request, reply, whole)
     reply.header('content-length', range ? range.end - range.start + 1 : whole.size)
     if (range) {
       reply.code(206)
       reply.header('content-range', `bytes ${range.start}-${range.end}/${whole.size}`)
     }
   }
-  // HEAD has the headers alone: nothing is opened for it.
-  const bytes = request.method === 'HEAD' ? [] : open(range)
   return reply.send(Readable.from(bytes, { objectMode: false }))
+}
+
+/** The same, of which the first is there. Ended as it would be, even where nobody takes that one. */
+async function begun<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
+  const iterator = source[Symbol.asyncIterator]()
+  let first: IteratorResult<T> | undefined = await iterator.next()
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const next = first ?? (await iterator.next())
+        first = undefined
+        return next
+      },
+      return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+    }),
+  }
 }
 
 /**

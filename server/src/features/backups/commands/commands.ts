@@ -52,7 +52,7 @@ export interface CommandDeps extends AdoptDeps, NamedDrillDeps {
 }
 
 export function backupCommands(deps: CommandDeps): BackupCommands {
-  const { db, store, keeper } = deps
+  const { db, store, keeper, reading } = deps
   /** Of the list; one that lies in the store alone is entered first. */
   const found = async (id: string): Promise<Backup> => {
     const find = () => db.acrossTenants((tx) => findBackup(tx, id), 'read')
@@ -106,6 +106,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
   }
 
   async function verify(id: string, onProgress: OnProgress): Promise<Backup> {
+    await using _held = await reading.hold(id)
     const { status, type, tenant_id, sha256, size_bytes, rewritten_at } = await found(id)
     if (status !== 'completed') throw new StartupError(`The backup is ${status}.`)
     const never = new AbortController().signal

@@ -7,7 +7,9 @@ import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { fileName } from '../create/create.ts'
+import { OtherReleaseError } from '../empty/restore.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
+import type { Reading } from '../work/reading.ts'
 import { newestFull, type Proven, saveDrill, saveVerified } from './drill.store.ts'
 import { type DrillDeps, drill } from './drill.ts'
 import { clearThrownAway, NotTriedError } from './throw-away.ts'
@@ -23,6 +25,7 @@ export interface PlannedDrillDeps extends Omit<DrillDeps, 'stores'> {
   db: Scopes
   jobs: Jobs
   store: Store
+  reading: Reading
   cron: Cron | undefined
 }
 
@@ -52,7 +55,8 @@ export async function drillNamed(
   { id, rewritten_at }: { id: string; rewritten_at: string | null },
   onProgress?: (share: number) => void,
 ): Promise<number> {
-  const { db, store, log } = deps
+  const { db, store, log, reading } = deps
+  await using _held = await reading.hold(id)
   const name = fileName(id, rewritten_at)
   try {
     const size = await store.size(name)
@@ -81,10 +85,10 @@ const OF_ROWS = /^(22|23|42)/
 
 /**
  * Whether it is the backup that fails. That nothing could be tried says nothing of it: where its store is away, or the
- * server that it is restored into has no room left or has died.
+ * server that it is restored into has no room left or has died, or this release is older than the one that made it.
  */
 function isOfBackup(error: unknown): boolean {
-  if (error instanceof NotTriedError) return false
+  if (error instanceof NotTriedError || error instanceof OtherReleaseError) return false
   if ([NotStoredError, StartupError, UnreadableError].some((kind) => error instanceof kind))
     return true
   return OF_ROWS.test((error as { code?: string }).code ?? '')

@@ -32,6 +32,9 @@ export interface RestoreDeps {
   migrations?: Migration[]
 }
 
+/** The backup is of a release that this one does not know, which says nothing of whether it can be restored. */
+export class OtherReleaseError extends StartupError {}
+
 /** What has come back. */
 export interface Restored {
   header: Header
@@ -103,11 +106,11 @@ async function load(
 
 const OF_A_CLINIC = 'The backup is of one clinic; an empty database takes a backup of everything.'
 
-/** @throws StartupError unless this release has the migrations that made the backup's schema */
+/** @throws OtherReleaseError unless this release has the migrations that made the backup's schema */
 function migrationsOf(header: Header, ours: readonly Migration[]): readonly Migration[] {
   const known = ours.at(-1)?.version ?? 0
   if (header.schema_version > known)
-    throw new StartupError(
+    throw new OtherReleaseError(
       `The backup has schema ${header.schema_version}, this release knows ${known}: restore it with the newer release of Wardkeep.`,
     )
   const theirs = ours.filter(({ version }) => version <= header.schema_version)
@@ -118,7 +121,7 @@ function migrationsOf(header: Header, ours: readonly Migration[]): readonly Migr
         theirs[index]?.version === version && theirs[index]?.checksum === checksum,
     )
   if (!isSame)
-    throw new StartupError(
+    throw new OtherReleaseError(
       'The backup was made by a release with other migrations than this one: restore it with that release.',
     )
   return theirs

@@ -11,6 +11,7 @@ import { saveVerified } from '../drill/drill.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Keeper } from '../file/identity.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
+import type { Reading } from '../work/reading.ts'
 import { nextToCheck, saveChecked } from './fixes.store.ts'
 
 const CHECK = jobKind<Record<string, never>>('backups.check', {
@@ -25,6 +26,7 @@ export interface CheckDeps {
   db: Scopes
   store: Store
   keeper: Keeper
+  reading: Reading
   clock: Clock
   log: Logger
 }
@@ -38,12 +40,13 @@ export function checksBackups(deps: CheckDeps & { jobs: Jobs }): void {
 
 /** Reads the one that was read longest ago. Returns its id; undefined where all were read of late. */
 export async function checkNext(
-  { db, store, keeper, clock, log }: CheckDeps,
+  { db, store, keeper, reading, clock, log }: CheckDeps,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const backup = await db.acrossTenants((tx) => nextToCheck(tx, isoAt(clock, -OLD_MS)), 'read')
   if (!backup) return undefined
   const { id, sha256, rewritten_at } = backup
+  await using _held = await reading.hold(id)
   try {
     await verifyFile(
       store,

@@ -25,7 +25,6 @@ export interface RetentionDeps {
   log: Logger
   /** How many are kept of everything, and of each tenant. */
   keep: number
-  isBeingRead(id: string): boolean
 }
 
 /** Returns what is to be called in the transaction that completes a backup: nothing is deleted without one. */
@@ -41,7 +40,7 @@ export function deletesOutdated(deps: RetentionDeps & RootKeysDeps & { jobs: Job
 
 /** Exported for its test. */
 export async function deleteOutdated(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
-  const { db, store, clock, log, keep, isBeingRead } = deps
+  const { db, store, clock, log, keep } = deps
   const limits = { keep, anyway: isoAt(clock, -ANYWAY_MS) }
   const { outdated, platform } = await db.acrossTenants(
     async (tx) => ({
@@ -53,8 +52,6 @@ export async function deleteOutdated(deps: RetentionDeps, signal: AbortSignal): 
   const locked: string[] = []
   for (const backup of outdated) {
     if (signal.aborted) return
-    // Comes again with the next backup.
-    if (isBeingRead(backup.id)) continue
     const told = { ...backup, told: backup.tenant_id ?? platform }
     const state = isLocked(backup, clock)
       ? 'locked'

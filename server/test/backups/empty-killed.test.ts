@@ -1,0 +1,66 @@
+/** A restore into an empty database that is killed with -9 between its rows and the migrations that came since. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { type Connection, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
+import { migrate } from '../../src/platform/db/migrate.ts'
+import { makeClinic, superadmin } from '../support/clinics.ts'
+import { emptyDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
+import { openService, ROOT_KEY } from '../support/service.ts'
+import { laterMigrations } from './later.ts'
+import { fileOf, make } from './support.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+
+/** A connection that holds the lock of migrations once `taken` resolves. */
+async function locker({ address }: TestDatabase) {
+  const client: Connection = ownerClient(address)
+  await client.connect()
+  return { client, taken: client.query('select pg_advisory_lock($1)', [LOCKS.migrations]) }
+}
+
+const waiting = (database: TestDatabase, count: number) =>
+  until(`${count} to wait for the lock`, async () => {
+    const rows = await database.sql(
+      `select from pg_locks where locktype = 'advisory' and not granted
+         and database = (select oid from pg_database where datname = current_database())`,
+    )
+    return rows.length === count || undefined
+  })
+
+test('the rows are there, and the next start runs these migrations', async () => {
+  const service = await openService()
+  const root = await superadmin(service)
+  await makeClinic(service, root, 'north')
+  const file = fileOf(service, await make(service, root))
+  const database = await emptyDatabase()
+
+  const first = await locker(database)
+  await first.taken
+  const restore = spawn(
+    process.execPath,
+    [new URL('./later.ts', import.meta.url).pathname, file, database.url],
+    { env: { ...process.env, ROOT_KEY: ROOT_KEY.toString('hex') }, stdio: 'inherit' },
+  )
+  const ended = once(restore, 'exit')
+  onTestFinished(() => void restore.kill('SIGKILL'))
+  await waiting(database, 1)
+  // In line behind the restore, which has it until its rows are committed.
+  const next = await locker(database)
+  await waiting(database, 2)
+  await first.client.end()
+  await next.taken
+  await waiting(database, 1)
+  restore.kill('SIGKILL')
+  expect(await ended).toEqual([null, 'SIGKILL'])
+
+  const names = () => database.sql('select email, role from users order by id')
+  const restored = await service.database.sql('select email, role from users order by id')
+  expect(await names()).toEqual(restored)
+  await next.client.end()
+  await migrate(database.address, silentLog, await laterMigrations())
+  expect(await names()).toEqual(restored)
+  expect(await database.sql('select from users where later <> role or later is null')).toEqual([])
+})
