@@ -116,6 +116,7 @@ describe('a variable', () => {
     ['SMTP_URL', 'smtps://u:p@mail.example', 'smtps://u:p@mail.example'],
     ['MAIL_FROM', 'Clinic <a@b.example>', 'Clinic <a@b.example>'],
     ['METRICS_PORT', '9100', 9100],
+    ['MESSENGER_BOT_TOKEN', '4711:A-b_c.d~e', '4711:A-b_c.d~e'],
     ['RATE_LIMIT_PER_MINUTE', '0', 0],
   ])('%s may be "%s"', (name, text, value) => {
     expect(readConfig({ [name]: text })).toMatchObject({ [name]: value })
@@ -167,6 +168,8 @@ describe('a variable', () => {
     ['SMTP_URL', 'smtp://u:p@mail.example?tls=optional'],
     ['MAIL_FROM', 'Clinic'],
     ['METRICS_PORT', 'on'],
+    ['MESSENGER_API_URL', 'api.example'],
+    ['MESSENGER_MODE', 'push'],
     ['LOG_LEVEL', 'trace'],
   ])('%s must not be "%s"', (name, text) => {
     expect(faultsOf({ [name]: text })).toEqual([expect.stringMatching(`^${name}: .+\\.$`)])
@@ -274,6 +277,38 @@ describe('a bucket of backups', () => {
   ])('%o is one fault', (env, line) => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(line)])
     expect(faultsOf(env).join()).not.toContain('hunter2')
+  })
+})
+
+describe('the messenger', () => {
+  test.each([
+    '4711:secret/getMe',
+    '4711:secret?',
+    '4711:secret key',
+    '4711%3Asecret',
+    '..',
+    'x'.repeat(257),
+  ])('has a token that goes into a path: "%s" is none, and is not shown', (token) => {
+    const faults = faultsOf({ MESSENGER_BOT_TOKEN: token })
+    expect(faults).toEqual([expect.stringMatching(/^MESSENGER_BOT_TOKEN: must be the token alone/)])
+    expect(faults.join()).not.toMatch(/secret|xxx/)
+  })
+
+  const HOOKED = { MESSENGER_MODE: 'webhook', MESSENGER_BOT_TOKEN: '4711:secret' }
+
+  test.each(['', 'http://clinic.example', 'http://localhost:8080'])(
+    'is not told of anything at "%s"',
+    (PUBLIC_URL) => {
+      expect(faultsOf({ ...HOOKED, PUBLIC_URL })).toEqual([
+        expect.stringMatching(/^MESSENGER_MODE: webhook needs an https PUBLIC_URL/),
+      ])
+    },
+  )
+
+  test('is told at an https address, and needs none where it asks or where there is no bot', () => {
+    expect(faultsOf({ ...HOOKED, PUBLIC_URL: 'https://clinic.example' })).toEqual([])
+    expect(faultsOf({ ...HOOKED, MESSENGER_MODE: 'polling' })).toEqual([])
+    expect(faultsOf({ ...HOOKED, MESSENGER_BOT_TOKEN: '' })).toEqual([])
   })
 })
 

@@ -1,9 +1,10 @@
 /** Who hears of what: judged when an event is queued, and again when it is sent. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { ownerClient } from '../../src/platform/db/connection.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { makeClinic, type Person, signIn } from '../support/clinics.ts'
 import { untilRead } from '../support/journal.ts'
-import { openScene, type Scene } from './scene.ts'
+import { happenTo, openScene, type Scene } from './scene.ts'
 
 let scene: Scene
 let chats = 7000
@@ -28,6 +29,16 @@ async function administer(method: string, path: string, body?: object): Promise<
 
 /** Waits until all that has happened so far was judged. */
 const judged = () => untilRead(scene.service.database, 'messenger')
+
+/** Has what the work brings about judged behind it, and all at once. */
+async function unread(work: () => Promise<void>): Promise<void> {
+  const holder = ownerClient(scene.service.database.address)
+  await holder.connect()
+  onTestFinished(() => holder.end())
+  await holder.query("begin; select from journal_consumers where consumer = 'messenger' for update")
+  await work()
+  await holder.query('commit')
+}
 
 /** A clinic of its own, so that what happens elsewhere is nobody's business there. */
 async function freshClinic(): Promise<Scene['clinic']> {
@@ -78,6 +89,36 @@ test('an administrator who asks for it hears all public events of the tenant, an
     /The account of nurse of clinic-\d+ was blocked and signed out by the platform operator\./,
   )
   expect(textsTo(chat)).not.toContain('Elsewhere')
+})
+
+test('what happened before the chat was linked is not told, however late it is read', async () => {
+  const { id, people } = await freshClinic()
+  const chat = newChat()
+  await subscribe(people.admin, ['*'])
+  await unread(async () => {
+    await happen(id, 'Before')
+    await happenTo(scene, people.admin, 'user.password_changed')
+    await scene.link(people.admin, chat)
+  })
+  await happen(id, 'Behind')
+  await scene.heard(chat, 'The department Behind was created.')
+  expect(textsTo(chat)).not.toMatch(/Before|password/)
+})
+
+test('who was deleted is named as they were, also in what happened to them before', async () => {
+  const { people } = await freshClinic()
+  const chat = newChat()
+  await scene.link(people.admin, chat)
+  await subscribe(people.admin, ['*'])
+  await unread(async () => {
+    await administer('POST', `${people.nurse.id}/block`)
+    await administer('DELETE', String(people.nurse.id))
+  })
+  await scene.heard(
+    chat,
+    /The account of nurse of clinic-\d+ was deleted by the platform operator\./,
+  )
+  expect(textsTo(chat)).toMatch(/The account of nurse of clinic-\d+ was blocked/)
 })
 
 test('who is blocked hears of that, and of nothing after it', async () => {

@@ -56,6 +56,23 @@ describe('an update that the provider sends', () => {
     expect(scene.bot.textsTo(6001)).toHaveLength(1)
   })
 
+  test('for a former bot is none of the bot that has taken its place', async () => {
+    const next = await openService({
+      database: scene.service.database,
+      role: 'api',
+      config: {
+        ...botConfig(scene.bot),
+        MESSENGER_MODE: 'webhook',
+        MESSENGER_BOT_TOKEN: '4712:another-bot',
+      },
+    })
+    const { status, body } = await next.call('POST', '/webhooks/messenger', {
+      body: started(6004),
+      headers: { [SECRET]: secret },
+    })
+    expect([status, body.code]).toEqual([403, 'wrong_secret'])
+  })
+
   test('without the secret, with another one or with more than one is refused unread', async () => {
     const refused = [
       {},

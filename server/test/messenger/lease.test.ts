@@ -1,7 +1,7 @@
 /** Who is the bot: one process at a time, and none that was writes what it has done. */
 import { sql } from 'kysely'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { claim } from '../../src/features/messenger/bot/bot.store.ts'
+import { claim, renew } from '../../src/features/messenger/bot/bot.store.ts'
 import { keepLease, type Tenure, TenureOver } from '../../src/features/messenger/bot/lease.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { until } from '../support/embedded.ts'
@@ -55,6 +55,25 @@ test('a lease that has run out goes to another process, and fences the first one
   await expect(fenced(first)).rejects.toThrow(TenureOver)
   await until('the first one lets go of its work', () => one.seen.stops === 1 || undefined)
   expect([first.over.aborted, first.isSure()]).toEqual([true, false])
+})
+
+test('what a killed process leaves is free within 15 s, of which the others look each second', async () => {
+  await service.app.db.acrossTenants(async (tx) => {
+    const lease = async () => {
+      const { rows } = await sql<{ seconds: number }>`
+        select extract(epoch from leased_until - now())::float8 as seconds
+        from messenger_bot`.execute(tx.db)
+      return rows[0]?.seconds
+    }
+    const epoch = (await claim(tx, 'one')) as number
+    const claimed = await lease()
+    await sql`update messenger_bot set leased_until = now()`.execute(tx.db)
+    expect(await renew(tx, epoch)).toBe(true)
+    const renewed = await lease()
+    expect(claimed).toBeLessThanOrEqual(14)
+    expect(renewed).toBeLessThanOrEqual(14)
+    expect(Math.min(claimed as number, renewed as number)).toBeGreaterThan(0)
+  })
 })
 
 test('one that stops hands it over, and one that waits does nothing', async () => {

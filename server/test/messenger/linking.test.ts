@@ -255,6 +255,16 @@ test('five wrong codes are free, then there is a wait, also for the right one', 
   expect(Number(headers['retry-after'])).toBeGreaterThan(0)
 })
 
+test('a right code forgives no wrong ones', async () => {
+  const person = await signedIn('doctor')
+  const code = await scene.codeOf(newChat())
+  const guesses = Array(4).fill('ABCD-2345')
+  const statuses: number[] = []
+  for (const one of [...guesses, code, 'ABCD-2345', 'ABCD-2345'])
+    statuses.push((await scene.call('POST', '/link', person, { code: one })).status)
+  expect(statuses).toEqual([400, 400, 400, 400, 200, 400, 429])
+})
+
 test('twenty wrong codes from one address slow down whoever else is there', async () => {
   const clinic = await makeClinic(scene.service, await superadmin(scene.service), 'crowded')
   const { admin, ...others } = clinic.people

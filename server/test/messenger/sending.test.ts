@@ -109,6 +109,28 @@ describe('a chat', () => {
     }
     await until('it is unlinked', async () => ((await isLinked(one)) ? undefined : true))
     expect(await unlinkings(one)).toEqual(['unreachable'])
+    // And can be linked again at once.
+    scene.bot.chatAnswers(one.chat)
+    await scene.codeOf(one.chat)
+  })
+
+  test.each([
+    ['/start', 'Your code'],
+    ['/help', '/stop: unlink'],
+    ['/stop', 'no longer linked'],
+  ])('that is refused is answered as soon as its person writes %s', async (command, answer) => {
+    const one = await linkedIn(scene)
+    scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: chat not found' })
+    await happenTo(scene, one.person, 'user.password_changed')
+    await rests(one)
+    scene.bot.chatAnswers(one.chat)
+    const before = scene.bot.textsTo(one.chat).length
+    scene.bot.says(one.chat, command)
+    await until(
+      'it is answered',
+      () => scene.bot.textsTo(one.chat)[before]?.includes(answer) || undefined,
+      30_000,
+    )
   })
 
   test('that takes messages again is forgiven its refusals', async () => {
@@ -136,6 +158,16 @@ describe('a chat', () => {
     await happenTo(scene, other.person, 'user.password_changed')
     await scene.heard(other.chat, /password/)
     scene.bot.chatAnswers(one.chat)
+    scene.bot.says(one.chat, '/help')
+    await until('an answer waits', async () => {
+      const answers = await scene.service.database.sql(
+        `select from messenger_replies r join messenger_links l using (chat_hash)
+         where l.user_id = $1 and r.is_answer`,
+        [one.person.id],
+      )
+      return answers.length > 0 || undefined
+    })
+    await rests(one)
     expect(scene.bot.textsTo(one.chat).join()).not.toContain('password')
     scene.service.clock.advance(4_001_000)
     await scene.heard(one.chat, /password/)

@@ -1,5 +1,5 @@
 /** A chat's turn, whatever fails in it: it is settled, and not the first to be tried again for ever. */
-import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { BotApi } from '../../src/features/messenger/bot/api.ts'
 import { BotFault } from '../../src/features/messenger/bot/api.ts'
 import type { Composed } from '../../src/features/messenger/sending/compose.ts'
@@ -9,14 +9,14 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 
 const HASH = Buffer.from('01', 'hex')
-const MESSAGE: Composed = {
+const MESSAGE = {
   kind: 'digest',
   lastId: 1,
   chatId: 1,
   text: 'text',
   link: { id: 1, tenant_id: 1, user_id: 1, sealed_chat: HASH, refusals: 0, refused_since: null },
   queuedAt: new Date().toISOString(),
-}
+} satisfies Composed
 let service: Service
 beforeAll(async () => {
   service = await openService({ role: 'api' })
@@ -99,6 +99,27 @@ test('an outcome that cannot be written down has its chat rest too', async () =>
   })
   expect(await take()).toEqual({ kind: 'failed' })
   expect(await chatNow()).toEqual({ failures: 1, rests: 5 })
+})
+
+describe('a chat that is refused for reasons that may pass', () => {
+  const refuse = async () => {
+    const description = 'Forbidden: for a while'
+    throw new BotFault('sendMessage', { code: 403, description, retryAfter: undefined })
+  }
+  beforeEach(() => service.database.sql('update messenger_chats set failures = 3'))
+
+  test('rests for an hour, which is no failure', async () => {
+    expect(await turnWith({ send: refuse }).take()).toEqual({ kind: 'refused' })
+    expect(await chatNow()).toEqual({ failures: 0, rests: 3600 })
+  })
+
+  test('rests no longer than any other once it is unlinked', async () => {
+    const refused_since = new Date(service.clock.now() - 86_400_000).toISOString()
+    const link = { ...MESSAGE.link, refusals: 2, refused_since }
+    const compose = async () => ({ ...MESSAGE, link })
+    expect(await turnWith({ compose, send: refuse }).take()).toEqual({ kind: 'refused' })
+    expect(await chatNow()).toEqual({ failures: 0, rests: 1 })
+  })
 })
 
 test('what has arrived is written down once the database is back, and not sent again', async () => {

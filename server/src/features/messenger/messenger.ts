@@ -8,7 +8,7 @@ import { type Actor, actorOf } from '../../platform/journal/index.ts'
 import { openUpstream } from '../../platform/net/index.ts'
 import { type BotApi, openBotApi } from './bot/api.ts'
 import { startBot } from './bot/bot.ts'
-import { HOOK_PATH, openHook } from './bot/hook.ts'
+import { HOOK_PATH, hookSecret, openHook } from './bot/hook.ts'
 import { keepLease, type Tenure } from './bot/lease.ts'
 import { watchStanding } from './bot/standing.ts'
 import { updateTaker } from './bot/taking.ts'
@@ -84,7 +84,7 @@ export async function openMessenger(
   const deps = { ...core, ...handed, chats, reply, unlink }
   const take = updateTaker({ ...core, handle: updateHandler(deps) })
   const isHooked = token !== undefined && config.MESSENGER_MODE === 'webhook'
-  const secret = isHooked ? deriveKey('messenger webhook').toString('base64url') : null
+  const secret = isHooked ? hookSecret(deriveKey, token) : null
   const standing = token === undefined ? undefined : watchStanding(core)
   const upstream = token === undefined ? undefined : openUpstream({ url: root })
   const api = upstream && token ? await openBotApi({ token, root, upstream }) : undefined

@@ -10,6 +10,8 @@ export interface ThrottleRule {
   longest: number
   /** Whether guesses that are let be are made one after another on a node, as soon as two meet. */
   oneByOne?: boolean
+  /** Whether a guess that is right leaves the failures as they are, as it may be at something else. */
+  isKept?: boolean
 }
 
 /** What one guess counts against: a rule with whom it is about. */

@@ -36,7 +36,8 @@ export interface Throttle {
   /**
    * Lets a guess be made, one at a time for the first count's subject on this node, so that guesses
    * sent together are judged one after another. A guess counts when it throws `invalid_credentials`,
-   * `wrong_password`, `wrong_code` or `link_code_invalid`; one that returns clears the first count.
+   * `wrong_password`, `wrong_code` or `link_code_invalid`; one that returns clears the first count,
+   * unless its rule keeps it.
    * @throws Problem 429 while any of the counts makes the caller wait
    */
   guess<T>(counts: readonly [Count, ...Count[]], attempt: () => Promise<T>): Promise<T>
@@ -93,7 +94,8 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
         try {
           const result = await attempt()
           // The address keeps its count: an own account must not clear it for guesses at others.
-          if (hasFailed) await db.acrossTenants((tx) => store.forget(tx, keyOf(counts[0])))
+          if (hasFailed && !counts[0].rule.isKept)
+            await db.acrossTenants((tx) => store.forget(tx, keyOf(counts[0])))
           return result
         } catch (error) {
           if (error instanceof Problem && GUESSED_WRONG.has(error.code)) await fail(counts)

@@ -69,6 +69,15 @@ describe('a guess', () => {
     expect(await failed([count])).toBe('too_many_requests')
   })
 
+  test('that is right leaves a first count whose rule keeps it', async () => {
+    const { rule, of } = fresh(2)
+    const count = { rule: { ...rule, isKept: true }, of }
+    await failed([count])
+    expect(await throttle.guess([count], async () => 'in')).toBe('in')
+    await failed([count])
+    expect(await failed([count])).toBe('too_many_requests')
+  })
+
   test('that is right clears the first count and leaves the others', async () => {
     const [account, address] = [fresh(2), fresh(2)]
     await failed([account, address])

@@ -1,12 +1,18 @@
 /** Updates that the provider sends by itself, to whichever process: each is taken once. */
 import { timingSafeEqual } from 'node:crypto'
 import { InvalidInput, Problem } from '../../../lib/problems.ts'
+import type { DeriveKey } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
+import { digestWith } from '../linking/codes.ts'
 import { findBotId } from './bot.store.ts'
 import type { Take } from './taking.ts'
 import type { Update } from './updates.ts'
 
 export const HOOK_PATH = '/webhooks/messenger'
+
+/** What proves calls for the bot of the token: those for a former bot are not taken as its own. */
+export const hookSecret = (deriveKey: DeriveKey, token: string): string =>
+  digestWith(deriveKey('messenger webhook'))(token).toString('base64url')
 
 export interface Hook {
   /**

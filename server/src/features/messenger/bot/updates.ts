@@ -5,9 +5,16 @@ import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Chat, Chats } from '../linking/chats.ts'
 import { CODE_LIFE, newCode } from '../linking/codes.ts'
 import { SEALED_CODES } from '../linking/linking.service.ts'
-import { deleteCode, lockChats, lockLinkOfChat, saveCode } from '../linking/links.store.ts'
+import {
+  deleteCode,
+  endRefusal,
+  lockChats,
+  lockLinkOfChat,
+  saveCode,
+} from '../linking/links.store.ts'
 import { hasRoomForAnswers, type Reply } from '../linking/replies.ts'
 import type { Unlink } from '../linking/unlink.ts'
+import { CHAT_GAP } from '../sending/pace.ts'
 import { codeText, HELP, NOT_LINKED, UNLINKED } from '../text/talk.ts'
 
 /** As much of an update as the bot looks at; everything may be missing, as strangers cause it. */
@@ -42,6 +49,12 @@ export interface UpdatesDeps {
 export type Handle = (tx: TenantTx, update: Update) => Promise<void>
 
 export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Handle {
+  /** Whoever speaks can be spoken to: a chat that was refused until now does not rest any more. */
+  async function answer(tx: TenantTx, chatId: number, text: string): Promise<void> {
+    await endRefusal(tx, chats.hashOf(chatId), isoAt(clock, CHAT_GAP))
+    await reply(tx, chatId, text, 'answer')
+  }
+
   async function offerCode(tx: TenantTx, chat: Chat): Promise<void> {
     // A code that nobody is told would only put an end to the one that the chat has.
     if (!(await hasRoomForAnswers(tx))) return
@@ -53,7 +66,7 @@ export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Han
       sealed_chat: chats.seal(SEALED_CODES, chat_hash, chat),
       expires_at: isoAt(clock, CODE_LIFE),
     })
-    await reply(tx, chat.id, codeText(code), 'answer')
+    await answer(tx, chat.id, codeText(code))
   }
 
   /** Unlinks the chat and makes its code worthless. Returns whether it was linked. */
@@ -71,9 +84,9 @@ export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Han
     if (said) {
       const { chat, command } = said
       if (command === '/start') return offerCode(tx, chat)
-      if (command !== '/stop') return reply(tx, chat.id, HELP, 'answer')
+      if (command !== '/stop') return answer(tx, chat.id, HELP)
       const wasLinked = await leave(tx, chat.id, 'chat')
-      return reply(tx, chat.id, wasLinked ? UNLINKED : NOT_LINKED, 'answer')
+      return answer(tx, chat.id, wasLinked ? UNLINKED : NOT_LINKED)
     }
     const id = privateChat(change?.chat)
     if (id !== undefined && change?.new_chat_member?.status === 'kicked')

@@ -24,8 +24,11 @@ export const SEALED_CODES: RootSealed = {
   column: 'sealed_chat',
   id: { column: 'chat_hash', type: 'bytea' },
 }
-/** Five wrong codes are free, then each doubles the wait, a quarter of an hour at the most. */
-const BY_USER: ThrottleRule = { name: 'link code', free: 5, first: 5, longest: 900 }
+/**
+ * Five wrong codes are free, then each doubles the wait, a quarter of an hour at the most. A right one
+ * forgives none: anybody can have codes of a chat of their own, as many as they like.
+ */
+const BY_USER: ThrottleRule = { name: 'link code', free: 5, first: 5, longest: 900, isKept: true }
 /** A whole clinic may be behind one address. */
 const BY_NETWORK: ThrottleRule = { name: 'link code from', free: 20, first: 2, longest: 60 }
 

@@ -209,6 +209,20 @@ export async function insertReply(tx: TenantTx, reply: NewReply, now: string): P
   await tx.db.insertInto('messenger_replies').values(reply).execute()
 }
 
+/**
+ * Lets a chat that rests since a refusal be sent to from `at` on. A rest behind failures stays: it may be
+ * one that the provider has asked for.
+ */
+export async function endRefusal(tx: TenantTx, hash: Buffer, at: string): Promise<void> {
+  await tx.db
+    .updateTable('messenger_chats')
+    .set({ free_at: at })
+    .where('hash', '=', hash)
+    .where('failures', '=', 0)
+    .where('free_at', '>', at)
+    .execute()
+}
+
 /** Whether so many answers wait that another stranger's finds no room. */
 export async function hasManyReplies(tx: TenantTx, limit: number): Promise<boolean> {
   const row = await tx.db

@@ -12,7 +12,7 @@ import {
 } from '../notices/notices.store.ts'
 import { subjectOf } from '../notices/queue.ts'
 import { digestOf, MAX_LINES } from '../text/digest.ts'
-import { lineOf, type ShowAmount, type Told } from '../text/lines.ts'
+import { field, lineOf, type ShowAmount, type Told } from '../text/lines.ts'
 import { shownName } from '../text/names.ts'
 import { DROPPED_AFTER, LATE_AFTER } from './pace.ts'
 import { findLinkOfChat, findReply, type SendingLink } from './sending.store.ts'
@@ -75,14 +75,18 @@ function countsOf(heard: readonly Waiting[]): Map<string, number> {
   return counts
 }
 
-/** Names are those of today: who was renamed meanwhile is told of by the new one. */
+/**
+ * Names are those of today: who was renamed meanwhile is told of by the new one, and who was deleted by
+ * the last.
+ */
 async function tellOf(
   tx: TenantTx,
   link: SendingLink,
   entries: readonly WaitingEntry[],
 ): Promise<Told[]> {
   const ids = entries.flatMap((entry) => [entry.user_id, whoseOf(entry)])
-  const people = await findPeople(tx, [...new Set(ids.filter((id) => id !== null))])
+  const known = await findPeople(tx, [...new Set(ids.filter((id) => id !== null))])
+  const people = new Map([...deletedIn(entries, link.tenant_id), ...known])
   const nameOf = (id: number): string => {
     const person = people.get(id)
     if (person && person.tenant_id !== link.tenant_id) return 'the platform operator'
@@ -101,6 +105,15 @@ async function tellOf(
       resourceId: entry.resource_id,
       changes: entry.changes,
     }
+  })
+}
+
+/** The people whose deletion is told of, by number. */
+function deletedIn(entries: readonly WaitingEntry[], tenant_id: number) {
+  return entries.flatMap((entry) => {
+    const [id, name] = [whoseOf(entry), field(entry.changes, 'before', 'full_name')]
+    const isDeleted = entry.action === 'user.deleted' && id !== null && typeof name === 'string'
+    return isDeleted ? [[id, { name, tenant_id }] as const] : []
   })
 }
 

@@ -1,5 +1,6 @@
 /** How the gap between digests grows, and how long a failing chat is left alone. */
 import { describe, expect, test } from 'vitest'
+import { CODE_LIFE } from '../linking/codes.ts'
 import { type DigestPace, gapOf, nextGap, retryAfter } from './pace.ts'
 
 /** Returns when a chat is sent digests, for events at these times; all in seconds. */
@@ -50,8 +51,12 @@ describe('the gap between digests', () => {
   })
 })
 
-test('failures in a row are waited for ever longer, a quarter of an hour at the most', () => {
+test('failures in a row are waited for ever longer, five minutes at the most', () => {
   expect([1, 2, 3, 4, 9, 30].map((failures) => retryAfter(failures) / 1000)).toEqual([
-    5, 10, 20, 40, 900, 900,
+    5, 10, 20, 40, 300, 300,
   ])
+})
+
+test('an answer to a command does not outlive its use in the wait behind failures', () => {
+  expect(retryAfter(1000)).toBeLessThan(CODE_LIFE)
 })

@@ -8,7 +8,8 @@ const DIGEST_GAPS = [1, 2, 5, 10, 30].map((seconds) => seconds * SECOND)
 /** After so long a time behind a digest without an event the gap is the first one again. */
 const QUIET = MINUTE
 const FIRST_RETRY = 5 * SECOND
-const MAX_RETRY = 15 * MINUTE
+/** Half the life of an answer to a command, so that each is tried while it is of use. */
+const MAX_RETRY = 5 * MINUTE
 
 /** Events older than this are only counted, and at the second age dropped. */
 export const LATE_AFTER = DAY
@@ -40,7 +41,7 @@ export function nextGap({ gap, digestAt }: DigestPace, queuedAt: number): number
 /** Returns the milliseconds that a step stands for. */
 export const gapOf = (step: number): number => DIGEST_GAPS[step] ?? CHAT_GAP
 
-/** Returns the wait after so many failures in a row: 5 s, doubled each time, a quarter of an hour at the most. */
+/** Returns the wait after so many failures in a row: 5 s, doubled each time, five minutes at the most. */
 export function retryAfter(failures: number): number {
   return Math.min(FIRST_RETRY * 2 ** (failures - 1), MAX_RETRY)
 }

@@ -116,10 +116,13 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
     const refusals = link.refusals + 1
     const since = link.refused_since ?? isoAt(clock)
-    if (refusals >= MAX_REFUSALS && clock.now() - Date.parse(since) >= REFUSED_FOR)
+    if (refusals >= MAX_REFUSALS && clock.now() - Date.parse(since) >= REFUSED_FOR) {
       await unlink(tx, link, SYSTEM, 'unreachable')
-    else await store.saveRefusals(tx, link, refusals, since)
-    return { free_at: isoAt(clock, REFUSED_PAUSE) }
+      return { free_at: isoAt(clock, CHAT_GAP), failures: 0 }
+    }
+    await store.saveRefusals(tx, link, refusals, since)
+    // No failure: so a refusal's rest is told from those that the provider has asked for.
+    return { free_at: isoAt(clock, REFUSED_PAUSE), failures: 0 }
   }
 
   async function gone(

@@ -41,7 +41,8 @@ const account = ({ isOwn, whose }: Told) =>
 const Account = (event: Told) => account(event).replace(/^./, (first) => first.toUpperCase())
 const by = (event: Told) => (event.by === null ? '' : ` by ${event.by}`)
 
-function field(changes: unknown, side: 'before' | 'after', name: string): unknown {
+/** The value of a field on one side of a change. */
+export function field(changes: unknown, side: 'before' | 'after', name: string): unknown {
   const values = (changes as Record<string, unknown> | null)?.[side]
   return (values as Record<string, unknown> | null | undefined)?.[name]
 }

@@ -13,6 +13,8 @@ describe('a name', () => {
     'نیلوفر\u200cها',
     'Zoë (Ward 3)',
     'J. R. Ewing',
+    'Dr. Anna',
+    'Nora…Nurse',
   ])('is shown as it is: %s', (name) => {
     expect(shownName(name)).toBe(name)
   })
@@ -21,6 +23,9 @@ describe('a name', () => {
     ['a link', 'see evil.example'],
     ['a link without its scheme in full width', 'ｅｖｉｌ．example'],
     ['a link with the dot of another script', 'evil。example'],
+    ['a link of a symbol', '🏥.ws'],
+    ['a link of a letter and a symbol', 'i❤\ufe0f.ws'],
+    ['a link of a sign', '×.io'],
     ['a link behind a joiner', 'evil.\u200cexample'],
     ['a scheme', 'tg:resolve'],
     ['a mention', '@support'],

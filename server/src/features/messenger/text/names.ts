@@ -8,9 +8,9 @@ const UNSEEN =
 const JOINERS = /[\u200c\u200d]/g
 /**
  * Mentions (@), hashtags (#), cashtags ($), commands and paths (/), schemes (:), marks of markup, a dot
- * between letters or digits, which makes a domain, and digits that make a telephone or card number.
+ * between anything and a letter or digit, which makes a domain, of symbols too, and digits that make a telephone or card number.
  */
-const LIVELY = /[@#$/\\:<>*_`~|[\]=?&%]|[\p{L}\p{N}\p{M}][.。][\p{L}\p{N}]|(?:\d[\s().-]*){5}/u
+const LIVELY = /[@#$/\\:<>*_`~|[\]=?&%]|[^\s.][.。][\p{L}\p{N}]|(?:\d[\s().-]*){5}/u
 
 /** Returns text on one line, without control characters and without those that turn its direction. */
 export function plain(text: string): string {
