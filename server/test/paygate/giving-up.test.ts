@@ -1,6 +1,7 @@
 /** For how long a notice is asked about: a day in which somebody could ask, not one on the wall. */
-import { expect, test } from 'vitest'
-import { HOUR, MINUTE } from '../../src/lib/clock.ts'
+import { describe, expect, test } from 'vitest'
+import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
+import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { until } from '../support/embedded.ts'
 import { SHOP } from '../support/paygate.ts'
 import { openService } from '../support/service.ts'
@@ -43,4 +44,56 @@ test('a day without anybody who could ask ends nothing', async () => {
     return now?.reason === 'not_confirmed' ? now : undefined
   })
   expect(row).toMatchObject({ state: 'received', tries: 1 })
+})
+
+describe('what waits past the retention', () => {
+  /** A notice that the API refused to say anything about, and nobody who asks any more. */
+  async function openForgotten(isAsked: boolean) {
+    const scene = await openPaidClinic({ role: 'api' })
+    scene.paygate.changeKey('another')
+    const { database, app, clock } = scene.service
+    const worker = await openService({ database, config: settingsOf(scene.paygate) })
+    await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
+    const row = await untilRow(scene, { state: 'received', reason: 'provider_refused' })
+    await worker.close()
+    const tidy = (days: number) => {
+      const deps = { db: app.db, clock: { now: () => clock.now() + days * DAY }, keepDays: 30 }
+      return tidyInbox({ ...deps, isAsked }, new AbortController().signal)
+    }
+    const process = () =>
+      scene.service.call('POST', `/api/admin/payment-notifications/${row.id}/process`, {
+        token: scene.root.token,
+      })
+    return { ...scene, tidy, process }
+  }
+
+  test('has failed, can be processed once more, and is gone with the next upkeep', async () => {
+    const { rows, tidy, process } = await openForgotten(true)
+    await tidy(29.9)
+    expect(await rows()).toMatchObject([{ state: 'received' }])
+    await tidy(30.1)
+    expect(await rows()).toMatchObject([
+      { state: 'failed', reason: 'provider_refused', due_at: null, waiting_since: null },
+    ])
+    expect(await process()).toMatchObject({ status: 200, body: { state: 'received' } })
+    await tidy(30.1)
+    expect(await rows()).toMatchObject([{ state: 'failed' }])
+    await tidy(30.1)
+    expect(await rows()).toEqual([])
+  })
+
+  test('has failed as not configured where its provider is configured no more', async () => {
+    const { rows, tidy } = await openForgotten(false)
+    await tidy(30.1)
+    expect(await rows()).toMatchObject([{ state: 'failed', reason: 'not_configured' }])
+  })
+
+  test('is left to whoever asks about it just now', async () => {
+    const { rows, tidy, service } = await openForgotten(true)
+    await service.database.sql(
+      "update payment_notifications set leased_until = now() + interval '31 days'",
+    )
+    await tidy(30.1)
+    expect(await rows()).toMatchObject([{ state: 'received', reason: 'provider_refused' }])
+  })
 })

@@ -177,6 +177,14 @@ describe('an API', () => {
     expect(other.received).toEqual([])
   })
 
+  test('is given 10 seconds, whatever it is asked for', async () => {
+    const { api, cut, requests } = await openScene()
+    await api.payment('p1', cut.signal)
+    await api.refund('r1', cut.signal)
+    await api.payments(new Date(0).toISOString(), null, cut.signal)
+    expect(requests.map(({ deadlineMs }) => deadlineMs)).toEqual([10_000, 10_000, 10_000])
+  })
+
   test('that stalls is left at the end of the work', async () => {
     const { paygate, cut, read } = await openPayment('stall')
     const reading = read()

@@ -4,7 +4,7 @@ import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
 import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
-import { openPaidClinic, type PaidClinic, type Row, settingsOf } from './clinic.ts'
+import { openPaidClinic, type PaidClinic, type Row, settingsOf, untilRow } from './clinic.ts'
 
 let scene: PaidClinic
 
@@ -165,13 +165,66 @@ test('what cannot be used is in the inbox with its reason, said once, and keeps 
   await until('it is applied', async () => (await scene.payments()).length === 2 || undefined)
 })
 
+test('what cannot be used any more has failed, though a notice of it was applied before', async () => {
+  const pending = scene.pay('p1', { status: 'pending' })
+  await scene.send(scene.paygate.noticeOf('payment.pending', pending))
+  await untilRow(scene, { state: 'applied' })
+  scene.pay('p1', { status: 'on_hold' as 'pending' })
+  await openNode()
+  await untilRun(1)
+  await until('it has failed', async () => (await scene.rows())[1]?.state === 'failed' || undefined)
+  expect(await scene.rows()).toMatchObject([
+    { state: 'applied', times_received: 1 },
+    { state: 'failed', reason: 'unreadable', provider_payment_id: 'p1' },
+  ])
+})
+
+describe('a clock that was wrong', () => {
+  const sql = (text: string) => scene.service.database.sql(text)
+
+  test('and ran ahead of the database hides no payment that was missed meanwhile', async () => {
+    const node = await openNode()
+    await untilRun(1)
+    node.clock.advance(3 * HOUR)
+    await untilRun(2)
+    await node.close()
+    expect(
+      await sql('select from payment_reconciliations where reconciled_to < now()'),
+    ).toHaveLength(1)
+    scene.pay('missed')
+    await openNode()
+    await untilRun(3)
+    expect(await scene.payments()).toMatchObject([{ provider_payment_id: 'missed' }])
+  })
+
+  test('and left a position that is still to come has a week read again', async () => {
+    const node = await openNode()
+    await untilRun(1)
+    await node.close()
+    await sql("update payment_reconciliations set reconciled_to = now() + interval '3 hours'")
+    await openNode()
+    await untilRun(2)
+    const { reconciled_to } = await position()
+    expect(lists()[1]?.since).toBe(Date.parse(reconciled_to) - 7 * DAY)
+  })
+
+  test.each([
+    ['due', "due_at = now() + interval '5 hours'"],
+    ['leased', "due_at = now(), leased_until = now() + interval '5 hours'"],
+  ])('and left the run %s only in hours does not hold it up', async (_how, left) => {
+    await openNode()
+    await untilRun(1)
+    await sql(`update payment_reconciliations set ${left}`)
+    await untilRun(2)
+  })
+})
+
 describe('of several nodes', () => {
   test('one reconciles; another takes over once its lease is over, and the first one ends nothing', async () => {
     scene.pay('p1')
     scene.paygate.misbehave((_asked, index) => (index === 0 ? 'stall' : undefined))
     await openNode()
     await eventually('the first asks', () => lists().length === 1)
-    const { leased_until } = await position()
     const second = await openNode()
     second.clock.advance(3 * MINUTE)
     await until('the second has ended', async () => {
@@ -179,7 +232,7 @@ describe('of several nodes', () => {
       return (row.attempts === 2 && row.leased_until === null) || undefined
     })
     const ended = await position()
-    expect(Date.parse(ended.reconciled_to)).toBeGreaterThan(Date.parse(leased_until))
+    expect(ended).toMatchObject({ reconciled_to: expect.any(String), failures: 0 })
     scene.paygate.goOn()
     await eventually('nothing is open', () => scene.paygate.open() === 0)
     expect(await position()).toEqual(ended)

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { openPaygateApi as openApi } from '../../src/features/payments/paygate/api.ts'
 import { readBack } from '../../src/features/payments/paygate/read-back.ts'
-import { openUpstream } from '../../src/platform/net/index.ts'
+import { openUpstream, type Upstream } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { openPaygateApi, SHOP } from '../support/paygate.ts'
 
@@ -11,8 +11,16 @@ export async function openScene(options: Parameters<typeof openPaygateApi>[0] = 
   const logged: unknown[][] = []
   const at = (...line: unknown[]) => void logged.push(line)
   const log: Logger = { debug: at, info: at, warn: at, error: at }
-  const upstream = openUpstream({ url: paygate.url })
-  onTestFinished(() => upstream.close())
+  const network = openUpstream({ url: paygate.url })
+  onTestFinished(() => network.close())
+  const requests: Parameters<Upstream['send']>[0][] = []
+  const upstream: Upstream = {
+    ...network,
+    send(request) {
+      requests.push(request)
+      return network.send(request)
+    },
+  }
   const { id: shopId, key: secretKey } = SHOP
   const clock = { now: 5 }
   const now = async () => clock.now
@@ -24,6 +32,8 @@ export async function openScene(options: Parameters<typeof openPaygateApi>[0] = 
     upstream,
     api,
     logged,
+    /** As they were handed to the network. */
+    requests,
     cut,
     /** The time that all nodes share. */
     clock,

@@ -55,7 +55,7 @@ test('past the retention a repeat meets the payment alone, and changes nothing',
   const at = await openPaymentScene()
   const told = at.about('refunded', 'pay_old', { amount_refunded: 400 })
   await at.settle(told)
-  const deps = { db: at.service.app.db, clock: at.service.clock, keepDays: 30 }
+  const deps = { db: at.service.app.db, clock: at.service.clock, keepDays: 30, isAsked: true }
   await tidyInbox(deps, never)
   expect(await at.rowsOf(told.id)).toHaveLength(1)
   at.service.clock.advance(30 * DAY + 1000)
@@ -66,12 +66,13 @@ test('past the retention a repeat meets the payment alone, and changes nothing',
   expect(await at.entriesOf('pay_old')).toHaveLength(1)
 })
 
-test('what still waits is kept past the retention', async () => {
+test('what is signed and still waits is kept past the retention', async () => {
   const at = await openPaymentScene({ role: 'api' })
   const told = at.about('succeeded', 'pay_waiting')
   await at.send(told)
   at.service.clock.advance(100 * DAY)
-  await tidyInbox({ db: at.service.app.db, clock: at.service.clock, keepDays: 30 }, never)
+  const deps = { db: at.service.app.db, clock: at.service.clock, keepDays: 30, isAsked: false }
+  await tidyInbox(deps, never)
   expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'received' }])
 })
 

@@ -136,7 +136,12 @@ test('it is kept for 7 days', async () => {
   await at.send(told)
   const tidy = (days: number) =>
     tidyInbox(
-      { db: later.app.db, clock: { now: () => at.service.clock.now() + days * DAY }, keepDays: 30 },
+      {
+        db: later.app.db,
+        clock: { now: () => at.service.clock.now() + days * DAY },
+        keepDays: 30,
+        isAsked: false,
+      },
       new AbortController().signal,
     )
   await tidy(6.9)

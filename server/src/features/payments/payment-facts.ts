@@ -26,7 +26,7 @@ export interface PaymentFacts {
 
 /** Why a notice was not applied, with what it means for an operator; `docs/payments.md` lists them. */
 export const REASONS = {
-  not_configured: 'the provider was not configured when it came',
+  not_configured: 'the provider was not configured when it came, or is not any more',
   invalid_signature: 'no configured secret has made its signature, by the time it came',
   unreadable: 'the payment in it is incomplete or malformed',
   tenant_unreadable: 'its metadata.tenant_id is no tenant number',

@@ -48,11 +48,12 @@ export function openPayments(core: Core): Feature {
   const arrivals = openArrivals({ db, clock, seals, log })
   const everyMs = config.PAYGATE_RECONCILE_MINUTES * MINUTE
   const { registry } = core.metrics
-  const isReconciled = paygate.api !== null && everyMs > 0
+  const isAsked = paygate.api !== null
+  const isReconciled = isAsked && everyMs > 0
   const watch = watchInbox({ db, clock, changes, log, registry, isReconciled })
   const fixDeps = { db, clock, seals, providers, isReconciled }
   const records = recordsService({ db, clock, seals, providers })
-  keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS })
+  keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS, isAsked })
   return {
     name: 'payments',
     tables: PAYMENT_TABLES,

@@ -1,6 +1,7 @@
 /** The SQL of the inbox's faults: what nobody works on, what came to nothing, and runs that do not end. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { freeAt } from '../inbox/claims.store.ts'
 import type { Provider, Reason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
 
@@ -22,12 +23,23 @@ const COLUMNS = sql`id, tenant_id, provider, state, reason, attempts`
 const isLiving = sql`(tenant_id is null
   or tenant_id not in (select id from tenants where deleted_at is not null))`
 
-/** Those that are due, and that nobody has claimed since before. */
-export async function listUnclaimed(tx: TenantTx, before: string): Promise<FaultyNotification[]> {
+/** When one that waits should have been claimed: since before, or beyond what a right clock writes. */
+export interface Unclaimed {
+  before: string
+  beyond: string
+}
+
+const isUnclaimed = ({ before, beyond }: Unclaimed) => sql`state = 'received'
+  and (${freeAt} < ${before}::timestamptz or ${freeAt} > ${beyond}::timestamptz)`
+
+/** Those that nobody has claimed, though they are due or should be. */
+export async function listUnclaimed(
+  tx: TenantTx,
+  unclaimed: Unclaimed,
+): Promise<FaultyNotification[]> {
   const { rows } = await sql<FaultyNotification>`
-    select ${COLUMNS}, greatest(due_at, leased_until) as since from payment_notifications
-    where provider in ('cardnet', 'paygate') and state = 'received'
-      and greatest(due_at, leased_until) < ${before}::timestamptz and ${isLiving}
+    select ${COLUMNS}, ${freeAt} as since from payment_notifications
+    where provider in ('cardnet', 'paygate') and ${isUnclaimed(unclaimed)} and ${isLiving}
     order by id limit ${MOST}`.execute(tx.db)
   return rows
 }
@@ -49,12 +61,11 @@ export async function listFailed(
 export async function makeDue(
   tx: TenantTx,
   id: number,
-  { now, before }: { now: string; before: string },
+  { now, ...unclaimed }: Unclaimed & { now: string },
 ): Promise<boolean> {
   const { numAffectedRows = 0n } = await sql`
     update payment_notifications set due_at = ${now}::timestamptz, leased_until = null
-    where id = ${id} and state = 'received'
-      and greatest(due_at, leased_until) < ${before}::timestamptz`.execute(tx.db)
+    where id = ${id} and ${isUnclaimed(unclaimed)}`.execute(tx.db)
   return numAffectedRows > 0n
 }
 

@@ -2,6 +2,7 @@
 import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
 import type { Finding, Fix } from '../../../platform/fix.ts'
 import { idIn } from '../../../platform/subject.ts'
+import { MAX_AHEAD_MS } from '../inbox/claims.store.ts'
 import { INBOX_TOPIC } from '../inbox/topics.ts'
 import type { Reason } from '../payment-facts.ts'
 import type { RecordsDeps } from '../records/records.service.ts'
@@ -19,13 +20,17 @@ export type FixDeps = Pick<RecordsDeps, 'seals' | 'providers'> & { clock: Clock 
 
 export function stuck(deps: FixDeps): Fix {
   const { clock } = deps
-  const before = () => isoAt(clock, -UNCLAIMED_FOR)
+  const outside = () => ({
+    before: isoAt(clock, -UNCLAIMED_FOR),
+    beyond: isoAt(clock, MAX_AHEAD_MS),
+  })
   return {
     key: 'payments.stuck',
     title: 'Payment notifications are stuck in the inbox',
     description:
-      'A notification was due long ago and no process has taken it, or its provider did not confirm it ' +
-      'for a day and it was given up. What it tells of a payment is not known here.',
+      'A notification was due long ago and no process has taken it; or a node whose clock was wrong has put ' +
+      'it off for hours; or its provider did not confirm it for a day and it was given up. What it tells of ' +
+      'a payment is not known here.',
     severity: 'high',
     automatic: false,
     plan:
@@ -33,7 +38,7 @@ export function stuck(deps: FixDeps): Fix {
       'runs, or the provider is not configured any more, it waits on.',
     runbook: 'before-confirming.md',
     async detect(tx) {
-      const unclaimed = await store.listUnclaimed(tx, before())
+      const unclaimed = await store.listUnclaimed(tx, outside())
       const givenUp = await store.listFailed(tx, GIVEN_UP)
       const found = [...unclaimed, ...givenUp]
       return { findings: found.map(findingOf), looked_at: await countInbox(tx) }
@@ -47,7 +52,7 @@ export function stuck(deps: FixDeps): Fix {
           return 'repaired'
         }
         tx.notify(INBOX_TOPIC)
-        const isDue = await store.makeDue(tx, id, { now: isoAt(clock), before: before() })
+        const isDue = await store.makeDue(tx, id, { now: isoAt(clock), ...outside() })
         return isDue ? 'repaired' : 'already gone'
       }),
   }

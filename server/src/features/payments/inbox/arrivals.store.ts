@@ -17,7 +17,8 @@ export interface Arrival extends Notice, SealedFields {
 
 /**
  * Stores what has arrived. A repeat is counted; where what came before is not confirmed yet, it is to be
- * asked about again at once, or when the lease ends of whoever is at it.
+ * asked about again at once, or when the lease ends of whoever is at it. It is due no later than by the
+ * database's clock: the node that takes it in may be ahead of those that work it off.
  * @param arrivals with no key twice among those that hold one
  */
 export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): Promise<void> {
@@ -51,7 +52,8 @@ const insertAll = statement<Record<string, unknown>>(
       a.received_at, a.verified_at, a.seal_id, a.sealed_body, a.sealed_signature, a.received_at,
       case when a.holds_key then 'received' else 'unverified' end,
       case when a.holds_key then null else 'not_configured' end,
-      case when a.holds_key then a.received_at end, case when a.holds_key then a.received_at end
+      case when a.holds_key then least(a.received_at, now()) end,
+      case when a.holds_key then a.received_at end
     from unnest(${value('provider')}::text[], ${value('event_key')}::text[], ${value('type')}::text[],
       ${value('provider_payment_id')}::text[], ${value('holds_key')}::boolean[],
       ${value('times')}::integer[], ${value('received_at')}::timestamptz[],

@@ -4,6 +4,7 @@
  * nothing.
  */
 import { sql } from 'kysely'
+import { HOUR } from '../../../lib/clock.ts'
 import { byteaArray, statement, type TenantTx } from '../../../platform/db/index.ts'
 import type { Provider, Reason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
@@ -19,7 +20,10 @@ export interface Claimed extends SealPlace, SealedFields {
 }
 
 /** Since when, or from when on, anybody may claim it; the index has it so. */
-const freeAt = sql`greatest(due_at, leased_until)`
+export const freeAt = sql`greatest(due_at, leased_until)`
+
+/** No pause and no lease reaches so far: what is free only later was written by a clock that was wrong. */
+export const MAX_AHEAD_MS = HOUR
 
 interface Lease {
   now: string

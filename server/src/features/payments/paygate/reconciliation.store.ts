@@ -9,6 +9,8 @@ export interface Run {
   provider: Provider
   /** The fence: who comes with an old number changes nothing. */
   attempts: number
+  /** By the database's clock, as positions are: a node's may be wrong. */
+  began_at: string
   /** The beginning of the last run that came to its end. */
   reconciled_to: string | null
   /** Runs in a row that came to no end. */
@@ -22,18 +24,27 @@ export async function arm(tx: TenantTx, provider: Provider, at: string): Promise
     on conflict (provider) do update set due_at = least(r.due_at, excluded.due_at)`.execute(tx.db)
 }
 
+export interface Lease {
+  now: string
+  until: string
+  /** What is due or leased beyond these was written by a clock that was wrong. */
+  latest: { due_at: string; leased_until: string }
+}
+
 /** Claims the run if it is due and nobody is at it. */
 export async function claim(
   tx: TenantTx,
   provider: Provider,
-  { now, until }: { now: string; until: string },
+  { now, until, latest }: Lease,
 ): Promise<Run | undefined> {
   const { rows } = await sql<Run>`
     update payment_reconciliations
     set attempts = attempts + 1, leased_until = ${until}::timestamptz
-    where provider = ${provider} and due_at <= ${now}::timestamptz
-      and (leased_until is null or leased_until <= ${now}::timestamptz)
-    returning provider, attempts, reconciled_to, failures`.execute(tx.db)
+    where provider = ${provider}
+      and (due_at <= ${now}::timestamptz or due_at > ${latest.due_at}::timestamptz)
+      and (leased_until is null or leased_until <= ${now}::timestamptz
+        or leased_until > ${latest.leased_until}::timestamptz)
+    returning provider, attempts, now() as began_at, reconciled_to, failures`.execute(tx.db)
   return rows[0]
 }
 

@@ -39,14 +39,23 @@ export interface ReconciliationDeps extends UnusableDeps {
 
 /** Reconciles at once, and then every so often; one node at a time. */
 export function startReconciliation(deps: ReconciliationDeps): Background {
-  const { db, clock, log } = deps
+  const { db, clock, log, everyMs } = deps
   const cut = new AbortController()
   let isArmed = false
+
+  const lease = (): store.Lease => ({
+    now: isoAt(clock),
+    until: isoAt(clock, LEASE_MS),
+    latest: {
+      due_at: isoAt(clock, everyMs + OVERLAP_MS),
+      leased_until: isoAt(clock, LEASE_MS + OVERLAP_MS),
+    },
+  })
 
   async function look(): Promise<boolean> {
     const run = await db.acrossTenants(async (tx) => {
       if (!isArmed) await store.arm(tx, PROVIDER, isoAt(clock))
-      return store.claim(tx, PROVIDER, { now: isoAt(clock), until: isoAt(clock, LEASE_MS) })
+      return store.claim(tx, PROVIDER, lease())
     })
     isArmed = true
     if (run) await reconcile(deps, run, cut.signal)
@@ -74,7 +83,7 @@ async function reconcile(
 ): Promise<void> {
   const { db, clock, log, everyMs } = deps
   const startedAt = clock.now()
-  const end = await readAll(deps, run, startedAt, signal)
+  const end = await readAll(deps, run, signal)
   if (end === 'overtaken') return
   const isDone = end === 'done'
   // What was called off is for another node, at once.
@@ -82,7 +91,7 @@ async function reconcile(
   const pause = isDone ? everyMs : pauseAfter(failures, everyMs)
   await db.acrossTenants((tx) =>
     store.finish(tx, run, {
-      reconciled_to: isDone ? new Date(startedAt).toISOString() : null,
+      reconciled_to: isDone ? run.began_at : null,
       due_at: new Date(startedAt + (signal.aborted ? 0 : pause)).toISOString(),
       failures,
       is_refused: end === 'refused',
@@ -98,13 +107,10 @@ const pauseAfter = (failures: number, most: number) =>
 async function readAll(
   deps: ReconciliationDeps,
   run: store.Run,
-  startedAt: number,
   signal: AbortSignal,
 ): Promise<'done' | 'failed' | 'refused' | 'overtaken'> {
   const { db, clock, log, api } = deps
-  const { reconciled_to } = run
-  const from = reconciled_to ? Date.parse(reconciled_to) - OVERLAP_MS : startedAt - FIRST_SPAN_MS
-  const since = new Date(from).toISOString()
+  const since = sinceOf(run)
   const seen = new Set<string | null>()
   const unusable = openUnusable(PROVIDER, deps)
   let cursor: string | null = null
@@ -128,6 +134,14 @@ async function readAll(
   }
   return 'failed'
 }
+
+/** A position that is still to come was written while the clock was wrong, so it says nothing. */
+function sinceOf({ began_at, reconciled_to }: store.Run): string {
+  const isKnown = reconciled_to !== null && reconciled_to <= began_at
+  return isKnown ? earlier(reconciled_to, OVERLAP_MS) : earlier(began_at, FIRST_SPAN_MS)
+}
+
+const earlier = (time: string, ms: number) => new Date(Date.parse(time) - ms).toISOString()
 
 /** Applies the items of a page. Answers those that cannot be. */
 async function applyPage(

@@ -26,7 +26,7 @@ export function openUnusable(provider: Provider, { take, log }: UnusableDeps) {
   return {
     async note(page: readonly Unusable[]): Promise<void> {
       for (const { reason } of page) counts[reason] = (counts[reason] ?? 0) + 1
-      const hints = page.flatMap(({ item }) => hintOf(item) ?? [])
+      const hints = page.flatMap((one) => hintOf(one) ?? [])
       nameless += page.length - hints.length
       await Promise.all(hints.map(take))
     },
@@ -39,11 +39,13 @@ export function openUnusable(provider: Provider, { take, log }: UnusableDeps) {
   }
 }
 
-/** The notice that says as much; undefined of what has no name to ask for. */
-function hintOf(item: unknown): Buffer | undefined {
+/**
+ * The notice that says as much; undefined of what has no name to ask for. The reason, in place of the
+ * status, keeps it apart from a true one of the same event, which may have been applied long ago.
+ */
+function hintOf({ item, reason: status }: Unusable): Buffer | undefined {
   if (!isObject(item) || !isAskable(item.id)) return undefined
   const { id } = item
-  const status = isApiStatus(item.status) ? item.status : 'pending'
-  const event = `payment.${status}`
+  const event = `payment.${isApiStatus(item.status) ? item.status : 'pending'}`
   return Buffer.from(JSON.stringify({ type: 'notification', event, object: { id, status } }))
 }

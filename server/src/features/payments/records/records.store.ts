@@ -164,7 +164,7 @@ export async function arm(
   verifiedAt: string | null,
 ): Promise<void> {
   await sql`update payment_notifications n
-    set state = 'received', reason = null, due_at = ${now}::timestamptz, armed_at = ${now}::timestamptz,
+    set state = 'received', reason = null, due_at = least(${now}::timestamptz, now()), armed_at = ${now}::timestamptz,
       waiting_since = ${now}::timestamptz, tries = 0, processed_at = null, verified_at = ${verifiedAt}::timestamptz,
       holds_key = n.holds_key or not exists (select from payment_notifications o
         where o.provider = n.provider and o.event_key = n.event_key and o.holds_key)

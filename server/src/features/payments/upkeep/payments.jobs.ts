@@ -1,8 +1,9 @@
-/** Background work of payments: throws away what the inbox has kept for long enough. */
+/** Background work of payments: ends what the inbox has kept for long enough, frees what a wrong clock holds up. */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
-import type { Scopes } from '../../../platform/db/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
+import { MAX_AHEAD_MS } from '../inbox/claims.store.ts'
 import * as store from './upkeep.store.ts'
 
 const UPKEEP = jobKind<Record<string, never>>('payments.maintain', {
@@ -19,6 +20,8 @@ export interface UpkeepDeps {
   clock: Clock
   /** Days for which notifications are kept (`PAYMENT_INBOX_DAYS`). */
   keepDays: number
+  /** Whether paygate is asked what its notifications are worth. */
+  isAsked: boolean
 }
 
 /** Every hour, as room for unverified ones is what strangers can take up. */
@@ -29,15 +32,21 @@ export function keepInboxTidy(deps: UpkeepDeps & { jobs: Jobs }): void {
 
 /** Exported for its test. */
 export async function tidyInbox(
-  { db, clock, keepDays }: UpkeepDeps,
+  { db, clock, keepDays, isAsked }: UpkeepDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const before = {
     proven: isoAt(clock, -keepDays * DAY),
     unverified: isoAt(clock, -Math.min(keepDays, MAX_UNVERIFIED_DAYS) * DAY),
   }
-  await inBatches(signal, async () => {
-    const deleted = await db.acrossTenants((tx) => store.deleteOld(tx, before, BATCH))
-    return deleted === BATCH
-  })
+  const now = isoAt(clock)
+  const beyond = isoAt(clock, MAX_AHEAD_MS)
+  const steps = [
+    (tx: TenantTx) => store.deleteOld(tx, before, BATCH),
+    // Behind the deletion, so that who looks after it has until the next one to try it once more.
+    (tx: TenantTx) => store.giveUpOld(tx, { before: before.proven, now, isAsked }, BATCH),
+    (tx: TenantTx) => store.freeBeyond(tx, { beyond, now }, BATCH),
+  ]
+  for (const step of steps)
+    await inBatches(signal, async () => (await db.acrossTenants(step)) === BATCH)
 }

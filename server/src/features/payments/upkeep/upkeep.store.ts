@@ -1,6 +1,7 @@
 /** The SQL of looking after the inbox. */
 import { sql } from 'kysely'
 import { type PurgeRows, purgerOf, type TenantTx } from '../../../platform/db/index.ts'
+import { freeAt } from '../inbox/claims.store.ts'
 import type { Provider } from '../payment-facts.ts'
 import '../payments.table.ts'
 
@@ -73,6 +74,48 @@ export async function deleteOld(
       select id from payment_notifications
       where received_at < ${before.proven}::timestamptz and state <> 'received'
         or state = 'unverified' and received_at < ${before.unverified}::timestamptz
+      limit ${limit} for update skip locked)`.execute(tx.db)
+  return Number(result.numAffectedRows ?? 0n)
+}
+
+/**
+ * Gives up asking about up to `limit` that came before, but for those that are being asked about; what
+ * is signed waits on. Answers how many.
+ * @param isAsked whether paygate can be asked at all
+ */
+export async function giveUpOld(
+  tx: TenantTx,
+  { before, now, isAsked }: { before: string; now: string; isAsked: boolean },
+  limit: number,
+): Promise<number> {
+  const result = await sql`
+    update payment_notifications
+    set state = 'failed', due_at = null, leased_until = null, waiting_since = null,
+      processed_at = ${now}::timestamptz,
+      reason = case when ${isAsked}::boolean then coalesce(reason, 'provider_away')
+        else 'not_configured' end
+    where id in (
+      select id from payment_notifications
+      where received_at < ${before}::timestamptz and state = 'received' and provider = 'paygate'
+        and (leased_until is null or leased_until <= ${now}::timestamptz)
+      limit ${limit} for update skip locked)`.execute(tx.db)
+  return Number(result.numAffectedRows ?? 0n)
+}
+
+/** Frees up to `limit` that would be free only beyond what a right clock writes. Answers how many. */
+export async function freeBeyond(
+  tx: TenantTx,
+  { beyond, now }: { beyond: string; now: string },
+  limit: number,
+): Promise<number> {
+  const result = await sql`
+    update payment_notifications
+    set due_at = least(due_at, ${now}::timestamptz), leased_until = null,
+      waiting_since = least(waiting_since, ${now}::timestamptz)
+    where id in (
+      select id from payment_notifications
+      where provider in ('cardnet', 'paygate') and state = 'received'
+        and ${freeAt} > ${beyond}::timestamptz
       limit ${limit} for update skip locked)`.execute(tx.db)
   return Number(result.numAffectedRows ?? 0n)
 }
