@@ -1,6 +1,7 @@
 /** What is asked for by an operation reaches the receiver: replays, retries, what was held. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { HOUR } from '../../src/lib/clock.ts'
+import { gate } from '../sessions/scopes.ts'
 import { fresh } from '../sessions/users.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -130,18 +131,61 @@ test('what was refused is sent as soon as the webhook is active again', async ()
   receiver.verifyWith(SECRET)
 })
 
+/** Waits until the webhook's queue is as the condition says. */
+const queueIs = (id: number, condition: string) =>
+  until(`its queue: ${condition}`, async () => {
+    const [queue] = await at.service.database.sql(
+      `select from webhook_queues where webhook_id = $1 and ${condition}`,
+      [id],
+    )
+    return queue && true
+  })
+const PAUSED = 'paused_until > now() and leased_by is null'
+
 test('a retry by hand does not wait for the pause that the receiver has asked for', async () => {
   const { id } = await register()
   receiver.answerWith((_request, index) => (index === 0 ? afterAnHour() : { status: 200 }))
   await anEvent()
   const delivery = await written(id, { status: 'pending', attempts_count: 1 })
-  await until('the receiver is left alone', async () => {
-    const [queue] = await at.service.database.sql(
-      'select from webhook_queues where webhook_id = $1 and paused_until > now() and leased_by is null',
-      [id],
-    )
-    return queue && true
-  })
+  await queueIs(id, PAUSED)
   await at.call('POST', `/${id}/deliveries/${delivery.id}/retry`)
   await written(id, { status: 'delivered', attempts_count: 2 })
+})
+
+test('of a receiver that is down, the one probe is the delivery that is retried by hand', async () => {
+  const { id } = await register()
+  receiver.answerWith(afterAnHour)
+  await anEvent()
+  const first = await written(id, { status: 'pending', attempts_count: 1 })
+  await queueIs(id, PAUSED)
+  for (let waiting = 0; waiting < 2; waiting += 1) await anEvent()
+  await until('two more wait', async () => {
+    const { total } = (await at.call('GET', `/${id}/deliveries`)).body
+    return total === 3 || undefined
+  })
+  await at.service.database.sql('update webhook_queues set slots = 1 where webhook_id = $1', [id])
+  const { body } = await at.call('POST', `/${id}/deliveries/${first.id}/retry`)
+  await arrived(2)
+  await queueIs(id, PAUSED)
+  expect(idsOf()).toEqual([first.message_id, first.message_id])
+  const { items } = (await at.call('GET', `/${id}/deliveries`)).body
+  expect(items.every((one: any) => one.next_attempt_at > body.next_attempt_at)).toBe(true)
+})
+
+test('a retry by hand lifts a pause that began while another message is under way', async () => {
+  const { id } = await register()
+  const { pass, open } = gate()
+  receiver.answerWith(async (_request, index) => {
+    if (index === 0) await pass
+    return index === 1 ? afterAnHour() : { status: 200 }
+  })
+  await anEvent()
+  await arrived(1)
+  await anEvent()
+  const refused = await written(id, { status: 'pending', attempts_count: 1 })
+  await queueIs(id, 'failing_since is not null and leased_by is not null')
+  await at.call('POST', `/${id}/deliveries/${refused.id}/retry`)
+  open()
+  await written(id, { status: 'delivered', attempts_count: 2 })
+  expect(receiver.received).toHaveLength(3)
 })

@@ -201,6 +201,24 @@ describe('a transaction', () => {
     await other.end()
   })
 
+  test('tells of any number of topics, more than one notification holds', async () => {
+    const heard: string[] = []
+    const listener = listenerClient(database.address)
+    await listener.connect()
+    listener.on('notification', ({ payload }) => void heard.push(...(payload ?? '').split(' ')))
+    await listener.query('listen wardkeep_changes')
+    const topics = Array.from({ length: 1_000 }, (_, at) => `department:${10 ** 9 + at}` as const)
+    await db.inTenant(NORTH, async (tx) => {
+      tx.invalidate(...topics)
+      await rename(tx, 1, 'one of many')
+    })
+    expect([emitted, await nameOf(1)]).toEqual([[topics], 'one of many'])
+    // What the commit has notified of comes before this answer.
+    await listener.query('select 1')
+    expect(heard).toEqual(topics)
+    await listener.end()
+  })
+
   test('announces work once it has committed, each topic once, and notifies nobody by itself', async () => {
     const heard: string[] = []
     const listener = listenerClient(database.address)

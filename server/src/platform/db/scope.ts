@@ -322,10 +322,14 @@ function opening(tenantId: number | null, mode: Mode): string {
   return `${begin}; set local role ${APP_ROLE}; set local wardkeep.tenant_id = '${tenantId}'`
 }
 
+/** The topics, which have no spaces, in pieces below the 8,000 bytes that PostgreSQL takes at most. */
+const PAYLOADS = /\S.{0,7899}(?!\S)/g
+
 function closing(topics: Set<Topic>): string {
-  if (topics.size === 0) return 'commit'
-  const payload = pg.escapeLiteral([...topics].join(' '))
-  return `select pg_notify('${CHANNEL}', ${payload}); commit`
+  const payloads = [...topics].join(' ').match(PAYLOADS)
+  if (!payloads) return 'commit'
+  const told = payloads.map((one) => `pg_notify('${CHANNEL}', ${pg.escapeLiteral(one)})`)
+  return `select ${told.join(', ')}; commit`
 }
 
 function lastCommand(result: pg.QueryResult | pg.QueryResult[]): string | undefined {

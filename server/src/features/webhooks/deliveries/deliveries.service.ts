@@ -9,7 +9,7 @@ import { actorOf, append } from '../../../platform/journal/index.ts'
 import { scheduleNow } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { messageId, parseMessageId } from '../events/message.ts'
-import { findWebhook } from '../registrations/registrations.store.ts'
+import { findWebhook, shareWebhook } from '../registrations/registrations.store.ts'
 import {
   type Delivery,
   type DeliveryQuery,
@@ -26,7 +26,7 @@ export interface Deliveries {
     from: Cursor | undefined,
   ): Promise<Page<Delivery>>
   /**
-   * Has a delivery tried again now, by a fresh schedule, whatever its state.
+   * Has a delivery tried again now, before all others that wait, by a fresh schedule, whatever its state.
    * @throws Problem 409 while the webhook is inactive
    */
   retry(caller: Admin, webhookId: number, id: number): Promise<Delivery>
@@ -51,13 +51,13 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
 
     retry: (caller, webhookId, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        const webhook = orNotFound(await findWebhook(tx, webhookId), 'webhook')
+        const webhook = orNotFound(await shareWebhook(tx, webhookId), 'webhook')
         const delivery = orNotFound(await store.findDelivery(tx, webhookId, id), 'delivery')
         if (!webhook.is_active) throw new Problem('webhook_inactive')
-        const due_at = isoAt(clock)
+        const now = isoAt(clock)
         // The queue first, as everyone does who needs both.
-        await scheduleNow(tx, webhookId, due_at)
-        await store.queueAgain(tx, delivery, due_at)
+        await scheduleNow(tx, webhookId, now)
+        const queued = await store.queueAgain(tx, delivery, now)
         notifyDue(tx, [webhookId])
         await append(tx, actorOf(caller), {
           action: 'webhook.delivery_retried',
@@ -66,8 +66,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
           resource_id: webhookId,
           changes: { delivery_id: id, event: delivery.event, status: delivery.status },
         })
-        const queued = { ...delivery, status: 'pending' as const, due_at, finished_at: null }
-        const [shown] = await withAttempts(tx, webhook, [queued])
+        const [shown] = await withAttempts(tx, webhook, [{ ...delivery, ...queued }])
         return shown as Delivery
       }),
   }

@@ -98,20 +98,27 @@ export async function listAttempts(
   return rows
 }
 
-/** Has a delivery tried at `due_at`, and then by the whole schedule, whatever has become of it. */
+/**
+ * Has a delivery tried now, and then by the whole schedule, whatever has become of it. It comes before all
+ * that waits for the webhook: of a receiver that fails, the first alone may be tried before the next pause.
+ */
 export async function queueAgain(
   tx: TenantTx,
   delivery: Pick<KeptDelivery, 'id' | 'webhook_id' | 'created_at'>,
-  due_at: string,
-): Promise<void> {
-  await tx.db
+  now: string,
+): Promise<Pick<KeptDelivery, 'status' | 'due_at' | 'finished_at'>> {
+  const due_at = sql<string>`(
+    select least(${now}::timestamptz, min(due_at) - interval '1 millisecond')
+    from webhook_deliveries where webhook_id = ${delivery.webhook_id} and status = 'pending')`
+  return tx.db
     .updateTable('webhook_deliveries')
     .set({ status: 'pending', retry_step: 0, due_at, finished_at: null, replay_id: null })
     .where('tenant_id', '=', tx.tenantId)
     .where('webhook_id', '=', delivery.webhook_id)
     .where('entry_id', '=', delivery.id)
     .where('event_at', '=', delivery.created_at)
-    .execute()
+    .returning(['status', 'due_at', 'finished_at'])
+    .executeTakeFirstOrThrow()
 }
 
 /** A delivery that was made outside the engine, with its only try. */

@@ -168,10 +168,13 @@ async function lock(tx: TenantTx, queues: readonly QueueState[]): Promise<QueueS
   return queues.filter(({ id }) => locked.has(id))
 }
 
-/** How the receiver does, written into a queue that is still leased. */
+/**
+ * How the receiver does, written into a queue that is still leased. Of a lease of nobody the row's own
+ * pause counts: somebody may have lifted it to see a try now.
+ */
 const state = sql`failures = given.failures, failure_share = given.failure_share,
-  failing_since = given.failing_since,
-  failed_at = given.failed_at, slots = given.slots, paused_until = given.paused_until`
+  failing_since = given.failing_since, failed_at = given.failed_at, slots = given.slots,
+  paused_until = case when q.leased_by is null then q.paused_until else given.paused_until end`
 
 /** Writes down how the receivers of leased queues do; of those that are locked it is known at their release. */
 export async function saveQueues(tx: TenantTx, queues: readonly QueueState[]): Promise<void> {

@@ -29,14 +29,22 @@ export async function scheduleQueue(tx: TenantTx, webhookId: number, iso: string
     .execute()
 }
 
-/** As `scheduleQueue`, and without waiting for the end of a pause: somebody wants to see a try now. */
+/**
+ * As `scheduleQueue`, and without waiting for the end of a pause: somebody wants to see a try now. The
+ * process that has leased the queue of a failing receiver may know of a pause that is not written here
+ * yet: it lets go of the queue without it. A receiver that does well is sent to by that process at once.
+ */
 export async function scheduleNow(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
   limitIdleTime(tx)
-  await tx.db
+  const queue = await tx.db
     .updateTable('webhook_queues')
     .set({ due_at: sql`least(due_at, ${iso}::timestamptz)`, paused_until: null })
     .where('webhook_id', '=', webhookId)
-    .execute()
+    .returning('failing_since')
+    .executeTakeFirst()
+  if (!queue?.failing_since) return
+  await endLease(tx, webhookId)
+  tx.invalidate(`webhook:${webhookId}`)
 }
 
 /**

@@ -37,6 +37,11 @@ export function lockWebhook(tx: TenantTx, id: number): Promise<Webhook | undefin
   return visible(tx).where('webhooks.id', '=', id).forUpdate('webhooks').executeTakeFirst()
 }
 
+/** As `findWebhook`, and keeps it as it is until the transaction ends; others may do so beside. */
+export function shareWebhook(tx: TenantTx, id: number): Promise<Webhook | undefined> {
+  return visible(tx).where('webhooks.id', '=', id).forShare('webhooks').executeTakeFirst()
+}
+
 /** Keeps the webhook from being deleted until the transaction ends. Returns whether it is there. */
 export async function keepWebhook(tx: TenantTx, id: number): Promise<boolean> {
   const row = await tx.db
