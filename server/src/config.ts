@@ -160,7 +160,8 @@ export const VARIABLES = {
     read: integer(30, 1, 365),
   }),
   WRITE_RATE_LIMIT_PER_MINUTE: variable({
-    meaning: 'changes a minute of one user, from wherever; 0 for no limit',
+    meaning:
+      'changes a minute of one user, from wherever, and of one session what ends access; 0 for no limit',
     default: '3000',
     read: integer(3000, 0, 10_000_000),
   }),

@@ -3,8 +3,7 @@
  * customer has to choose any of 2^64 addresses from.
  */
 export function networkOf(address: string): string {
-  // An IPv4 address keeps its dots also where it is mapped into IPv6.
-  if (!address.includes(':') || address.includes('.')) return address
+  if (!address.includes(':')) return address
   const [front = '', back] = address.replace(/%.*$/, '').split('::')
   const groupsOf = (text: string) => (text === '' ? [] : text.split(':'))
   const head = groupsOf(front)

@@ -43,6 +43,17 @@ test('whoever meets accounts that exist must soon wait, and others need not', as
   expect((await send(from)).status).toBe(201)
 })
 
+test('the networks of one IPv6 customer count together', async () => {
+  let network = 0
+  const next = () => {
+    network += 1
+    return send(`2001:db8:7:${network.toString(16)}::1`, { email: taken })
+  }
+  const answers = await untilSlowed(next, 20)
+  expect(answers.at(-1)?.status).toBe(429)
+  expect((await send('2001:db8:8::1')).status).toBe(201)
+})
+
 test('a clinic can register on its first day, a robot cannot go on', async () => {
   const from = newAddress()
   const answers = await untilSlowed(() => send(from), 60)

@@ -1,10 +1,25 @@
 /** Who can make an account of their own, where, and what comes of it. */
 import { beforeAll, describe, expect, test } from 'vitest'
+import type { Registration } from '../../src/features/auth/registration/registration.schema.ts'
+import { registrationService } from '../../src/features/auth/registration/registration.service.ts'
+import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
+import { openPasswords } from '../../src/platform/crypto/index.ts'
+import { openThrottle } from '../../src/platform/throttle/index.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
-import { actionsAbout, form, idle, login, newTenant, PROXIED, post, register } from './people.ts'
+import {
+  actionsAbout,
+  form,
+  idle,
+  login,
+  newAddress,
+  newTenant,
+  PROXIED,
+  post,
+  register,
+} from './people.ts'
 
 type Tenant = Awaited<ReturnType<typeof newTenant>>
 
@@ -98,6 +113,42 @@ describe('what is asked for', () => {
       expect(status).toBe(422)
       expect(body.detail[0].loc).toEqual(['body', 'department_id'])
     }
+  })
+
+  test('is refused for a foreign department without a hash, whether or not the address is taken', async () => {
+    const { email: taken } = await register(service, open.subdomain)
+    const real = await openPasswords({ memoryCost: 64, timeCost: 1, parallelism: 1 }, 2)
+    let hashes = 0
+    const { db } = service.app
+    const registrations = registrationService({
+      db,
+      throttle: openThrottle(db, service.clock),
+      passwords: {
+        ...real,
+        hash(password, party) {
+          hashes += 1
+          return real.hash(password, party)
+        },
+      },
+      recovery: { sendVerification: async () => undefined } as never,
+      askTenant: tenantAsker('wardkeep.test', false),
+    })
+    const codeOf = (overrides: object) =>
+      registrations
+        .register(form(open.subdomain, overrides) as Registration, '', {
+          ip: newAddress(),
+          user_agent: null,
+          request_id: crypto.randomUUID(),
+        })
+        .then(
+          () => 'made',
+          (error) => error.code ?? error.issues?.[0]?.loc.join('.'),
+        )
+    const department_id = approval.departmentId
+    const foreign = [await codeOf({ department_id, email: taken }), await codeOf({ department_id })]
+    expect([foreign, hashes]).toEqual([Array(2).fill('body.department_id'), 0])
+    expect([await codeOf({ email: taken }), hashes]).toEqual(['email_taken', 0])
+    expect([await codeOf({}), hashes]).toEqual(['made', 1])
   })
 
   test.each([

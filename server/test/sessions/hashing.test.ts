@@ -1,5 +1,5 @@
 /** What sign-in does with password hashes: the same work for all, never too much at once, kept up to date. */
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
 import { signInOperations } from '../../src/features/auth/sign-in/sign-in.routes.ts'
 import { signInService } from '../../src/features/auth/sign-in/sign-in.service.ts'
@@ -8,7 +8,7 @@ import { Problem } from '../../src/lib/problems.ts'
 import { openPasswords, type Passwords } from '../../src/platform/crypto/index.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { addOperations, openLimits, openServer } from '../../src/platform/http/index.ts'
-import { openThrottle } from '../../src/platform/throttle/index.ts'
+import { openThrottle, type RateLimiter } from '../../src/platform/throttle/index.ts'
 import {
   type Clinic,
   makeClinic,
@@ -35,7 +35,7 @@ beforeAll(async () => {
 })
 
 /** The service's sign-in, but with `passwords` in place of its own. */
-function signInWith(passwords: Passwords) {
+function signInWith(passwords: Passwords, limit: RateLimiter = async () => 0) {
   const { db, features } = service.app
   return signInService({
     db,
@@ -44,7 +44,7 @@ function signInWith(passwords: Passwords) {
     sessions: features.auth.sessions,
     secondFactor: features.auth.secondFactor,
     throttle: openThrottle(db, service.clock),
-    limit: async () => 0,
+    limit,
     askTenant: tenantAsker('wardkeep.test', false),
     log: silentLog,
     needsVerifiedEmail: false,
@@ -87,32 +87,75 @@ describe('each sign-in', () => {
   })
 })
 
-test('one let past the full line of its network, and wrong, costs a hash of that line all the same', async () => {
-  const real = await openPasswords(COST, 2)
-  const held = gate()
-  const line = Promise.withResolvers<void>()
-  const verified: string[] = []
-  const signs = signInWith({
-    ...real,
-    async verify(stored, password, party) {
-      verified.push(`${party} ${stored?.slice(0, 9) ?? 'nobody'}`)
-      if (verified.length === 8) line.resolve()
-      if (stored === null) await held.pass
-      return real.verify(stored, password, party)
-    },
+describe('one who is known at the network', () => {
+  beforeEach(() => service.database.sql('delete from throttles'))
+
+  const login = (
+    signs: ReturnType<typeof signInWith>,
+    email: string,
+    password = 'wrong-Horse-1',
+  ): Promise<string> =>
+    signs.login({ email, password, subdomain: 'north' }, '', origin).then(
+      () => 'in',
+      ({ code }) => code,
+    )
+
+  /** Passwords that note whose turn checks what, each once `passing` lets it. */
+  async function watched(passing: (stored: string | null) => Promise<unknown>) {
+    const real = await openPasswords(COST, 2)
+    const verified: string[] = []
+    const passwords: Passwords = {
+      ...real,
+      async verify(stored, password, party) {
+        verified.push(`${party} ${stored?.slice(0, 9) ?? 'nobody'}`)
+        await passing(stored)
+        return real.verify(stored, password, party)
+      },
+    }
+    return { passwords, verified }
+  }
+
+  /** A line of eight guesses that are being checked until `open` is called. */
+  async function fullLine(passing: (stored: string | null) => Promise<unknown>) {
+    const held = gate()
+    const { passwords, verified } = await watched((stored) =>
+      stored === null ? held.pass : passing(stored),
+    )
+    const signs = signInWith(passwords)
+    const others = Array.from({ length: 8 }, (_, n) => login(signs, `nobody-${n}@north.test`))
+    await until('the line to be full', () => verified.length === 8 || undefined)
+    return { signs, verified, others, open: held.open }
+  }
+  const OF_NOBODY = '127.0.0.1 nobody'
+  const OF_KNOWN = '127.0.0.1/known $argon2id'
+
+  test('and wrong, costs one hash as anybody does while the network has to wait', async () => {
+    const { passwords, verified } = await watched(async () => undefined)
+    const signs = signInWith(passwords, async (key) => (key === origin.ip ? 1000 : 0))
+    for (const email of [clinic.people.nurse.email, 'nobody@north.test'])
+      expect(await login(signs, email)).toBe('too_many_requests')
+    expect(verified).toEqual(['127.0.0.1 $argon2id', OF_NOBODY])
   })
-  const guess = (email: string) =>
-    signs
-      .login({ email, password: 'wrong-Horse-1', subdomain: 'north' }, '', origin)
-      .catch(({ code }) => code)
-  const others = Array.from({ length: 8 }, (_, index) => guess(`nobody-${index}@north.test`))
-  await line.promise
-  const known = guess(clinic.people.nurse.email)
-  await until('the one that is known to be checked', () => verified.length > 8 || undefined)
-  held.open()
-  expect(await Promise.all([...others, known])).toEqual(Array(9).fill('invalid_credentials'))
-  const ofNobody = Array(8).fill('127.0.0.1 nobody')
-  expect(verified).toEqual([...ofNobody, '127.0.0.1/known $argon2id', '127.0.0.1 nobody'])
+
+  test('and wrong past a full line, costs a hash of that line, beside the own one', async () => {
+    const own = gate()
+    const { signs, verified, others, open } = await fullLine(() => own.pass)
+    const known = login(signs, clinic.people.nurse.email)
+    await until('the own one', () => verified.length === 9 || undefined)
+    open()
+    await until('the one of the line', () => verified.length === 10 || undefined)
+    own.open()
+    expect(await Promise.all([...others, known])).toEqual(Array(9).fill('invalid_credentials'))
+    expect(verified).toEqual([...Array(8).fill(OF_NOBODY), OF_KNOWN, OF_NOBODY])
+  })
+
+  test('and right, is in before the line has moved, and takes no hash of it', async () => {
+    const { signs, verified, others, open } = await fullLine(async () => undefined)
+    expect(await login(signs, clinic.people.nurse.email, PASSWORD)).toBe('in')
+    open()
+    expect(await Promise.all(others)).toEqual(Array(8).fill('invalid_credentials'))
+    expect(verified).toEqual([...Array(8).fill(OF_NOBODY), OF_KNOWN])
+  })
 })
 
 describe('an administrator', () => {

@@ -6,6 +6,7 @@ import { sessionStates } from '../../src/features/auth/sessions/session-states.t
 import { accessTokens } from '../../src/features/auth/tokens/access-tokens.ts'
 import { newToken } from '../../src/features/auth/tokens/opaque-tokens.ts'
 import { openScopes } from '../../src/platform/db/index.ts'
+import { createRateLimiter } from '../../src/platform/throttle/index.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -37,6 +38,7 @@ test('one by a token that nobody has issued notifies nobody and writes nothing',
     clock,
     states: sessionStates(db, unheard),
     access: accessTokens(service.app.features.auth.keys, clock, 'http://wardkeep.test'),
+    rotations: createRateLimiter(0),
   })
   const origin = { ip: '192.0.2.7', user_agent: null, request_id: randomUUID() }
   const before = await entries()

@@ -115,6 +115,12 @@ describe('behind proxies', () => {
     [2, '192.0.2.7, 192.0.2.8', '192.0.2.7'],
     [2, '192.0.2.6, 192.0.2.7, 192.0.2.8', '192.0.2.7'],
     [2, '192.0.2.7', '192.0.2.7'],
+    // Some proxies write the port as well, or an IPv4 address as IPv6.
+    [1, '192.0.2.7:51344', '192.0.2.7'],
+    [1, '[2001:db8::1]:443', '2001:db8::1'],
+    [1, '::ffff:192.0.2.7', '192.0.2.7'],
+    [2, '192.0.2.7:51344, 192.0.2.8:443', '192.0.2.7'],
+    [1, '192.0.2.7, unknown', '127.0.0.1'],
   ])('%i hops are believed, of "%s" it is %s', async (hops, forwarded, ip) => {
     expect(await seenFrom(hops, forwarded)).toBe(ip)
   })

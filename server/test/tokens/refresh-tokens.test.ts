@@ -1,6 +1,6 @@
 /** The life of a refresh token: one use, ten seconds of grace, fourteen days, ninety at most. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { DAY, SECOND } from '../../src/lib/clock.ts'
+import { DAY, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { jtiOf, newColleague, refresh, renewAdmin, standing } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -169,4 +169,32 @@ describe('a forged refresh token', () => {
     expect(await standing(service, person.token)).toBe(200)
     expect((await refresh(service, person.refresh)).status).toBe(200)
   })
+})
+
+test('a session is rotated only so often a minute on a node, and beyond that nothing is spent', async () => {
+  const limited = await openService({ config: { WRITE_RATE_LIMIT_PER_MINUTE: 2 } })
+  let token = (await superadmin(limited)).refresh
+  const rotate = async () => {
+    const answer = await refresh(limited, token)
+    expect(answer.status).toBe(200)
+    token = answer.body.refresh_token
+  }
+  // The last one finds out that it is one too many.
+  for (let times = 0; times < 3; times += 1) await rotate()
+  const spent = () =>
+    limited.database.sql(
+      `select (select count(*)::int from refresh_tokens where spent_at is not null) as tokens,
+        (select count(*)::int from journal where action = 'auth.token_refreshed') as entries`,
+    )
+  expect(await spent()).toEqual([{ tokens: 3, entries: 3 }])
+  for (let times = 0; times < 2; times += 1) {
+    const refused = await refresh(limited, token)
+    expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } })
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+  }
+  expect(await spent()).toEqual([{ tokens: 3, entries: 3 }])
+  const other = await superadmin(limited)
+  expect((await refresh(limited, other.refresh)).status).toBe(200)
+  limited.clock.advance(MINUTE)
+  await rotate()
 })

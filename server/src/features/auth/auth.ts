@@ -43,8 +43,15 @@ type Core = Needs<
   | 'publicUrl'
   | 'sealer'
   | 'throttle',
-  'AUTH_RATE_LIMIT_PER_MINUTE' | 'EMAIL_VERIFICATION' | 'SIGNING_KEY_DAYS' | 'TENANT_MODE'
+  | 'AUTH_RATE_LIMIT_PER_MINUTE'
+  | 'EMAIL_VERIFICATION'
+  | 'SIGNING_KEY_DAYS'
+  | 'TENANT_MODE'
+  | 'WRITE_RATE_LIMIT_PER_MINUTE'
 >
+
+/** Of one session on one node: far more than any client needs, whose access tokens live for 15 minutes. */
+const ROTATIONS_PER_MINUTE = 60
 
 const AUTH_TABLES = {
   ...SECOND_FACTOR_TABLES,
@@ -79,6 +86,9 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     states: sessionStates(signInDb, changes),
     logins: lastLogins(signInDb),
     access,
+    rotations: createRateLimiter(
+      Math.min(config.WRITE_RATE_LIMIT_PER_MINUTE, ROTATIONS_PER_MINUTE),
+    ),
   })
   const tell = noticesTo({ mailer, clock })
   const secondFactor = secondFactorService({

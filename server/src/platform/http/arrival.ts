@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { networkOf } from '../../lib/network.ts'
 import { Problem } from '../../lib/problems.ts'
 import type { Logger } from '../observe/log.ts'
+import { addressOf, writtenAddress } from './address.ts'
 import { SECURITY_HEADERS } from './headers.ts'
 import type { Limits } from './rate-limit.ts'
 
@@ -19,20 +20,29 @@ interface ArrivalOptions {
 /** Every answer's headers, the limit by address, and one `Host`. */
 export function watchArrivals(app: FastifyInstance, options: ArrivalOptions): void {
   const { limits, trustedProxies, log } = options
-  let isWarned = trustedProxies > 0
+  let isWarned = false
   app.addHook('onRequest', (request, reply, done) => {
     markAnswer(request, reply)
-    if (!isWarned && request.headers['x-forwarded-for'] !== undefined) {
+    const warning = isWarned ? undefined : proxyWarning(trustedProxies, request)
+    if (warning) {
       isWarned = true
-      log.warn(
-        'X-Forwarded-For arrives, but TRUSTED_PROXIES is 0: if a proxy stands before the service, all callers count as one address, that of the proxy; set it to the number of proxies',
-      )
+      log.warn(warning)
     }
     whenDone(countArrival(limits, request, reply), done)
   })
   app.addHook('onRequest', (request, _reply, done) =>
     done(hasOneHost(request.raw.rawHeaders) ? undefined : new Problem('ambiguous_host')),
   )
+}
+
+/** What is wrong with what a proxy has told of the caller; undefined where nothing is. */
+function proxyWarning(trustedProxies: number, { headers, ip }: FastifyRequest): string | undefined {
+  if (headers['x-forwarded-for'] === undefined) return undefined
+  if (trustedProxies === 0)
+    return 'X-Forwarded-For arrives, but TRUSTED_PROXIES is 0: if a proxy stands before the service, all callers count as one address, that of the proxy; set it to the number of proxies'
+  return writtenAddress(ip)
+    ? undefined
+    : 'X-Forwarded-For holds no IP address where the outermost of the TRUSTED_PROXIES writes one: such callers count as one address, that of the proxy; let it write addresses, with or without a port'
 }
 
 /** Puts on an answer what every answer carries. */
@@ -46,7 +56,7 @@ export function countArrival(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> | undefined {
-  const network = networkOf(request.ip)
+  const network = networkOf(addressOf(request))
   const operation = request.routeOptions.config?.operation
   // Each for itself: asking for links takes nothing from those who register.
   return operation?.limit

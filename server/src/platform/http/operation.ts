@@ -85,6 +85,8 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   checkReferences?: (given: Given<C, P, Q, B>, refuse: Refuse) => Promise<void>
   /** Whether it changes nothing though it is no GET: it then counts towards no limit of those who write. */
   isRead?: boolean
+  /** Whether it ends somebody's access: it then counts by session, not towards the changes of user and tenant. */
+  endsAccess?: boolean
   /** Whether it reads a list: of these a caller has few under way at once. */
   list?: boolean
   /** The success status and its body; null for none. */

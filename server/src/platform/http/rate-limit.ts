@@ -24,19 +24,24 @@ export interface Limits {
   userWrites: RateLimit
   /** Of all users of one tenant together. */
   tenantWrites: RateLimit
+  /** Of one session, for what ends access: whoever uses up the changes of others does not keep them from it. */
+  revocations: RateLimit
 }
 
 /** The limits of an address that an operation may have in place of `requests`. */
 export type OwnLimit = 'guesses' | 'notifications'
 
-/** Opens the limits, each with its calls a minute; 0 for no limit. */
-export function openLimits(perMinute: Record<keyof Limits, number>): Limits {
+/** Opens the limits, each with its calls a minute; 0 for no limit. A session has as many revocations as a user changes. */
+export function openLimits(
+  perMinute: Record<Exclude<keyof Limits, 'revocations'>, number>,
+): Limits {
   return {
     requests: rateLimit('requests', perMinute.requests),
     guesses: rateLimit('guesses', perMinute.guesses),
     notifications: rateLimit('notifications', perMinute.notifications),
     userWrites: rateLimit('writes', perMinute.userWrites),
     tenantWrites: rateLimit('tenant-writes', perMinute.tenantWrites),
+    revocations: rateLimit('revocations', perMinute.userWrites),
   }
 }
 

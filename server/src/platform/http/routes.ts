@@ -8,6 +8,7 @@ import { requireRole } from '../access/index.ts'
 import type { Conflicts, RequireOpen } from '../db/index.ts'
 import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
+import { addressOf } from './address.ts'
 import { whenDone } from './arrival.ts'
 import { bodyLimitOf, takesLongBodies } from './body-limit.ts'
 import { type Download, fileOf, sendDownload } from './download.ts'
@@ -130,22 +131,24 @@ function guard(
   refuseStrangers(op, request)
   const authorized = authorize(op, guards, request)
   if (op.method === 'GET' || op.isRead) return authorized
-  const count = () => countWrite(guards, request, reply)
+  const count = () => countWrite(op, guards, request, reply)
   return authorized === undefined ? count() : authorized.then(count)
 }
 
 /** @throws Problem 403 for an address that the operation may not be called from */
 function refuseStrangers({ onlyFrom }: AnyOperation, request: FastifyRequest): void {
   const networks = onlyFrom?.()
-  if (networks && !isWithin(networks, request.ip)) throw new Problem('sender_not_allowed')
+  if (networks && !isWithin(networks, addressOf(request))) throw new Problem('sender_not_allowed')
 }
 
 function countWrite(
-  { limits: { userWrites, tenantWrites } }: Guards,
+  { endsAccess }: AnyOperation,
+  { limits: { userWrites, tenantWrites, revocations } }: Guards,
   { caller }: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> | undefined {
   if (!caller) return undefined
+  if (endsAccess) return revocations.take(caller.session_id, reply)
   // The user first: what is refused to one is not taken from their tenant.
   const counted = userWrites.take(String(caller.user_id), reply)
   const ofTenant = () => tenantWrites.take(String(caller.tenant_id), reply)
@@ -197,7 +200,7 @@ function bearerToken(request: FastifyRequest): string {
 
 function originOf(request: FastifyRequest): Origin {
   return {
-    ip: request.ip,
+    ip: addressOf(request),
     // Most requests write nothing, and then nobody asks.
     get user_agent() {
       const agent = request.headers['user-agent']

@@ -5,6 +5,7 @@ import cors from '@fastify/cors'
 import fastify, { type FastifyInstance } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 import type { Logger } from '../observe/log.ts'
+import { addressOf } from './address.ts'
 import { callersRequestId, countArrival, markAnswer, watchArrivals, whenDone } from './arrival.ts'
 import { readJsonBodies } from './body.ts'
 import { OPEN_BODY_LIMIT } from './body-limit.ts'
@@ -85,7 +86,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
         route,
         status: reply.statusCode,
         ms: Math.round(ms * 100) / 100,
-        ip: request.ip,
+        ip: addressOf(request),
         tenant_id: request.caller?.tenant_id,
         user_id: request.caller?.user_id,
       },

@@ -2,7 +2,7 @@
 export { checkAddress, type TargetPolicy } from './addresses.ts'
 export { DIAL_FAILURES } from './dial-error.ts'
 export type { Exchange, Transfer } from './exchanges.ts'
-export { isWithin, type Network, parseNetworks } from './networks.ts'
+export { isWithin, type Network, parseNetworks, unmapped } from './networks.ts'
 export { type Outbound, openOutbound, type Post } from './outbound.ts'
 export { dnsResolver, type Resolver } from './resolver.ts'
 export { checkUrl } from './targets.ts'

@@ -1,6 +1,6 @@
 /** How often one address may call, and what it is told of it. */
 import { describe, expect, test } from 'vitest'
-import { makeClinic, type Person, superadmin } from '../../support/clinics.ts'
+import { makeClinic, PASSWORD, type Person, signIn, superadmin } from '../../support/clinics.ts'
 import { migratedDatabase } from '../../support/database.ts'
 import { openService, type Service, SUPERADMIN } from '../../support/service.ts'
 
@@ -86,6 +86,15 @@ describe('an address', () => {
     expect((await from('203.0.113.9, 192.0.2.1')).status).toBe(429)
     expect((await from('192.0.2.2')).status).toBe(200)
   })
+
+  test('is one from whatever port, and mapped into IPv6 as plain', async () => {
+    const service = await limited({ TRUSTED_PROXIES: 1 })
+    const from = (address: string) => alive(service, { 'x-forwarded-for': address })
+    const spellings = ['192.0.2.1:51344', '192.0.2.1:51345', '::ffff:192.0.2.1', '192.0.2.1']
+    const statuses: number[] = []
+    for (const spelling of spellings) statuses.push((await from(spelling)).status)
+    expect(statuses).toEqual([200, 200, 200, 429])
+  })
 })
 
 describe('the limit by address', () => {
@@ -167,8 +176,47 @@ describe('whoever writes', () => {
   })
 })
 
+describe('what ends access', () => {
+  test('is there when the changes of user and tenant are used up, as often as its session may', async () => {
+    // As many as the superadmin needs to make the clinic.
+    const service = await openService({
+      config: { WRITE_RATE_LIMIT_PER_MINUTE: 7, TENANT_WRITE_RATE_LIMIT_PER_MINUTE: 8 },
+    })
+    const clinic = await makeClinic(service, await superadmin(service), 'thieves')
+    const { nurse, doctor, receptionist, admin } = clinic.people
+    const by = (who: Person, method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) =>
+      service.call(method, path, { token: who.token, body })
+    // Refused ones count as well.
+    const spend = async (who: Person) => (await by(who, 'PUT', '/api/preferences/theme', {})).status
+    for (let call = 0; call < 7; call += 1) expect(await spend(nurse)).toBe(422)
+    expect([await spend(nurse), await spend(doctor), await spend(admin)]).toEqual([429, 422, 429])
+
+    const [session] = (await service.call('GET', '/api/auth/sessions', { token: nurse.token })).body
+    expect(await by(nurse, 'DELETE', `/api/auth/sessions/${session.jti}`)).toMatchObject({
+      status: 200,
+      headers: { 'ratelimit-policy': '"revocations";q=7;w=60' },
+    })
+    expect((await by(receptionist, 'POST', '/api/auth/logout')).status).toBe(200)
+    const passwords = { current_password: PASSWORD, new_password: 'renewed-Horse-5' }
+    expect((await by(doctor, 'PUT', '/api/users/me/password', passwords)).status).toBe(200)
+    const doctors = `/api/admin/users/${doctor.id}`
+    expect((await by(admin, 'POST', `${doctors}/block`)).status).toBe(200)
+    for (let call = 0; call < 6; call += 1)
+      expect((await by(admin, 'DELETE', `${doctors}/totp`)).status).toBe(204)
+    const password = 'another-Horse-6'
+    expect((await by(admin, 'PUT', `${doctors}/password`, { password })).status).toBe(429)
+    // A new sign-in is a session of its own.
+    const { email } = admin
+    const known = { email, password: PASSWORD, subdomain: 'thieves' }
+    const { access_token: token } = await signIn(service, known)
+    const again = await by({ ...admin, token }, 'PUT', `${doctors}/password`, { password })
+    expect(again.status).toBe(200)
+  })
+})
+
 describe('a proxy that is not trusted', () => {
-  const forwarded = (service: Service) => alive(service, { 'x-forwarded-for': '192.0.2.1' })
+  const forwarded = (service: Service, by = '192.0.2.1') =>
+    alive(service, { 'x-forwarded-for': by })
   const warnings = ({ logged }: Service) =>
     logged.filter(([level, said]) => level === 'warn' && String(said).includes('TRUSTED_PROXIES'))
 
@@ -180,10 +228,13 @@ describe('a proxy that is not trusted', () => {
     expect(warnings(service)).toHaveLength(1)
   })
 
-  test('is not warned of where one is', async () => {
+  test('is not warned of where one is, but for one that writes no address', async () => {
     const service = await openService({ config: { TRUSTED_PROXIES: 1 } })
     await forwarded(service)
+    await forwarded(service, '192.0.2.1:51344')
     expect(warnings(service)).toHaveLength(0)
+    for (let call = 0; call < 3; call += 1) await forwarded(service, 'unknown')
+    expect(warnings(service)).toHaveLength(1)
   })
 })
 

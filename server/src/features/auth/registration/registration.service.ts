@@ -1,9 +1,9 @@
 /** Making an account of one's own, as far as the tenant lets people (decisions §3). */
-import { networkOf } from '../../../lib/network.ts'
+import { networkOf, siteOf } from '../../../lib/network.ts'
 import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Passwords } from '../../../platform/crypto/index.ts'
-import type { Scopes } from '../../../platform/db/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, changesBetween, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import {
@@ -114,12 +114,12 @@ export function registrationService(deps: RegistrationDeps): Registrations {
       if (!OFFERED_ROLES.some((role) => role === registration.role))
         throw new Problem('role_not_offered')
       const network = networkOf(origin.ip)
-      await throttle.count({ rule: BY_ADDRESS, of: network })
+      // All that one customer may have: of networks alone there are 65,536 to choose from.
+      const site = siteOf(network)
+      await throttle.count({ rule: BY_ADDRESS, of: site })
       const tenant = requireTaking(await findTenant(deps.askTenant(registration.subdomain, host)))
-      return throttle.countRefusals({ rule: TAKEN_BY_ADDRESS, of: network }, 409, async () => {
-        const { email } = registration
-        if (await db.inTenant(tenant.id, (tx) => isEmailTaken(tx, tenant.id, email), 'read'))
-          throw new Problem('email_taken')
+      return throttle.countRefusals({ rule: TAKEN_BY_ADDRESS, of: site }, 409, async () => {
+        await db.inTenant(tenant.id, (tx) => requireFree(tx, tenant.id, registration), 'read')
         const hash = await deps.passwords.hash(registration.password, network)
         return create(tenant.id, registration, hash, origin)
       })
@@ -133,6 +133,20 @@ function requireTaking(tenant: KnownTenant | undefined): KnownTenant {
   if (!tenant.is_active) throw new Problem('tenant_inactive')
   if (modeOf(tenant) === 'closed') throw new Problem('registration_closed')
   return tenant
+}
+
+/**
+ * What is refused before the costly hash: the department first, as the answer then tells nothing of the
+ * address, and its time is not to either.
+ * @throws Problem
+ */
+async function requireFree(
+  tx: TenantTx,
+  tenantId: number,
+  { email, department_id }: Registration,
+): Promise<void> {
+  await requireDepartment(tx, tenantId, department_id)
+  if (await isEmailTaken(tx, tenantId, email)) throw new Problem('email_taken')
 }
 
 /** The tenant's `registration` setting; demo clinics are open to everyone. */

@@ -62,6 +62,7 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       method: 'DELETE',
       path: '/api/admin/users/{user_id}/totp',
       id: 'removeUserTotp',
+      endsAccess: true,
       summary: "Takes a user's second factor away, as they have lost it, and signs them out",
       access: admins,
       params: UserPath,

@@ -1,10 +1,12 @@
 /** The tokens of a session: first ones and, by a refresh token, further ones; one that was stolen ends it. */
+import { LRUCache } from 'lru-cache'
 import { type Clock, isoAt, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
 import type { Origin, Restriction } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, rowOf } from '../../../platform/journal/index.ts'
+import { type RateLimiter, tooMany } from '../../../platform/throttle/index.ts'
 import { ACCESS_TOKEN_MS, type AccessTokens } from '../tokens/access-tokens.ts'
 import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
@@ -15,6 +17,8 @@ import * as store from './sessions.store.ts'
 
 /** A spent refresh token gets the same successor for this long: two tabs, a lost answer. */
 const GRACE_MS = 10 * SECOND
+/** Of so many sessions at once it is known that they were rotated too often. */
+const MAX_EARLY = 10_000
 
 /** A session whose tokens are to be returned. */
 export interface IssuedSession {
@@ -25,20 +29,43 @@ export interface IssuedSession {
   restriction: Restriction | null
 }
 
-interface RenewalDeps {
+export interface RenewalDeps {
   db: Scopes
   clock: Clock
   states: SessionStates
   access: AccessTokens
+  /** How often a session is rotated on this node: each time is an entry of the journal, for good. */
+  rotations: RateLimiter
 }
 
 export interface Renewal {
   tokens(issued: IssuedSession): Promise<TokenResponse>
-  /** @throws Problem 401; a token spent long ago also ends its session; 503 while the clinic is restored */
+  /**
+   * @throws Problem 401; a token spent long ago also ends its session; 429 where the session was rotated
+   *   too often; 503 while the clinic is restored
+   */
   refresh(text: string, origin: Origin): Promise<TokenResponse>
 }
 
-export function renewing({ db, clock, states, access }: RenewalDeps): Renewal {
+export function renewing({ db, clock, states, access, rotations }: RenewalDeps): Renewal {
+  /** The hashes of tokens that are good only later, each with when. */
+  const early = new LRUCache<string, number>({ max: MAX_EARLY })
+  const keyOf = ({ hash }: OpaqueToken) => hash.toString('base64')
+
+  /**
+   * Whose session a token is of is known behind the rotation alone: of one too many it is the successor
+   * that has to wait, and is not spent meanwhile.
+   */
+  async function countRotation(sessionId: string, successor: OpaqueToken): Promise<void> {
+    const waitMs = await rotations(sessionId)
+    if (waitMs > 0) early.set(keyOf(successor), clock.now() + waitMs)
+  }
+
+  function refuseEarly(shown: OpaqueToken): void {
+    const waitMs = (early.get(keyOf(shown)) ?? 0) - clock.now()
+    if (waitMs > 0) throw tooMany(waitMs)
+  }
+
   async function tokens({
     sessionId,
     refresh,
@@ -113,6 +140,7 @@ export function renewing({ db, clock, states, access }: RenewalDeps): Renewal {
     async refresh(text, origin) {
       const shown = parseToken(text)
       if (!shown) throw new Problem('invalid_refresh_token')
+      refuseEarly(shown)
       await db.requireOpen(shown.tenantId)
       const salt = newSalt()
       const successor = successorOf(shown, salt)
@@ -123,7 +151,9 @@ export function renewing({ db, clock, states, access }: RenewalDeps): Renewal {
         return store.rotateRefreshToken(tx, next, entry)
       })
       const [rotated] = await sent.rows
-      return rotated ? continueSession(rotated.session_id, successor) : replayed(shown, origin)
+      if (!rotated) return replayed(shown, origin)
+      await countRotation(rotated.session_id, successor)
+      return continueSession(rotated.session_id, successor)
     },
   }
 }

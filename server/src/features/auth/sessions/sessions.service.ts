@@ -1,17 +1,16 @@
 /** Sessions: one a sign-in, continued by refresh, ended at once on every node. */
 import { randomUUID } from 'node:crypto'
-import { type Clock, DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
+import { DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller, Identity, Origin, Restriction } from '../../../platform/access/index.ts'
-import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import type { TenantTx } from '../../../platform/db/index.ts'
 import { append } from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
-import type { AccessClaims, AccessTokens } from '../tokens/access-tokens.ts'
+import type { AccessClaims } from '../tokens/access-tokens.ts'
 import { newToken } from '../tokens/opaque-tokens.ts'
 import type { LastLogins } from './last-logins.ts'
-import { type IssuedSession, type Renewal, renewing } from './renewal.ts'
-import type { SessionStates } from './session-states.ts'
+import { type IssuedSession, type Renewal, type RenewalDeps, renewing } from './renewal.ts'
 import { sessionEntry } from './sessions.journal.ts'
 import type { Session } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
@@ -23,12 +22,8 @@ const OPERATORS_LIFE = { idle: 8 * HOUR, longest: 24 * HOUR }
 /** With one more the oldest ends. */
 const MAX_SESSIONS = 50
 
-export interface SessionsDeps {
-  db: Scopes
-  clock: Clock
-  states: SessionStates
+export interface SessionsDeps extends RenewalDeps {
   logins: LastLogins
-  access: AccessTokens
 }
 
 export interface Sessions extends Renewal, SignOut {

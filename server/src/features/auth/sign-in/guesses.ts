@@ -5,7 +5,8 @@
  * of the address that was typed and of their network. An account that is known at their network goes by
  * a count of its own, which they do not see: while they have to wait, its right password lets them in,
  * and a wrong one gets the answer that everybody gets. So neither strangers elsewhere nor guests behind
- * the same address keep an owner out, and nobody learns whether there is an account.
+ * the same address keep an owner out, and nobody learns whether there is an account: ADR 0010 names what
+ * remains, at a line that takes nobody any more.
  */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
@@ -156,27 +157,45 @@ export function openGuesses(
     )
   }
 
+  /**
+   * Makes the guess of a known one in a line that nobody else fills, and keeps a place in the full one
+   * beside it: one that is refused is told so as late as the others there, and finds that line as full.
+   */
+  async function besideFullLine<T>(
+    asked: Asked,
+    guess: (line: string) => Promise<T>,
+    check: (guess: Guess) => Promise<unknown>,
+  ): Promise<T> {
+    const { network } = asked
+    const places = Array.from({ length: placesOf(asked) }, () => undefined)
+    let isIn = false
+    const turn = fewAtOnce(network, async () => {
+      if (!isIn) await check({ places, wait: 0, party: network })
+    })
+    const turnedAway = turn.then(
+      () => undefined,
+      (overloaded: unknown) => overloaded,
+    )
+    try {
+      const made = await guess(`${network}/known`)
+      isIn = true
+      return made
+    } catch (error) {
+      throw (await turnedAway) ?? error
+    }
+  }
+
   return {
     async make(asked, work, check) {
       const { network } = asked
       const pair = `${network}/${asked.email}`
       const late = { network: await limit(network), pair: await limit(pair) }
-      let hasPassed = false
-      try {
-        // Guesses at one address from one network share the count of a known pair.
-        return await oneByOne(pair, async () => {
-          // Known ones have a line of their own where there is one: nobody else fills it.
-          hasPassed = (late.network > 0 || fewAtOnce.isFull(network)) && (await isKnown(asked))
-          const line = hasPassed ? `${network}/known` : network
-          return fewAtOnce(line, () => admit(asked, line, late, work))
-        })
-      } catch (error) {
-        // Whoever is refused is told so as late as the others in the line, whom a hash awaits behind it, and
-        // finds it as full.
-        const places = Array.from({ length: placesOf(asked) }, () => undefined)
-        if (hasPassed) await fewAtOnce(network, () => check({ places, wait: 0, party: network }))
-        throw error
-      }
+      const guess = (line: string) => fewAtOnce(line, () => admit(asked, line, late, work))
+      // Guesses at one address from one network share the count of a known pair.
+      return oneByOne(pair, async () => {
+        const passes = fewAtOnce.isFull(network) && (await isKnown(asked))
+        return passes ? besideFullLine(asked, guess, check) : guess(network)
+      })
     },
 
     fail(tx, asked, { places, wait }) {

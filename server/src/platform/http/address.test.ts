@@ -1,0 +1,33 @@
+/** One caller is one address, however a proxy spells it. */
+import { expect, test } from 'vitest'
+import { networkOf } from '../../lib/network.ts'
+import { writtenAddress } from './address.ts'
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['203.0.113.7:51344', '203.0.113.7'],
+  ['[203.0.113.7]:51344', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['::FFFF:203.0.113.7', '203.0.113.7'],
+  ['[::ffff:203.0.113.7]:443', '203.0.113.7'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['[2001:db8::1]', '2001:db8::1'],
+  ['[2001:db8::1]:443', '2001:db8::1'],
+  ['2001:db8::1:443', '2001:db8::1:443'],
+  ['unknown', undefined],
+  ['_hidden', undefined],
+  ['', undefined],
+  ['203.0.113.7:', undefined],
+  ['203.0.113.300:443', undefined],
+  ['[]:443', undefined],
+  ['[2001:db8::1', undefined],
+])('"%s" is the address %s', (text, address) => {
+  expect(writtenAddress(text)).toBe(address)
+})
+
+test('two ports of one address are one network', () => {
+  const networks = ['203.0.113.7:51344', '203.0.113.7:51345', '::ffff:203.0.113.7', '203.0.113.7']
+    .map(writtenAddress)
+    .map((address) => networkOf(address ?? ''))
+  expect(new Set(networks)).toEqual(new Set(['203.0.113.7']))
+})
