@@ -1,5 +1,5 @@
 /**
- * The launcher behind `npm start`, `test`, `chaos`, `check`, `generate` and `bench`: sees to a Node that is
+ * The launcher behind `npm start`, `test`, `chaos`, `check`, `generate`, `bench` and `wardkeep`: sees to a Node that is
  * new enough and to installed dependencies, then runs the verb's program and ends as it ends.
  *
  * It stays alive until its child is gone, so that Ctrl-C and SIGTERM stop the service gracefully.
@@ -20,6 +20,7 @@ const programs = {
   check: ['scripts/check.mjs'],
   generate: ['scripts/generate.mjs'],
   bench: ['bench/run.ts'],
+  wardkeep: ['server/src/main.ts'],
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -1,5 +1,5 @@
-/** `npm start` as a person runs it: through the launcher, to a service that answers and stops. */
-import { spawn } from 'node:child_process'
+/** What a person runs through the launcher: `npm start`, to a service that answers and stops, and commands. */
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -23,4 +23,14 @@ test('the launcher starts the service, and a signal stops both', async () => {
   expect((await fetch(`${address}/readyz`)).status).toBe(200)
   launcher.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
+})
+
+test('npm runs a command of the service, and says nothing of its own', () => {
+  const args = ['run', 'wardkeep', '--silent', '--', 'backup', 'identity']
+  const run = (ENCRYPTION_KEY: string) =>
+    spawnSync('npm', args, { env: { ...process.env, ENCRYPTION_KEY }, encoding: 'utf8' })
+  const right = run(Buffer.alloc(32, 1).toString('base64'))
+  expect(right, right.stderr).toMatchObject({ status: 0, stderr: '' })
+  for (const line of right.stdout.trim().split('\n')) expect(line).toMatch(/^(#|AGE-SECRET-KEY-1)/)
+  expect(run('short')).toMatchObject({ status: 1, stdout: '' })
 })
