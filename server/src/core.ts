@@ -118,7 +118,7 @@ export interface Core {
   readonly passwords: Passwords
   readonly throttle: Throttle
   readonly mailer: Mailer
-  /** Whether what goes out by itself waits, as in a restored copy. */
+  /** Whether what goes out or destroys by itself waits, as in a restored copy. */
   readonly hold: OutboundHold
   /** Which targets tenants may choose (`WEBHOOK_ALLOW_*`). */
   readonly targets: TargetPolicy

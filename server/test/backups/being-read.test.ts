@@ -4,6 +4,7 @@ import { truncate } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { backupsService } from '../../src/features/backups/backups.service.ts'
 import { lockForDeletion } from '../../src/features/backups/backups.store.ts'
 import { backupCommands } from '../../src/features/backups/commands/commands.ts'
 import type { NamedDrillDeps } from '../../src/features/backups/drill/planned.ts'
@@ -11,6 +12,7 @@ import { checkNext } from '../../src/features/backups/fixes/check.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import type { Store } from '../../src/features/backups/stores/store.ts'
 import { DAY } from '../../src/lib/clock.ts'
+import type { Admin } from '../../src/platform/access/index.ts'
 import { LOCKS } from '../../src/platform/db/index.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
@@ -127,13 +129,33 @@ test('one that is being deleted is read by nobody, and stays where the deletion 
   expect((await download()).status).toBe(200)
 })
 
+test('one that is deleted between the answer and its first byte is not there', async () => {
+  const id = await make(service, root)
+  const caller: Admin = { ...root, role: 'superadmin' } as never
+  const { app, dataDir } = service
+  const backups = backupsService({
+    db: app.db,
+    store: folderStore(join(dataDir, 'backups')),
+    log: silentLog,
+    wake: () => undefined,
+    reading: {
+      async hold() {
+        await service.database.sql('delete from backups where id = $1', [id])
+        return { [Symbol.asyncDispose]: async () => undefined }
+      },
+    },
+  })
+  const { open } = await backups.download(caller, id, undefined)
+  await expect(open()[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'not_found' })
+})
+
 test('connections are kept for no longer than something is read, and one that is lost is replaced', async () => {
   const reading = readingOf(service)
   const ids = ['0badcafe-0000-4000-8000-000000000000', 'f00dcafe-0000-4000-8000-000000000000']
   const holders = () =>
     service.database.sql<{ pid: number; locks: number }>(
       `select pid, count(*)::int as locks from pg_locks
-       where locktype = 'advisory' and classid = ${LOCKS.readBackups}
+       where locktype = 'advisory' and classid = ${LOCKS.longReads}
          and database = (select oid from pg_database where datname = current_database())
        group by pid`,
     )

@@ -1,6 +1,6 @@
 /** A purged clinic comes back from no backup: not in place, not after the loss of everything. */
-import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { restoreFile } from '../../src/app.ts'
 import { erasePurged } from '../../src/features/backups/erase/erase.ts'
@@ -24,7 +24,11 @@ let south: Clinic
 /** Backups from before the purge: of everything, and of the clinic that is purged. */
 let full: string
 let own: string
+/** Another of that clinic, which the database has lost: its files alone are there. */
+let lost: string
 let note: string
+/** A folder with the files of the one that was lost. */
+let kept: string
 
 const sql = <T = any>(text: string, values: unknown[] = []) =>
   service.database.sql<T & object>(text, values)
@@ -48,6 +52,11 @@ beforeAll(async () => {
   expect((await service.call('POST', '/api/patients', { token, body: patient })).status).toBe(201)
   full = await make(service, root)
   own = await make(service, north.people.admin)
+  lost = await make(service, north.people.admin)
+  await sql('delete from backups where id = $1', [lost])
+  kept = await scratch()
+  for (const name of [`${lost}.json`, basename(fileOf(service, lost))])
+    await copyFile(join(service.dataDir, 'backups', name), join(kept, name))
   await purgeClinic(service, north.id)
   note = join(service.dataDir, 'backups', `purged-${north.id}.json`)
 }, 60_000)
@@ -59,11 +68,11 @@ describe('the store', () => {
     await expect(erase(folderStore(join(file, 'below')))).rejects.toThrow()
     expect(await unerased()).toEqual([{ id: north.id }])
     expect(await sql('select from backups where id = $1', [own])).toEqual([])
-    await readFile(fileOf(service, own))
+    for (const id of [own, lost]) await readFile(fileOf(service, id))
     await erase()
     expect(await unerased()).toEqual([])
     const names = await readdir(join(service.dataDir, 'backups'))
-    expect(names.filter((name) => name.startsWith(own))).toEqual([])
+    expect(names.filter((name) => name.startsWith(own) || name.startsWith(lost))).toEqual([])
     expect(names).toContain(`${full}.tar.zst.age`)
     const { notes, disbelieved } = await readNotes(storeIn(service.dataDir), await keeper())
     expect(disbelieved).toEqual([])
@@ -131,6 +140,18 @@ test('adopt enters whom the notes tell of, and no backup of a clinic that is gon
   expect(adopted).toContain(full)
   expect(refused).toEqual([])
   expect(await sql('select id::int from purged_tenants')).toEqual([{ id: north.id }])
+})
+
+test('a backup of the clinic that turns up later is not adopted, and goes once adopt has found it', async () => {
+  await cp(kept, join(service.dataDir, 'backups'), { recursive: true })
+  const { adopted, refused } = await service.app.features.backups.commands.adopt()
+  expect(adopted).toEqual([])
+  const reason = expect.stringContaining('was purged')
+  expect(refused).toEqual([{ name: `${lost}.json`, reason }])
+  expect(await unerased()).toEqual([{ id: north.id }])
+  await erase()
+  const names = await readdir(join(service.dataDir, 'backups'))
+  expect(names.filter((name) => name.startsWith(lost))).toEqual([])
 })
 
 test('no row of the clinic, and no other of its id, is put in by hand', async () => {

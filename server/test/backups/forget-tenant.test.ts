@@ -4,8 +4,10 @@ import { cp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { restoreFile } from '../../src/app.ts'
+import { saveDrill, saveVerified } from '../../src/features/backups/drill/drill.store.ts'
 import { findFiled, saveRewritten } from '../../src/features/backups/erase/erase.store.ts'
 import { rewrite } from '../../src/features/backups/erase/rewrite.ts'
+import { writeSigned } from '../../src/features/backups/file/signed.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { runCommand } from '../docs/command.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -14,7 +16,7 @@ import { scratch, until } from '../support/embedded.ts'
 import { command } from '../support/process.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
-import { contents, keeper, purgeClinic, tablesWith } from './support.ts'
+import { contents, keeper, purgeClinic, readingOf, tablesWith } from './support.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
 
@@ -167,6 +169,9 @@ describe('which it could not, it says', () => {
   })
 })
 
+/** When a job was begun that has died. */
+const BEGUN = '2026-11-23T01:02:03.004Z'
+
 describe('whatever dies when, the old one or the new one is whole', () => {
   const store = () => folderStore(folder)
   const { signal } = new AbortController()
@@ -176,7 +181,7 @@ describe('whatever dies when, the old one or the new one is whole', () => {
     const deps = { store: store(), keeper: await keeper() }
     const backup = await service.app.db.acrossTenants((tx) => findFiled(tx, id), 'read')
     if (!backup) throw new Error('the backup is gone')
-    const wanted = { rewritten_at: backup.now, forgotten: [north.id] }
+    const wanted = { rewritten_at: BEGUN, forgotten: [north.id] }
     const made = await rewrite(backup, wanted, deps, { signal, progress: () => undefined })
     if (isNamed) await service.app.db.acrossTenants((tx) => saveRewritten(tx, id, made))
     expect(await files()).toHaveLength(2)
@@ -186,9 +191,9 @@ describe('whatever dies when, the old one or the new one is whole', () => {
   test('before the database names the new file: the next one clears it away, and does it again', async () => {
     await halfway(false)
     await sql(
-      `insert into backup_jobs (id, backup_id, kind, status, actor)
-       values (gen_random_uuid(), $1, 'forget', 'running', '{"user_id":null,"user_email":null,"origin":null}')`,
-      [id],
+      `insert into backup_jobs (id, backup_id, kind, status, started_at, actor)
+       values (gen_random_uuid(), $1, 'forget', 'running', $2, '{"user_id":null,"user_email":null,"origin":null}')`,
+      [id, BEGUN],
     )
     expect(await forget()).toMatchObject({ rewritten: [id], left: [] })
     expect(await files()).toHaveLength(1)
@@ -216,7 +221,59 @@ describe('whatever dies when, the old one or the new one is whole', () => {
     const { rewritten, earlier, left } = await forget()
     expect([...rewritten, ...earlier]).toEqual([id])
     expect(left).toEqual([])
+    const ofIt = (await readdir(folder)).filter((name) => name.startsWith(id))
+    expect(ofIt.toSorted()).toEqual([...(await files()), `${id}.json`].toSorted())
     expect(await files()).toHaveLength(1)
     await expectWhole()
   })
+})
+
+test('a file that somebody reads stays until they have it, and what they find is not of the new one', async () => {
+  const held = await readingOf(service).hold(id)
+  const reason = expect.stringContaining('somebody reads')
+  expect(await forget()).toMatchObject({ rewritten: [], left: [{ backup_id: id, reason }] })
+  expect(await files()).toHaveLength(2)
+  await expectWhole()
+  const { verified_at, fault } = await rowOf()
+  const former = { id, rewritten_at: null }
+  await service.app.db.acrossTenants(async (tx) => {
+    expect(await saveDrill(tx, former, 1)).toBeUndefined()
+    expect(await saveVerified(tx, former, false)).toBeUndefined()
+  })
+  expect(await rowOf()).toMatchObject({ verified_at, fault, drill_seconds: null })
+  await held[Symbol.asyncDispose]()
+  expect(await forget()).toMatchObject({ earlier: [id], left: [] })
+  expect(await files()).toHaveLength(1)
+  await expectWhole()
+})
+
+test('a file that waits for its restore stays as well', async () => {
+  await sql(
+    `insert into backup_jobs (id, backup_id, kind, status, actor)
+     values (gen_random_uuid(), $1, 'restore', 'queued', '{"user_id":null,"user_email":null,"origin":null}')`,
+    [id],
+  )
+  expect((await forget()).left).toMatchObject([{ backup_id: id }])
+  expect(await files()).toHaveLength(2)
+  await sql('delete from backup_jobs')
+  expect(await forget()).toMatchObject({ earlier: [id], left: [] })
+})
+
+test('its own backups go too, and one that counts as failed is told of', async () => {
+  const failed = crypto.randomUUID()
+  const { mac: _, ...entry } = JSON.parse(await readFile(join(kept, `${id}.json`), 'utf8'))
+  await sql(
+    `insert into backups (id, type, reason, status) values ($1, 'full', 'request', 'failed')`,
+    [failed],
+  )
+  const signed = { ...entry, backup_id: failed }
+  await writeSigned(
+    folderStore(folder),
+    await keeper(),
+    `${failed}.json`,
+    signed,
+    new AbortController().signal,
+  )
+  const { left } = await forget()
+  expect(left).toEqual([{ backup_id: failed, reason: expect.stringContaining('failed') }])
 })

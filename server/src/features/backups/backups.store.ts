@@ -187,10 +187,28 @@ export async function lockForDeletion(tx: TenantTx, id: string): Promise<'gone' 
     .limit(1)
     .executeTakeFirst()
   if (job) return 'busy'
+  return (await keepReadersOff(tx, id)) ? 'free' : 'busy'
+}
+
+/** Whether a restore of the backup waits, or is at work. */
+export async function isBeingRestored(tx: TenantTx, id: string): Promise<boolean> {
+  const job = await tx.db
+    .selectFrom('backup_jobs')
+    .select('id')
+    .where('backup_id', '=', id)
+    .where('kind', '=', 'restore')
+    .where('status', 'in', ['queued', 'running'])
+    .limit(1)
+    .executeTakeFirst()
+  return job !== undefined
+}
+
+/** Keeps readers off the backup until the transaction ends. Returns false where somebody reads it. */
+export async function keepReadersOff(tx: TenantTx, id: string): Promise<boolean> {
   const { rows } = await sql<{ is_unread: boolean }>`
-    select pg_try_advisory_xact_lock(${LOCKS.readBackups}, ${readLockOf(id)}) as is_unread
+    select pg_try_advisory_xact_lock(${LOCKS.longReads}, ${readLockOf(id)}) as is_unread
   `.execute(tx.db)
-  return rows[0]?.is_unread ? 'free' : 'busy'
+  return rows[0]?.is_unread === true
 }
 
 export async function deleteBackup(tx: TenantTx, id: string): Promise<void> {

@@ -26,7 +26,7 @@ import { openReading } from './work/reading.ts'
 import { type BackupWorker, startWorker } from './work/worker.ts'
 
 type Core = Needs<
-  'db' | 'log' | 'clock' | 'jobs' | 'ofRootKeys' | 'sealer' | 'openConnection',
+  'db' | 'log' | 'clock' | 'jobs' | 'hold' | 'ofRootKeys' | 'sealer' | 'openConnection',
   | 'NODE_ENV'
   | 'DATABASE_URL'
   | 'DATA_DIR'
@@ -50,7 +50,7 @@ export async function openBackups(
   sealed: readonly SealedTable[],
   rootSealed: readonly RootSealed[],
 ): Promise<Feature & { commands: BackupCommands }> {
-  const { db, log, ofRootKeys, openConnection, config } = core
+  const { db, log, hold, ofRootKeys, openConnection, config } = core
   const keeper = await openKeeper(ofRootKeys, config.BACKUP_AGE_RECIPIENT)
   const { store, folder } = openStore(core)
   let worker: BackupWorker | undefined
@@ -94,8 +94,11 @@ export async function openBackups(
       void canFail(clearThrownAway(dataDir, log), 'clearing what drills have left', log)
       worker = work()
       const presence = startPresence(core)
-      const erasing = startErasing({ db, store, keeper, log })
-      return { stop: () => Promise.all([worker?.stop(), presence.stop(), erasing.stop()]) }
+      let erasing: ReturnType<typeof startErasing> | undefined
+      hold.whenReleased(() => {
+        erasing = startErasing({ db, store, keeper, log })
+      })
+      return { stop: () => Promise.all([worker?.stop(), presence.stop(), erasing?.stop()]) }
     },
     close: store.close,
   }

@@ -20,7 +20,16 @@ import { purgesDeleted } from './upkeep/purge.jobs.ts'
 import { countPatients, purgePatients } from './upkeep/upkeep.store.ts'
 
 type Core = Needs<
-  'db' | 'changes' | 'clock' | 'jobs' | 'keyRing' | 'log' | 'mailer' | 'readJournal' | 'throttle',
+  | 'db'
+  | 'changes'
+  | 'clock'
+  | 'hold'
+  | 'jobs'
+  | 'keyRing'
+  | 'log'
+  | 'mailer'
+  | 'readJournal'
+  | 'throttle',
   | 'PATIENT_CACHE_MAX_BYTES'
   | 'PATIENT_CACHE_MAX_ENTRIES'
   | 'PATIENT_CACHE_TTL_SECONDS'
@@ -28,7 +37,7 @@ type Core = Needs<
 >
 
 export function openPatients(core: Core): Feature {
-  const { db, changes, clock, keyRing, log, mailer, throttle, jobs, config } = core
+  const { db, changes, clock, keyRing, log, mailer, throttle, jobs, hold, config } = core
   const noteRead = notesReads(core.readJournal)
   const sights = openSights(db, clock)
   const load = loaderOf(db, keyRing)
@@ -38,7 +47,7 @@ export function openPatients(core: Core): Feature {
     ttlSeconds: config.PATIENT_CACHE_TTL_SECONDS,
   }
   const cache = openPatientCache({ clock, changes, load: load.one }, bounds)
-  purgesDeleted({ db, clock, jobs, keepDays: config.PATIENT_PURGE_DAYS })
+  purgesDeleted({ db, clock, jobs, hold, keepDays: config.PATIENT_PURGE_DAYS })
   return {
     name: 'patients',
     operations: [

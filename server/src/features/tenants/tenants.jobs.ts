@@ -23,15 +23,21 @@ export function purgesOf(features: readonly Feature[]): PurgeRows[] {
   return features.toReversed().flatMap(({ purgeRows }) => purgeRows ?? [])
 }
 
-/** Registers the job. It destroys tenants `TENANT_PURGE_DAYS` after their deletion. */
+/**
+ * Registers the job. It destroys tenants `TENANT_PURGE_DAYS` after their deletion, in a restored copy after its release:
+ * where the backup is from they may have been put back since.
+ */
 export function purgeDeletedTenants(
-  core: Needs<'db' | 'clock' | 'jobs' | 'log', 'TENANT_PURGE_DAYS'>,
+  core: Needs<'db' | 'clock' | 'jobs' | 'hold' | 'log', 'TENANT_PURGE_DAYS'>,
   features: readonly Feature[],
 ): void {
-  const { jobs, config } = core
+  const { jobs, hold, config } = core
   const purges = purgesOf(features)
   jobs.schedule(PURGE, '17 3 * * *')
-  jobs.work(PURGE, (_data, { signal }) => purge(core, config.TENANT_PURGE_DAYS, signal, purges))
+  jobs.work(PURGE, (_data, { signal }) => purge(core, config.TENANT_PURGE_DAYS, signal, purges), {
+    when: hold.whenReleased,
+  })
+  hold.onRelease(store.beginGraceAnew)
 }
 
 interface PurgeDeps {

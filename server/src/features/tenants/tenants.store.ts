@@ -167,6 +167,16 @@ export function findPlatformTenant(tx: TenantTx): Promise<Tenant | undefined> {
   return living(tx).select(COLUMNS).where('is_platform', '=', true).executeTakeFirst()
 }
 
+/** Has the days in which a deletion can be taken back begin anew, but for tenants that are half destroyed. */
+export async function beginGraceAnew(tx: TenantTx): Promise<void> {
+  await tx.db
+    .updateTable('tenants')
+    .set({ deleted_at: sql`now()` })
+    .where('deleted_at', 'is not', null)
+    .where('purge_started_at', 'is', null)
+    .execute()
+}
+
 /**
  * Marks the tenants deleted before `before`: they cannot be put back any more. Returns their ids, and
  * those whose purge was begun earlier.

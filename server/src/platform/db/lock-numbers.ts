@@ -23,8 +23,8 @@ export const LOCKS = {
   longJobs: 7_261_941,
   /** With 0, shared: a process takes the long jobs that wait, and lives. */
   longJobTakers: 7_261_950,
-  /** With a number of the backup, shared: somebody reads its file, and lives. */
-  readBackups: 7_261_951,
+  /** With a number of what is read for long, shared: a process reads it, and lives. */
+  longReads: 7_261_951,
   /** With the id of a tenant, or 0 for all: a restore has closed the service for them. */
   closed: 7_261_942,
   /** With the id of a fix, or 0 for a scan of all: a process looks and mends, and lives. */

@@ -1,9 +1,9 @@
 /**
  * The hold on what goes out by itself. A database that was restored into an empty one may be a copy of one
- * that lives: mails, webhooks and messages wait until its operator says that they may go. What sends is
- * not begun before, so that no message pays for the question.
+ * that lives: mails, webhooks and messages wait until its operator says that they may go, and what destroys
+ * for good by itself waits along. Neither is begun before, so that no message pays for the question.
  */
-import type { Changes, Scopes } from '../db/index.ts'
+import type { Changes, Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from '../journal/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
@@ -20,6 +20,8 @@ export interface OutboundHold {
   since(): string | null
   /** Runs `begin` at once, or with the release. */
   whenReleased(begin: () => void): void
+  /** Has the release do this too, in its transaction. Every process calls it, as any may release. */
+  onRelease(work: (tx: TenantTx) => Promise<void>): void
   /** Lets everything go, on every node. Returns whether it was held. */
   release(): Promise<boolean>
   /** Begins nothing more. */
@@ -32,6 +34,7 @@ export async function openOutboundHold(
   log: Logger,
 ): Promise<OutboundHold> {
   const waiting = new Set<() => void>()
+  const releasing: ((tx: TenantTx) => Promise<void>)[] = []
   let since = await db.acrossTenants(store.findHeldSince, 'read')
   const unsubscribe = changes.subscribe((topic) => {
     if (since !== null && (topic === 'outbound' || topic === null))
@@ -52,11 +55,13 @@ export async function openOutboundHold(
       if (since === null) begin()
       else waiting.add(begin)
     },
+    onRelease: (work) => void releasing.push(work),
     release: () =>
       db.acrossTenants(async (tx) => {
         tx.invalidate('outbound')
         const since = await store.release(tx)
         if (since === null) return false
+        for (const work of releasing) await work(tx)
         await append(tx, SYSTEM, {
           action: 'outbound.released',
           tenant_id: null,

@@ -1,8 +1,8 @@
 /** Files by HTTP: whole, in parts, and no more of them than the caller takes. */
 import { get as request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { Problem } from '../../lib/problems.ts'
 import { anyone } from '../access/index.ts'
@@ -19,14 +19,16 @@ const CHUNK = Buffer.alloc(64 * 1024)
 const noLimits = { requests: 0, guesses: 0, notifications: 0, userWrites: 0, tenantWrites: 0 }
 
 async function open() {
-  const seen = { opened: 0, chunks: 0, ended: Promise.withResolvers<void>() }
+  const seen = { opened: 0, chunks: 0, reading: 0, ended: Promise.withResolvers<void>() }
   async function* endless() {
+    seen.reading += 1
     try {
       for (;;) {
         seen.chunks += 1
         yield CHUNK
       }
     } finally {
+      seen.reading -= 1
       seen.ended.resolve()
     }
   }
@@ -160,6 +162,20 @@ test('a caller who is gone before the first byte ends the reading too', async ()
   await get('endless').catch(() => undefined)
   await seen.ended.promise
   expect(seen.chunks).toBeLessThan(5)
+})
+
+test('an answer that waits behind another one ends with their connection too', async () => {
+  const { server, seen } = await open()
+  await server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  const asked = `GET /files/endless HTTP/1.1\r\nhost: a\r\n\r\n`
+  socket.write(asked + asked)
+  // Nothing of it is read.
+  socket.pause()
+  await vi.waitFor(() => expect(seen.reading).toBe(2))
+  socket.destroy()
+  await vi.waitFor(() => expect(seen.reading).toBe(0))
 })
 
 test('a caller who goes away ends the reading, which never ran ahead of them', async () => {

@@ -1,4 +1,5 @@
 /** An operation that hands out a file: streamed, and in parts where the caller asks for them (RFC 9110 §14). */
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type TSchema } from 'typebox'
@@ -68,7 +69,17 @@ export async function sendDownload(
       reply.header('content-range', `bytes ${range.start}-${range.end}/${whole.size}`)
     }
   }
-  return reply.send(Readable.from(bytes, { objectMode: false }))
+  const stream = Readable.from(bytes, { objectMode: false })
+  endWith(request.raw.socket, stream)
+  return reply.send(stream)
+}
+
+/** An answer that waits behind another one on its connection does not hear of the connection's end. */
+function endWith(socket: Socket, stream: Readable): void {
+  const end = () => void stream.destroy()
+  socket.once('close', end)
+  stream.once('close', () => void socket.off('close', end))
+  if (socket.destroyed) end()
 }
 
 /** The same, of which the first is there. Ended as it would be, even where nobody takes that one. */

@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { findTenant } from '../../tenants/index.ts'
 import { fileName, sidecarName } from '../create/create.ts'
-import { enterPurged } from '../erase/erase.store.ts'
+import { enterPurged, findPurged, lookAgain } from '../erase/erase.store.ts'
 import { noteName, readNotes } from '../erase/notes.ts'
 import { BACKUP_TYPES } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
@@ -64,7 +64,11 @@ export async function adopt(deps: AdoptDeps): Promise<Adoption> {
 async function adoptNotes({ db, store, keeper }: AdoptDeps, { refused }: Adoption): Promise<void> {
   const { notes, disbelieved } = await readNotes(store, keeper)
   refused.push(...disbelieved)
-  for (const { tenant_id } of await db.acrossTenants((tx) => enterPurged(tx, notes)))
+  const here = await db.acrossTenants(async (tx) => {
+    await lookAgain(tx)
+    return enterPurged(tx, notes)
+  })
+  for (const { tenant_id } of here)
     refused.push({
       name: noteName(tenant_id),
       reason: `tenant ${tenant_id} was purged, and is here again: delete it`,
@@ -87,7 +91,9 @@ export async function adoptOne(
   return db.acrossTenants(async (tx) => {
     const { backup_id: _, installation: __, ...backup } = { ...told, locked_until }
     if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))
-      return `its tenant ${backup.tenant_id} is not here`
+      return (await findPurged(tx, backup.tenant_id))
+        ? `its tenant ${backup.tenant_id} was purged; the service deletes it within minutes`
+        : `its tenant ${backup.tenant_id} is not here`
     await insertAdopted(tx, { id, ...backup })
     return undefined
   })

@@ -121,11 +121,11 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     } catch (error) {
       // Nobody is to rely on it any more: neither the health report nor retention.
       if (error instanceof UnreadableFile || error instanceof NotStoredError)
-        await db.acrossTenants((tx) => saveVerified(tx, id, false))
+        await db.acrossTenants((tx) => saveVerified(tx, { id, rewritten_at }, false))
       throw error
     }
     await db.acrossTenants(async (tx) => {
-      await saveVerified(tx, id, true)
+      await saveVerified(tx, { id, rewritten_at }, true)
       await append(tx, SYSTEM, {
         action: 'backup.verified',
         tenant_id: tenant_id ?? (await findPlatformTenant(tx))?.id ?? null,

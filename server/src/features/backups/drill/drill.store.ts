@@ -24,30 +24,42 @@ export interface Proven {
   tenant_id: number | null
 }
 
-/** Enters a drill's success. Returns what the backup is of; undefined where it is gone. */
-export function saveDrill(tx: TenantTx, id: string, seconds: number): Promise<Proven | undefined> {
-  return tx.db
+/** The file that was read of a backup: it may have been written anew since, which proves or disproves nothing of that one. */
+export interface ReadFile {
+  id: string
+  rewritten_at: string | null
+}
+
+const ofFile = (tx: TenantTx, { id, rewritten_at }: ReadFile) =>
+  tx.db
     .updateTable('backups')
-    .set({ verified_at: sql`now()`, checked_at: sql`now()`, fault: null, drill_seconds: seconds })
     .where('id', '=', id)
+    .where('rewritten_at', 'is not distinct from', rewritten_at)
+
+/** Enters a drill's success. Returns what the backup is of; undefined where the file is gone. */
+export function saveDrill(
+  tx: TenantTx,
+  file: ReadFile,
+  seconds: number,
+): Promise<Proven | undefined> {
+  return ofFile(tx, file)
+    .set({ verified_at: sql`now()`, checked_at: sql`now()`, fault: null, drill_seconds: seconds })
     .returning(['type', 'tenant_id'])
     .executeTakeFirst()
 }
 
-/** Says whether the backup has just been read to its end, or can't be. Returns what it is of. */
+/** Says whether the file has just been read to its end, or can't be. Returns what the backup is of. */
 export function saveVerified(
   tx: TenantTx,
-  id: string,
+  file: ReadFile,
   isProven: boolean,
 ): Promise<Proven | undefined> {
-  return tx.db
-    .updateTable('backups')
+  return ofFile(tx, file)
     .set({
       verified_at: isProven ? sql`now()` : null,
       checked_at: sql`now()`,
       fault: isProven ? null : 'It could not be read to its end, or has failed in a drill',
     })
-    .where('id', '=', id)
     .returning(['type', 'tenant_id'])
     .executeTakeFirst()
 }

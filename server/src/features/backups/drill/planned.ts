@@ -10,7 +10,7 @@ import { fileName } from '../create/create.ts'
 import { OtherReleaseError } from '../empty/restore.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import type { Reading } from '../work/reading.ts'
-import { newestFull, type Proven, saveDrill, saveVerified } from './drill.store.ts'
+import { newestFull, type Proven, type ReadFile, saveDrill, saveVerified } from './drill.store.ts'
 import { type DrillDeps, drill } from './drill.ts'
 import { clearThrownAway, NotTriedError } from './throw-away.ts'
 
@@ -52,10 +52,11 @@ export async function drillNewest(deps: NamedDrillDeps): Promise<number | null> 
  */
 export async function drillNamed(
   deps: NamedDrillDeps,
-  { id, rewritten_at }: { id: string; rewritten_at: string | null },
+  file: ReadFile,
   onProgress?: (share: number) => void,
 ): Promise<number> {
   const { db, store, log, reading } = deps
+  const { id, rewritten_at } = file
   await using _held = await reading.hold(id)
   const name = fileName(id, rewritten_at)
   try {
@@ -65,7 +66,7 @@ export async function drillNamed(
       stores: [store],
     })
     await db.acrossTenants(async (tx) => {
-      const proven = await saveDrill(tx, id, seconds)
+      const proven = await saveDrill(tx, file, seconds)
       if (proven) await tell(tx, 'verified', id, proven, { drill_seconds: seconds })
     })
     log.info({ backup: id, seconds }, 'a backup was restored in a drill')
@@ -73,7 +74,7 @@ export async function drillNamed(
   } catch (error) {
     if (isOfBackup(error))
       await db.acrossTenants(async (tx) => {
-        const failed = await saveVerified(tx, id, false)
+        const failed = await saveVerified(tx, file, false)
         if (failed) await tell(tx, 'failed', id, failed, { error: 'It failed in its drill.' })
       })
     throw error

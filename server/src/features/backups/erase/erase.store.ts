@@ -5,16 +5,40 @@ import '../backups.table.ts'
 import type { Note } from './notes.ts'
 import type { Filed, Rewritten } from './rewrite.ts'
 
+/** The ids among these of backups that the database knows, but for those that count as failed. */
+export async function countedOn(tx: TenantTx, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await tx.db
+    .selectFrom('backups')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('status', '<>', 'failed')
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** One whose note or whose backups' files are still to be seen to. */
 export interface Purged extends Note {
   backups: string[]
 }
 
+const PURGED = sql`select p.id as tenant_id, i.id as installation, p.purged_at, p.backups
+  from purged_tenants p, installation i`
+
 export async function listUnerased(tx: TenantTx): Promise<Purged[]> {
   const { rows } = await sql<Purged>`
-    select p.id as tenant_id, i.id as installation, p.purged_at, p.backups
-    from purged_tenants p, installation i where p.erased_at is null order by p.id`.execute(tx.db)
+    ${PURGED} where p.erased_at is null order by p.id`.execute(tx.db)
   return rows
+}
+
+export async function findPurged(tx: TenantTx, tenantId: number): Promise<Purged | undefined> {
+  const { rows } = await sql<Purged>`${PURGED} where p.id = ${tenantId}`.execute(tx.db)
+  return rows[0]
+}
+
+/** Has the store looked at again, for each that was purged: it may have what nobody knew of. */
+export async function lookAgain(tx: TenantTx): Promise<void> {
+  await tx.db.updateTable('purged_tenants').set({ erased_at: null }).execute()
 }
 
 export async function saveErased(tx: TenantTx, tenantId: number): Promise<void> {
@@ -72,14 +96,20 @@ export async function enterPurged(tx: TenantTx, notes: readonly Note[]): Promise
   return wrong
 }
 
-/** What is known of the file of a backup, and the time. */
-export async function findFiled(
-  tx: TenantTx,
-  id: string,
-): Promise<(Filed & { now: string }) | undefined> {
-  const { rows } = await sql<Filed & { now: string }>`
-    select id, rewritten_at, size_bytes, sha256, records, schema_version,
-      clock_timestamp()::timestamptz(3) as now
+/** When the job was begun that is at work; null where none is. Its file is named by that. */
+export async function startOf(tx: TenantTx, job: string): Promise<string | null> {
+  const found = await tx.db
+    .selectFrom('backup_jobs')
+    .select('started_at')
+    .where('id', '=', job)
+    .executeTakeFirst()
+  return found?.started_at ?? null
+}
+
+/** What is known of the file of a backup. */
+export async function findFiled(tx: TenantTx, id: string): Promise<Filed | undefined> {
+  const { rows } = await sql<Filed>`
+    select id, rewritten_at, size_bytes, sha256, records, schema_version
     from backups where id = ${id} and status = 'completed'`.execute(tx.db)
   return rows[0]
 }

@@ -8,9 +8,10 @@ import { logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { idOf, sidecarName } from '../create/create.ts'
 import type { Keeper } from '../file/identity.ts'
-import type { Store } from '../stores/store.ts'
+import type { Store, StoredObject } from '../stores/store.ts'
 import { listUnerased, type Purged, saveErased } from './erase.store.ts'
 import { leaveNote } from './notes.ts'
+import { unknownIn } from './unknown.ts'
 
 const LOOK_EVERY_MS = 5 * MINUTE
 
@@ -46,7 +47,11 @@ export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise
   for (const purged of await db.acrossTenants(listUnerased, 'read')) {
     if (signal.aborted) return
     try {
-      await erase(deps, purged, signal)
+      const left = await erase(deps, purged, signal)
+      if (left.length > 0)
+        throw new Error(
+          `the store keeps ${left.length} objects of backups of tenant ${purged.tenant_id}`,
+        )
       await db.acrossTenants((tx) => saveErased(tx, purged.tenant_id))
       log.info({ tenant: purged.tenant_id }, 'a purged tenant is noted in the store of backups')
     } catch (error) {
@@ -56,17 +61,40 @@ export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise
   if (failures.length > 0) throw failures[0]
 }
 
-/** @throws Error also where files are still there, which a store may keep for a while */
-async function erase({ store, keeper }: EraseDeps, purged: Purged, signal: AbortSignal) {
+/** Returns the names of what the store keeps of the tenant's own backups, for a while or for good. */
+export async function erase(
+  deps: Omit<EraseDeps, 'log'>,
+  purged: Purged,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const { store, keeper } = deps
   await leaveNote(store, keeper, purged, signal)
-  const isOwn = (name: string) =>
-    purged.backups.some((id) => idOf(name) === id || name === sidecarName(id))
-  // The list entry first: a file without one is an orphan, which nobody adopts.
-  for (const id of purged.backups) await store.delete(sidecarName(id))
-  for (const { name } of await store.list()) if (isOwn(name)) await store.delete(name)
-  const left = (await store.list()).filter(({ name }) => isOwn(name))
-  if (left.length > 0)
-    throw new Error(
-      `the store keeps ${left.length} objects of backups of tenant ${purged.tenant_id}`,
+  const backups = [...purged.backups, ...(await unknownOwn(deps, purged))]
+  const isOwn = ({ name }: StoredObject) =>
+    backups.some((id) => idOf(name) === id || name === sidecarName(id))
+  // Before they are forgotten who they are of: a file without a list entry is an orphan, which nobody adopts.
+  for (const { name } of (await store.list()).filter(isOwn))
+    if (idOf(name) !== undefined) await store.delete(name)
+  const left = (await store.list()).filter(isOwn).map(({ name }) => name)
+  if (left.some((name) => idOf(name) !== undefined)) return left
+  for (const id of backups) await store.delete(sidecarName(id))
+  return (await store.list()).filter(isOwn).map(({ name }) => name)
+}
+
+/** The tenant's own backups that lie in the store alone: made before the database was lost, and never adopted. */
+async function unknownOwn(
+  { db, store, keeper }: Omit<EraseDeps, 'log'>,
+  { tenant_id, installation }: Purged,
+): Promise<string[]> {
+  const own: string[] = []
+  for (const { id, told } of await unknownIn({ db, store, keeper }))
+    if (
+      typeof told !== 'string' &&
+      told.backup_id === id &&
+      told.type === 'tenant' &&
+      told.tenant_id === tenant_id &&
+      told.installation === installation
     )
+      own.push(id)
+  return own
 }

@@ -1,15 +1,13 @@
 /** The job that takes purged tenants out of a backup: the same backup, in another file. */
-import type { Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Watch } from '../create/create.ts'
+import { fileName, type Watch } from '../create/create.ts'
 import { NotStoredError } from '../stores/store.ts'
-import { type Job, requireAtWork } from '../work/work.store.ts'
-import { findFiled, listPurged, saveRewritten } from './erase.store.ts'
-import { type FileDeps, type Rewritten, rewrite, settle } from './rewrite.ts'
+import { type Job, LostJobError, requireAtWork } from '../work/work.store.ts'
+import { findFiled, listPurged, saveRewritten, startOf } from './erase.store.ts'
+import { type Rewritten, rewrite, type SettleDeps, settle } from './rewrite.ts'
 
-export interface ForgetDeps extends FileDeps {
-  db: Scopes
+export interface ForgetDeps extends SettleDeps {
   log: Logger
 }
 
@@ -28,7 +26,9 @@ export async function forgetPurged(
   const backup = await db.acrossTenants((tx) => findFiled(tx, id), 'read')
   if (!backup) throw new NotStoredError('the backup is gone')
   const purged = await db.acrossTenants(listPurged, 'read')
-  const wanted = { rewritten_at: backup.now, forgotten: purged }
+  const begun = await db.acrossTenants((tx) => startOf(tx, job.id), 'read')
+  if (begun === null) throw new LostJobError()
+  const wanted = { rewritten_at: begun, forgotten: purged }
   const made = await rewrite(backup, wanted, deps, watch)
   await db.acrossTenants(async (tx) => {
     // Whoever has ended the job meanwhile has deleted the new file.
@@ -39,10 +39,16 @@ export async function forgetPurged(
   return made
 }
 
-/** Takes away what the job has left that failed, or died. */
-export async function settleLeft({ db, log, ...deps }: ForgetDeps, id: string): Promise<void> {
+/** Takes away what the job has left that failed, or died: also what is half written. */
+export async function settleLeft(
+  { log, ...deps }: ForgetDeps,
+  job: Pick<Job, 'id' | 'backup_id'>,
+): Promise<void> {
+  const { db, store } = deps
   const work = async () => {
-    const backup = await db.acrossTenants((tx) => findFiled(tx, id), 'read')
+    const begun = await db.acrossTenants((tx) => startOf(tx, job.id), 'read')
+    if (begun !== null) await store.discard(fileName(job.backup_id, begun))
+    const backup = await db.acrossTenants((tx) => findFiled(tx, job.backup_id), 'read')
     if (backup) await settle(backup, deps, new AbortController().signal)
   }
   await canFail(work(), 'settling a backup that was written anew', log)

@@ -5,13 +5,13 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import { insertJob } from '../backups.store.ts'
 import { entryIdOf } from '../commands/adopt.ts'
-import { sidecarName } from '../create/create.ts'
+import { idOf } from '../create/create.ts'
 import { UnreadableFile } from '../file/age.ts'
-import { readSigned } from '../file/signed.ts'
-import { knownOf } from '../schedule/schedule.store.ts'
 import { NotStoredError } from '../stores/store.ts'
-import { findFiled, forgettingJob, type Holding, listHolding } from './erase.store.ts'
+import { findFiled, findPurged, forgettingJob, type Holding, listHolding } from './erase.store.ts'
+import { erase } from './erase.ts'
 import { type FileDeps, KeptError, settle } from './rewrite.ts'
+import { unknownIn } from './unknown.ts'
 
 /** What is wrong with one backup, in words; anything else is a fault of the whole work. */
 const SENTENCES = [StartupError, UnreadableFile, NotStoredError, KeptError]
@@ -53,8 +53,17 @@ export async function forgetTenant(
       const { message } = error as Error
       outcome.left.push({ backup_id: backup.id, reason: message.replace(/[.]$/, '') })
     }
-  outcome.left.push(...(await unknownOf(deps)))
+  outcome.left.push(...(await ownOf(deps, tenantId)), ...(await unknownOf(deps)))
   return outcome
+}
+
+/** The tenant's own backups, as far as the store keeps them. */
+async function ownOf(deps: ForgetTenantDeps, tenantId: number): Promise<Forgetting['left']> {
+  const purged = await deps.db.acrossTenants((tx) => findPurged(tx, tenantId), 'read')
+  const kept = purged ? await erase(deps, purged, new AbortController().signal) : []
+  const ids = kept.flatMap((name) => idOf(name) ?? entryIdOf(name) ?? [])
+  const reason = 'it is of the tenant alone, and the store keeps it until its lock ends'
+  return [...new Set(ids)].map((backup_id) => ({ backup_id, reason }))
 }
 
 async function forgetIn(
@@ -82,20 +91,13 @@ async function queue(tx: TenantTx, backup_id: string): Promise<string> {
   return id
 }
 
-/** Backups of everything in the store that the database does not know, and so can't be written anew. */
-async function unknownOf({ db, store, keeper }: ForgetTenantDeps): Promise<Forgetting['left']> {
-  const names = (await store.list()).map(({ name }) => name)
-  const ids = names.flatMap((name) => entryIdOf(name) ?? [])
-  const known = await db.acrossTenants((tx) => knownOf(tx, ids), 'read')
-  const left: Forgetting['left'] = []
-  for (const id of ids.filter((one) => !known.has(one))) {
-    const told = await readSigned(store, keeper, sidecarName(id))
-    if (typeof told === 'string') left.push({ backup_id: id, reason: told })
-    else if (told.type === 'full')
-      left.push({
-        backup_id: id,
-        reason: 'the database does not know it; wardkeep backup adopt enters it',
-      })
-  }
-  return left
+/** Backups in the store that may hold the tenant, and can't be written anew. */
+async function unknownOf(deps: ForgetTenantDeps): Promise<Forgetting['left']> {
+  return (await unknownIn(deps)).flatMap(({ id, told }) => {
+    if (typeof told === 'string') return [{ backup_id: id, reason: told }]
+    return told.type === 'full' ? [{ backup_id: id, reason: UNKNOWN }] : []
+  })
 }
+
+const UNKNOWN =
+  'the database does not know it, or counts it as failed; wardkeep backup adopt enters it, or delete it'

@@ -1,4 +1,6 @@
 /** Writes a backup anew, as a stream, without the rows of tenants that were purged. */
+import type { Scopes } from '../../../platform/db/index.ts'
+import { isBeingRestored, keepReadersOff } from '../backups.store.ts'
 import {
   fileName,
   idOf,
@@ -24,6 +26,10 @@ const WRITING = 0.7
 export interface FileDeps {
   store: Store
   keeper: Keeper
+}
+
+export interface SettleDeps extends FileDeps {
+  db: Scopes
 }
 
 /** A backup whose file is known. */
@@ -104,10 +110,11 @@ function rowsOf(
 /**
  * Makes the store what the database says of a backup: the list entry is that of its file, and no other file
  * of it is there. Where it was ended in between it is done once more.
+ * @throws KeptError where the former file is still there: it is read, or locked
  */
 export async function settle(
   backup: Filed,
-  { store, keeper }: FileDeps,
+  { db, store, keeper }: SettleDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const name = fileName(backup.id, backup.rewritten_at)
@@ -117,11 +124,20 @@ export async function settle(
     const writer = await ownKeeper(keeper, file.header)
     await writeSidecar(store, writer, file.header, backup, signal)
   }
-  const isFormer = (other: string) => idOf(other) === backup.id && other !== name
-  for (const { name: other } of await store.list()) if (isFormer(other)) await store.delete(other)
-  if ((await store.list()).some(({ name: other }) => isFormer(other)))
+  const former = async () =>
+    (await store.list()).flatMap((other) =>
+      idOf(other.name) === backup.id && other.name !== name ? [other.name] : [],
+    )
+  const found = await former()
+  if (found.length === 0) return
+  await db.acrossTenants(async (tx) => {
+    if ((await isBeingRestored(tx, backup.id)) || !(await keepReadersOff(tx, backup.id)))
+      throw new KeptError('somebody reads the former file, with all that was in it; ask again')
+    for (const other of found) await store.delete(other)
+  })
+  if ((await former()).length > 0)
     throw new KeptError('the store keeps the former file, with all that was in it')
 }
 
-/** The store does not delete a file. */
+/** The former file is still there. */
 export class KeptError extends Error {}

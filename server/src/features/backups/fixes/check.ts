@@ -55,14 +55,14 @@ export async function checkNext(
       signal,
       () => undefined,
     )
-    await db.acrossTenants((tx) => saveVerified(tx, id, true))
+    await db.acrossTenants((tx) => saveVerified(tx, backup, true))
   } catch (error) {
     const isUnreadable = error instanceof UnreadableFile
     // Of one whose file is gone the store tells by itself.
     if (!isUnreadable && !(error instanceof NotStoredError)) throw error
     log.error({ err: error, backup: id }, 'a backup is not as it was written')
     await db.acrossTenants(async (tx) => {
-      if (isUnreadable) await saveVerified(tx, id, false)
+      if (isUnreadable) await saveVerified(tx, backup, false)
       await saveChecked(tx, id)
     })
   }

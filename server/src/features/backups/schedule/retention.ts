@@ -1,7 +1,8 @@
 /** Deletes what BACKUP_KEEP no longer keeps, and what a crash has left in the store. */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
+import type { OutboundHold } from '../../../platform/hold/index.ts'
+import { type JobContext, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
@@ -27,14 +28,20 @@ export interface RetentionDeps {
   keep: number
 }
 
-/** Returns what is to be called in the transaction that completes a backup: nothing is deleted without one. */
-export function deletesOutdated(deps: RetentionDeps & RootKeysDeps & { jobs: Jobs }) {
-  const { jobs } = deps
-  jobs.work(OUTDATED, async (_data, { signal }) => {
+/**
+ * Returns what is to be called in the transaction that completes a backup: nothing is deleted without one, nor before
+ * the release of a restored copy, whose store may be that of the service which the backup is of.
+ */
+export function deletesOutdated(
+  deps: RetentionDeps & RootKeysDeps & { jobs: Jobs; hold: OutboundHold },
+) {
+  const { jobs, hold } = deps
+  const work = async (_data: object, { signal }: JobContext) => {
     await deleteOutdated(deps, signal)
     await deleteOrphans(deps)
     await destroyUnneededRoots(deps)
-  })
+  }
+  jobs.work(OUTDATED, work, { when: hold.whenReleased })
   return (tx: TenantTx): Promise<void> => jobs.send(tx, OUTDATED, {}, { singletonKey: 'all' })
 }
 

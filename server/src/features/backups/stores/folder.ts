@@ -22,7 +22,7 @@ export function folderStore(folder: string): OpenStore {
     const room = bavail * bsize - spare
     if (room < bytes)
       throw new NoRoomError(
-        `${folder} has room for ${mebibytes(Math.max(0, room))} beside its reserve, and ${mebibytes(bytes)} are needed: free some, lower BACKUP_KEEP, or move BACKUP_DIR`,
+        `${folder} has room for ${mebibytes(Math.max(0, room))} beside its reserve, and ${mebibytes(bytes)} are needed: free some, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`,
       )
   }
 
@@ -122,7 +122,7 @@ const isFull = (error: unknown): error is NodeJS.ErrnoException =>
   ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 const fullOf = (folder: string, { code }: NodeJS.ErrnoException) =>
-  `${folder} takes no more (${code}): free some room, lower BACKUP_KEEP, or move BACKUP_DIR`
+  `${folder} takes no more (${code}): free some room, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`
 
 const notStored = (error: unknown, name: string) =>
   (error as NodeJS.ErrnoException).code === 'ENOENT'

@@ -50,7 +50,7 @@ export function openReading({ openConnection, log }: ReadingDeps): Reading {
     if (isLast && opened === shared) opened = undefined
     const holder = await shared.holder
     if (isLast) await holder.close()
-    else if (lock !== undefined) await holder.unshare('readBackups', lock)
+    else if (lock !== undefined) await holder.unshare('longReads', lock)
   }
 
   return {
@@ -62,7 +62,7 @@ export function openReading({ openConnection, log }: ReadingDeps): Reading {
       const release = (taken?: number) =>
         canFail(letGo(shared, taken), 'no longer saying that a backup is read', log)
       try {
-        const isHeld = await (await shared.holder).share('readBackups', lock)
+        const isHeld = await (await shared.holder).share('longReads', lock)
         if (!isHeld) throw new Problem('busy', { retryAfter: RETRY_SECONDS })
       } catch (error) {
         await release()

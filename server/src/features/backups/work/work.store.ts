@@ -124,6 +124,11 @@ export async function requireAtWork(
     throw new LostJobError()
 }
 
+/** Has the transaction give up soon where others hold what it needs: whoever stops the process waits as well. */
+export async function waitBriefly(tx: TenantTx): Promise<void> {
+  await sql`set local lock_timeout = '2s'`.execute(tx.db)
+}
+
 async function lockRunning(tx: TenantTx, id: string): Promise<boolean> {
   const running = await tx.db
     .selectFrom('backup_jobs')

@@ -3,12 +3,14 @@
  * that holds its lock: nobody has to notice, or to clean a flag up, when its process dies. Two hold it: one
  * does the work and ends with it, the other stays until the outcome is written down.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { poller } from '../../../lib/poller.ts'
 import { Problem } from '../../../lib/problems.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
 import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import {
   type Connection,
+  isPassing,
   logFailures,
   openHolder,
   problemOf,
@@ -36,6 +38,8 @@ import * as store from './work.store.ts'
 
 const LOOK_EVERY_MS = 2_000
 const TELL_EVERY_MS = 1_000
+/** Between two tries to write down how a job has ended. */
+const END_AGAIN_MS = 500
 
 export interface WorkerDeps extends CreateDeps {
   db: Scopes
@@ -139,7 +143,7 @@ async function begin(
     await store.shareJob(client, job)
     if (!(await db.acrossTenants((tx) => store.beginJob(tx, job)))) return 'left'
     log.info({ backup: job.backup_id, kind: job.kind, tenant: job.tenant_id }, 'backup job begun')
-    return await finish(deps, job, () => perform(deps, client, job, ending))
+    return await finish(deps, job, ending, () => perform(deps, client, job, ending))
   } finally {
     await canFail(client.end(), "closing a backup's connection", log)
   }
@@ -225,13 +229,14 @@ function safetyOf({ db }: WorkerDeps): RestoreDeps['safety'] {
 async function finish(
   deps: WorkerDeps,
   job: store.Job,
+  ending: AbortSignal,
   run: () => Promise<Outcome>,
 ): Promise<'ended' | 'left'> {
   const { db, log } = deps
   const { backup_id: backup, kind } = job
   try {
     const { made, result, rewritten } = await run()
-    await db.acrossTenants(async (tx) => {
+    await conclude(deps, job, ending, async (tx) => {
       // A restore has ended its job itself, with all the rest or not at all.
       if (kind !== 'restore') await store.requireAtWork(tx, job)
       if (made) {
@@ -262,8 +267,39 @@ async function finish(
       return 'left'
     }
     log.error({ err: error, backup, kind }, 'backup job failed')
-    await fail(deps, job, sentenceOf(error))
+    await conclude(deps, job, ending, (tx) => fail(tx, job, sentenceOf(error)))
     return 'ended'
+  }
+}
+
+/**
+ * Writes down how a job has ended, as soon as it can: a restore of everything, by another node, lets nobody write for
+ * minutes. What was made waits for that, as nobody takes the job for abandoned while its lock is held.
+ * @throws the signal's reason where that comes first
+ */
+async function conclude(
+  { db, log }: WorkerDeps,
+  { kind }: store.Job,
+  ending: AbortSignal,
+  work: (tx: TenantTx) => Promise<void>,
+): Promise<void> {
+  // What may be closed is closed by itself.
+  if (kind === 'restore') return db.acrossTenants(work)
+  const told = logFailures('writing down how a backup has ended', log)
+  for (let previous: unknown; ; ) {
+    try {
+      await db.requireOpen(null)
+      return await db.acrossTenants(async (tx) => {
+        await store.waitBriefly(tx)
+        await work(tx)
+      })
+    } catch (error) {
+      if (!isPassing(error)) throw error
+      if (ending.aborted) throw ending.reason
+      told(error, previous)
+      previous = error
+    }
+    await delay(END_AGAIN_MS, undefined, { signal: ending }).catch(() => undefined)
   }
 }
 
@@ -278,13 +314,12 @@ export async function buryAbandoned(deps: BuryDeps): Promise<void> {
 /** Ends a job whose process has died. */
 export async function bury(deps: BuryDeps, job: store.Job): Promise<void> {
   await cleanUp(deps, job)
-  await fail(deps, job, 'The process that did it ended before it was done; ask for it again.')
+  const error = 'The process that did it ended before it was done; ask for it again.'
+  await deps.db.acrossTenants((tx) => fail(tx, job, error))
 }
 
-async function fail({ db }: BuryDeps, job: store.Job, error: string): Promise<void> {
-  await db.acrossTenants(async (tx) => {
-    if (await store.endJob(tx, job, error)) await tell(tx, job, 'backup.failed', { error })
-  })
+async function fail(tx: TenantTx, job: store.Job, error: string): Promise<void> {
+  if (await store.endJob(tx, job, error)) await tell(tx, job, 'backup.failed', { error })
 }
 
 /** Takes away what was written of a file that will not be completed. */
@@ -294,7 +329,7 @@ async function cleanUp(deps: BuryDeps, job: store.Job): Promise<void> {
   if (kind === 'restore')
     for (const id of await deps.db.acrossTenants((tx) => store.failSafeties(tx, job)))
       await discard(deps, id)
-  if (kind === 'forget') await settleLeft(deps, backup_id)
+  if (kind === 'forget') await settleLeft(deps, job)
 }
 
 async function discard({ store: files, log }: BuryDeps, id: string): Promise<void> {

@@ -2,9 +2,10 @@
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
+import type { OutboundHold } from '../../../platform/hold/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
-import { destroyDeleted } from './upkeep.store.ts'
+import { beginGraceAnew, destroyDeleted } from './upkeep.store.ts'
 
 const PURGE = jobKind<Record<string, never>>('patients.purge', {
   retries: 2,
@@ -21,10 +22,12 @@ export interface PurgeDeps {
   keepDays: number
 }
 
-/** Every night. */
-export function purgesDeleted(deps: PurgeDeps & { jobs: Jobs }): void {
-  deps.jobs.schedule(PURGE, '17 3 * * *')
-  deps.jobs.work(PURGE, (_data, { signal }) => purgeDeleted(deps, signal))
+/** Every night; in a restored copy after its release, as where the backup is from they may have been put back since. */
+export function purgesDeleted(deps: PurgeDeps & { jobs: Jobs; hold: OutboundHold }): void {
+  const { jobs, hold } = deps
+  jobs.schedule(PURGE, '17 3 * * *')
+  jobs.work(PURGE, (_data, { signal }) => purgeDeleted(deps, signal), { when: hold.whenReleased })
+  hold.onRelease(beginGraceAnew)
 }
 
 /** Exported for its test. */

@@ -8,6 +8,15 @@ export async function countPatients(tx: TenantTx): Promise<number> {
   return (await countRows(tx, patientsOf(tx).select('id'))).total
 }
 
+/** Has the days in which a deletion can be taken back begin anew. */
+export async function beginGraceAnew(tx: TenantTx): Promise<void> {
+  await tx.db
+    .updateTable('patients')
+    .set({ deleted_at: sql`now()` })
+    .where('deleted_at', 'is not', null)
+    .execute()
+}
+
 /** Destroys up to `limit` patients who were deleted before. Returns those of them. */
 export async function destroyDeleted(
   tx: TenantTx,

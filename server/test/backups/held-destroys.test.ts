@@ -1,0 +1,84 @@
+/**
+ * A restored copy destroys nothing of what was deleted, and deletes nothing in a store that may be another's, until it is
+ * told that it is the one that lives; the days in which a deletion can be taken back count from then.
+ */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { DAY } from '../../src/lib/clock.ts'
+import { makeClinic, superadmin } from '../support/clinics.ts'
+import { migratedDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { openService, type Service } from '../support/service.ts'
+
+const DESTROYING = ['backups.outdated', 'patients.purge', 'tenants.purge']
+
+let service: Service
+
+const sql = (text: string, ...values: unknown[]) => service.database.sql<any>(text, values)
+
+/** As the schedule does, or a backup that is completed. */
+const enqueue = (kind: string) =>
+  sql(`insert into pgboss.job (name, policy) values ($1, 'short') on conflict do nothing`, kind)
+const waiting = async (kinds = DESTROYING) =>
+  (await sql('select name from pgboss.job where name = any($1) order by name', kinds)).map(
+    ({ name }) => name,
+  )
+const done = (...kinds: string[]) =>
+  until(`${kinds} to be done`, async () => (await waiting(kinds)).length === 0 || undefined, 60_000)
+async function run(...kinds: string[]): Promise<void> {
+  for (const kind of kinds) await enqueue(kind)
+  await done(...kinds)
+}
+const deleted = async () =>
+  (
+    await sql(`select subdomain as name from tenants where deleted_at is not null union all
+      select 'a patient' from patients where deleted_at is not null order by name`)
+  ).map(({ name }) => name)
+const notes = async () =>
+  (await readdir(join(service.dataDir, 'backups')).catch(() => [])).filter((name) =>
+    name.startsWith('purged-'),
+  )
+
+beforeAll(async () => {
+  const database = await migratedDatabase()
+  await database.sql('update installation set outbound_held_at = now()')
+  await database.sql('insert into purged_tenants (id) values (4711)')
+  service = await openService({ database })
+  const root = await superadmin(service)
+  const north = await makeClinic(service, root, 'north')
+  const { token } = north.people.admin
+  const patient = { full_name: 'Paula Patient', department_id: north.departmentId }
+  await service.call('POST', '/api/patients', { token, body: patient })
+  await sql(`update patients set deleted_at = now() - interval '40 days'`)
+  await sql(
+    `insert into tenants (name, subdomain, is_active, deleted_at, purge_started_at) values
+       ('Put back since', 'west', false, now() - interval '40 days', null),
+       ('Half destroyed', 'half', false, now() - interval '40 days', now() - interval '10 days')`,
+  )
+})
+
+test('held it destroys nobody, deletes no backup, and notes nothing', async () => {
+  for (const kind of DESTROYING) await enqueue(kind)
+  // Between two looks for these each of those would have been looked for.
+  await run('auth.purge')
+  await run('auth.purge')
+  expect(await waiting()).toEqual(DESTROYING)
+  expect(await deleted()).toEqual(['a patient', 'half', 'west'])
+  expect(await notes()).toEqual([])
+})
+
+test('released it does, but whoever could be put back has all days for it', async () => {
+  expect(await service.app.hold.release()).toBe(true)
+  await done(...DESTROYING)
+  expect(await deleted()).toEqual(['a patient', 'west'])
+  await until('the store to have the note', async () =>
+    (await notes()).includes('purged-4711.json') ? true : undefined,
+  )
+  service.clock.advance(29 * DAY)
+  await run('patients.purge', 'tenants.purge')
+  expect(await deleted()).toEqual(['a patient', 'west'])
+  service.clock.advance(2 * DAY)
+  await run('patients.purge', 'tenants.purge')
+  expect(await deleted()).toEqual([])
+})
