@@ -5,10 +5,18 @@
  * - `merged`: so that data come back and access does not;
  * - `kept`: stays as it is, and is loaded into an empty database only;
  * - `ended`: in no backup, and emptied by a restore;
+ * - `closed`: in no backup; a restore ends its rows, which stay;
  * - `made anew`: in no backup, and derived from the rest;
  * - `never touched`: in no backup, and nothing that a restore changes.
  */
-export type RestoreRule = 'restored' | 'merged' | 'kept' | 'ended' | 'made anew' | 'never touched'
+export type RestoreRule =
+  | 'restored'
+  | 'merged'
+  | 'kept'
+  | 'ended'
+  | 'closed'
+  | 'made anew'
+  | 'never touched'
 
 /** By the name of the table. */
 export type RestoreRules = Readonly<Record<string, RestoreRule>>

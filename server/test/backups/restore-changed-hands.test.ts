@@ -1,5 +1,6 @@
 /** What is unique and changed hands since the backup goes back to whoever had it then. */
 import { beforeEach, describe, expect, test } from 'vitest'
+import { PASSWORD } from '../support/clinics.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { make } from './support.ts'
@@ -9,6 +10,18 @@ let at: Restoring
 beforeEach(async () => {
   at = await openRestoring()
 })
+
+/** Restores it, and holds what came of it to what was said before. */
+async function restoreAsRehearsed(order: object) {
+  const rehearsed = await at.call(at.root, 'POST', '/api/admin/backup/restore', {
+    ...order,
+    dry_run: true,
+  })
+  const { result } = await at.over(rehearsed.body.job_id)
+  const { tables } = await at.restore(at.root, order)
+  expect(tables).toEqual(result.tables)
+  return tables
+}
 
 describe("a patient's identifier", () => {
   const byAdmin = async (method: string, path: string, body?: object) => {
@@ -35,17 +48,6 @@ describe("a patient's identifier", () => {
       'select patient_id, kind, token, is_living from patient_tokens order by patient_id, token',
     )
 
-  /** Restores it, and holds what came of it to what was said before. */
-  async function restoreAsRehearsed(order: object) {
-    const rehearsed = await at.call(at.root, 'POST', '/api/admin/backup/restore', {
-      ...order,
-      dry_run: true,
-    })
-    const { result } = await at.over(rehearsed.body.job_id)
-    const { tables } = await at.restore(at.root, order)
-    expect(tables).toEqual(result.tables)
-  }
-
   test.each([
     ['everything', () => ({})],
     ['one clinic', () => ({ tenant_id: at.north.id })],
@@ -64,6 +66,40 @@ describe("a patient's identifier", () => {
     expect(await tokens()).not.toEqual(then)
     await restoreAsRehearsed(order)
     expect(await tokens()).toEqual(then)
+  })
+})
+
+test('what the removal of a younger one empties is counted as rehearsed', async () => {
+  const { nurse, admin } = at.north.people
+  const patient = await at.call(admin, 'POST', '/api/patients', { full_name: 'Paula Patient' })
+  await at.sql('update users set department_id = null where id = $1', [nurse.id])
+  const backup_id = await make(at.service, at.root)
+  const [department] = await at.sql(
+    "insert into departments (tenant_id, name) values ($1, 'Later') returning id",
+    [at.north.id],
+  )
+  const hired = await at.call(at.root, 'POST', '/api/admin/users', {
+    email: 'hired@north.test',
+    password: PASSWORD,
+    full_name: 'Hired Since',
+    role: 'doctor',
+    tenant_id: at.north.id,
+  })
+  const since = [department.id, hired.body.id]
+  await at.sql('update users set department_id = $2 where id = $1', [nurse.id, department.id])
+  await at.sql('update departments set head_doctor_id = $2 where id = $1', [
+    at.north.departmentId,
+    hired.body.id,
+  ])
+  await at.sql('update patients set department_id = $2, attending_doctor_id = $3 where id = $1', [
+    patient.body.id,
+    ...since,
+  ])
+  const tables = await restoreAsRehearsed({ backup_id })
+  expect(tables).toMatchObject({
+    users: { changed: 1, removed: 1 },
+    departments: { changed: 1, removed: 1 },
+    patients: { changed: 1, removed: 0 },
   })
 })
 

@@ -26,7 +26,8 @@ export interface RefreshTokensTable {
 }
 
 export const SESSION_TABLES = {
-  sessions: 'ended',
+  // By those that are over a user is known where they signed in from.
+  sessions: 'closed',
   refresh_tokens: 'ended',
 } as const satisfies RestoreRules
 

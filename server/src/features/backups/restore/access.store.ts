@@ -3,7 +3,7 @@
  * applied, the stricter of then and now wins. What was changed for it is reported.
  */
 import type { Connection } from '../../../platform/db/index.ts'
-import { keepFactor, keepOrderer, SIGN_IN } from './orderer.store.ts'
+import { keepAccounts, keepFactors, SIGN_IN } from './orderer.store.ts'
 import type { AccessCase } from './outcome.ts'
 import { id as named, type Staged, stageOf } from './stage.store.ts'
 
@@ -25,13 +25,23 @@ const openness = (table: string) =>
 
 const TODAYS_REGISTRATION = `${openness('live')} < ${openness('stage')}`
 
+/** Whose second factor a tenant demands: what it says today counts. */
+const demanded = (table: string) => `${table}.settings -> 'require_totp'`
+const TODAYS_DEMAND = `${demanded('live')} is not null and ${demanded('live')} is distinct from ${demanded('stage')}`
+
+/** What a webhook would send to somebody who hears it no more. */
+const OTHER_URL = 'live.url <> stage.url'
+const MORE_EVENTS = `exists (select from unnest(stage.events) as wanted (event)
+  where not live.events && array['*', wanted.event, split_part(wanted.event, '.', 1) || '.*'])`
+const TELLS_OTHERS = `(${OTHER_URL} or ${MORE_EVENTS})`
+
 /**
  * Narrows what the stage would give back.
- * @param orderedBy a user who keeps role and sign-in as they are now
+ * @param kept users who keep role and sign-in as they are now
  */
 export async function narrowAccess(
   client: Connection,
-  orderedBy: number | null,
+  kept: readonly number[],
   tables: readonly Staged[],
 ): Promise<TenantCase[]> {
   const cases = [
@@ -51,19 +61,21 @@ export async function narrowAccess(
   await client.query(`
     update stage_users stage set is_active = false, is_pending = false
     where not exists (select from users live where live.id = stage.id)`)
-  await keepOrderer(client, orderedBy, tables)
+  await keepAccounts(client, kept, tables)
   await client.query(`
     update stage_tenants stage set
       is_active = stage.is_active and live.is_active,
       deleted_at = coalesce(live.deleted_at, stage.deleted_at),
       purge_started_at = coalesce(live.purge_started_at, stage.purge_started_at),
-      settings = case when live.settings -> 'require_totp' is null then stage.settings
-        else jsonb_set(stage.settings, '{require_totp}', live.settings -> 'require_totp') end
+      settings = case when ${TODAYS_DEMAND}
+        then jsonb_set(stage.settings, '{require_totp}', ${demanded('live')}) else stage.settings end
     from tenants live where live.id = stage.id`)
   await keepRegistration(client)
   await client.query(`
-    update stage_webhooks stage set is_active = stage.is_active and live.is_active,
-      disabled_reason = coalesce(live.disabled_reason, stage.disabled_reason)
+    update stage_webhooks stage set
+      is_active = stage.is_active and live.is_active and not ${TELLS_OTHERS},
+      disabled_reason = case when ${TELLS_OTHERS} then 'admin'
+        else coalesce(live.disabled_reason, stage.disabled_reason) end
     from webhooks live where live.id = stage.id`)
   await client.query(`
     update stage_webhooks stage set is_active = false, disabled_reason = 'admin'
@@ -96,7 +108,7 @@ export async function beginGraceAnew(client: Connection): Promise<void> {
  */
 export async function keepSpent(
   client: Connection,
-  orderedBy: number | null,
+  kept: readonly number[],
   tables: readonly Staged[],
 ): Promise<void> {
   await client.query(`
@@ -109,8 +121,8 @@ export async function keepSpent(
     update stage_tenants stage set
       is_active = false, deleted_at = live.deleted_at, purge_started_at = live.purge_started_at
     from tenants live where live.id = stage.id and live.purge_started_at is not null`)
-  await keepOrderer(client, orderedBy, tables)
-  await keepFactor(client, orderedBy, tables)
+  await keepAccounts(client, kept, tables)
+  await keepFactors(client, kept, tables)
 }
 
 /** Takes what is merged, and not restored, off the stage where its owner is still there. */
@@ -168,7 +180,8 @@ const USERS_NOW = {
     can_see_all_patients: 'stage.can_see_all_patients and not live.can_see_all_patients',
     email: 'stage.email <> live.email',
     password: 'stage.password_hash <> live.password_hash',
-    second_factor: '(stage.totp_enabled_at is null) <> (live.totp_enabled_at is null)',
+    second_factor:
+      'live.id is not null and stage.totp_enabled_at is distinct from live.totp_enabled_at',
   },
 }
 const TENANTS_NOW = {
@@ -177,6 +190,7 @@ const TENANTS_NOW = {
     deleted: 'live.deleted_at is not null and stage.deleted_at is null',
     is_active: 'stage.is_active and not live.is_active',
     registration: TODAYS_REGISTRATION,
+    require_totp: TODAYS_DEMAND,
   },
 }
 const WEBHOOKS_NOW = {
@@ -184,5 +198,10 @@ const WEBHOOKS_NOW = {
   fields: {
     deleted: 'live.id is null',
     is_active: 'stage.is_active and not live.is_active',
+    secret: `exists (select from stage_webhook_secrets past join webhook_secrets today using (webhook_id)
+      where webhook_id = stage.id and past.id <> today.id
+        and past.expires_at is null and today.expires_at is null)`,
+    url: `stage.is_active and ${OTHER_URL}`,
+    events: `stage.is_active and ${MORE_EVENTS}`,
   },
 }

@@ -4,9 +4,11 @@
  */
 
 import type { Connection } from '../../../platform/db/index.ts'
-import type { RestoreRule } from '../../../platform/restore-rule.ts'
+import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
 import type { Difference } from './outcome.ts'
 import { id, type Staged, stageOf } from './stage.store.ts'
+
+const ENDING: readonly RestoreRule[] = ['ended', 'closed']
 
 /** A table with what is done to it. */
 export type Ruled = Staged & { rule: RestoreRule }
@@ -52,8 +54,13 @@ export async function compare(client: Connection, table: Ruled): Promise<Differe
   return { added, changed, removed: isCleared(table) ? await count(REMOVED(table)) : 0 }
 }
 
+interface Parked {
+  column: string
+  value: string
+}
+
 /** What is unique, and may have changed hands: the value that keeps it out of the way until each gets its own. */
-const PARKED: Readonly<Record<string, { column: string; value: string }>> = {
+const UNIQUE: Readonly<Record<string, Parked>> = {
   departments: { column: 'name', value: `'restoring-' || live.id` },
   tenants: { column: 'subdomain', value: `'restoring-' || live.id` },
   // A patient's identifier is held by the living alone, and a webhook's current secret is the one without an end.
@@ -73,20 +80,34 @@ export async function apply(
     if (difference) difference[kind] = rows ?? 0
   }
   const restored = tables.filter(({ rule }) => rule === 'restored')
-  for (const table of restored.filter(isCleared).toReversed())
-    note(table, 'removed', (await client.query(`delete ${REMOVED(table)}`)).rowCount)
   const parked = new Map<Ruled, number>()
   for (const table of restored) parked.set(table, await park(client, table))
+  for (const table of restored.filter(isCleared).toReversed())
+    note(table, 'removed', (await client.query(`delete ${REMOVED(table)}`)).rowCount)
   for (const table of tables) note(table, 'added', await insert(client, table))
   for (const table of restored)
     note(table, 'changed', (parked.get(table) ?? 0) + (await update(client, table)))
   return differences
 }
 
-/** Returns how many rows are those of the stage by that alone: nothing is left to change in them. */
+/**
+ * Parks what is unique, and what the deletions would empty, which nobody could count there. Returns how many rows are
+ * those of the stage by that alone: nothing is left to change in them.
+ */
 async function park(client: Connection, table: Ruled): Promise<number> {
-  const { column, value } = PARKED[table.name] ?? {}
-  if (!column) return 0
+  const unique = UNIQUE[table.name]
+  const emptied = table.emptied.map((column) => ({ column, value: 'null' }))
+  let same = 0
+  for (const parked of unique ? [unique, ...emptied] : emptied)
+    same += await parkColumn(client, table, parked)
+  return same
+}
+
+async function parkColumn(
+  client: Connection,
+  table: Ruled,
+  { column, value }: Parked,
+): Promise<number> {
   const now = `live.${id(column)}`
   const { rows } = await client.query<{ count: string }>(
     `with parked as (
@@ -119,20 +140,39 @@ async function update(client: Connection, table: Ruled): Promise<number> {
   return rowCount ?? 0
 }
 
-/** Empties the tables of what lets people in. @param tenantId of one tenant alone */
+/**
+ * Closes the circuits of webhooks that get another URL, as where an administrator changes it: how today's receiver does
+ * says nothing of the other. Comes before they are applied.
+ */
+export async function closeCircuits(client: Connection): Promise<void> {
+  await client.query(`
+    update webhook_queues queue set
+      due_at = now(), leased_by = null, leased_until = null, epoch = epoch + 1, resets = resets + 1,
+      failures = default, failure_share = default, failing_since = null, failed_at = null,
+      slots = default, paused_until = null, probed_at = null, answered_at = null
+    from webhooks live join stage_webhooks stage on stage.id = live.id
+    where live.id = queue.webhook_id and live.url <> stage.url`)
+}
+
+/** Ends what lets people in. @param tenantId of one tenant alone */
 export async function endAccess(
   client: Connection,
-  tables: readonly string[],
+  rules: RestoreRules,
   tenantId: number | null,
 ): Promise<void> {
+  const tables = Object.keys(rules).filter((name) => ENDING.some((rule) => rule === rules[name]))
   const { rows } = await client.query<{ name: string; isTenants: boolean }>(
     `select c.relname as name, exists (select from pg_attribute a where a.attrelid = c.oid
        and a.attname = 'tenant_id' and not a.attisdropped) as "isTenants"
      from pg_class c where c.relnamespace = 'public'::regnamespace and c.relname = any($1)`,
     [tables],
   )
+  const whose = tenantId === null ? 'true' : `tenant_id = ${Number(tenantId)}`
   for (const { name, isTenants } of rows)
-    if (tenantId === null) await client.query(`delete from ${id(name)}`)
-    else if (isTenants)
-      await client.query(`delete from ${id(name)} where tenant_id = $1`, [tenantId])
+    if (tenantId === null || isTenants)
+      await client.query(
+        rules[name] === 'closed'
+          ? `update ${id(name)} set ended_at = now(), end_reason = 'restored' where ended_at is null and ${whose}`
+          : `delete from ${id(name)} where ${whose}`,
+      )
 }

@@ -59,7 +59,7 @@ export async function writtenBy(client: Connection, rules: RestoreRules): Promis
          select from pg_constraint f join pg_class t on t.oid = f.confrelid
          where f.contype = 'f' and f.conrelid = c.oid and t.relname = any($1)))
      order by 1`,
-    [having('restored', 'merged', 'kept', 'ended'), having('never touched')],
+    [having('restored', 'merged', 'kept', 'ended', 'closed'), having('never touched')],
   )
   return rows.map(({ name }) => name)
 }
@@ -143,11 +143,21 @@ const originOf = (origin: Actor['origin']) => [
   origin?.request_id ?? null,
 ]
 
-/** @throws RefusedError where nobody could operate the platform any more */
-export async function requireOperator(client: Connection): Promise<void> {
+/** As sign-in counts them: a superadmin of whichever tenant. */
+const OPERATES = `u.role = 'superadmin' and u.is_active and t.is_active and t.deleted_at is null`
+
+/**
+ * Looks at the stage, once it is narrowed, and past it at who is no part of the restore. For the role that sees all.
+ * @throws RefusedError where nobody could operate the platform any more
+ */
+export async function requireOperator(client: Connection, tenantId: number | null): Promise<void> {
   const { rows } = await client.query<{ some: boolean }>(
-    `select exists (select from users join tenants on tenants.id = users.tenant_id
-       where users.role = 'superadmin' and users.is_active and tenants.is_platform) as some`,
+    `select exists (
+       select from stage_users u join stage_tenants t on t.id = u.tenant_id where ${OPERATES}
+       union all
+       select from users u join tenants t on t.id = u.tenant_id where ${OPERATES}
+         and $1::bigint is not null and t.id not in (select id from stage_tenants)) as some`,
+    [tenantId],
   )
   if (!rows[0]?.some) throw new RefusedError('no superadmin would be left who can sign in')
 }
@@ -156,6 +166,25 @@ export async function requireOperator(client: Connection): Promise<void> {
 export async function endGrants(client: Connection): Promise<void> {
   await client.query(
     'update patient_grants set ended_at = now() where ended_at is null and expires_at > now()',
+  )
+}
+
+/**
+ * With the access of the backup: takes away the chats that were linked since `instant`, and what was subscribed to.
+ * Whoever orders keeps theirs.
+ */
+export async function endLinks(
+  client: Connection,
+  instant: string,
+  orderedBy: number | null,
+): Promise<void> {
+  await client.query(
+    'delete from messenger_links where linked_at > $1 and user_id is distinct from $2',
+    [instant, orderedBy],
+  )
+  await client.query(
+    'delete from messenger_subscriptions where updated_at > $1 and user_id is distinct from $2',
+    [instant, orderedBy],
   )
 }
 

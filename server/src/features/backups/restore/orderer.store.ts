@@ -1,6 +1,6 @@
 /**
- * The SQL of what a restore leaves to whoever ordered it: role and sign-in as they are now, also where the
- * backup does not know them. It is put on the stage, before that is applied.
+ * The SQL of accounts that a restore leaves as they are, role and sign-in, also where the backup does not know them.
+ * They are put on the stage, before that is applied.
  */
 import type { Connection } from '../../../platform/db/index.ts'
 import { RefusedError } from './refused.ts'
@@ -22,44 +22,60 @@ const OWN = [...SIGN_IN, 'role', 'is_active', 'is_pending', 'can_see_all_patient
 const FACTORS = ['second_factors', 'recovery_codes']
 
 /**
- * Keeps the account of whoever orders, in the tables of the scope.
+ * Whose accounts stay: that of whoever orders and, where that is no superadmin, those of the clinic's superadmins, on
+ * whom nobody else may act. For the role that sees all.
  * @param orderedBy null where nobody of the service does
  */
-export async function keepOrderer(
+export async function keptAccounts(
   client: Connection,
   orderedBy: number | null,
+  tenantId: number | null,
+): Promise<number[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `select id from users where id = $1
+       or role = 'superadmin' and tenant_id = $2 and $1::bigint is not null
+         and not exists (select from users where id = $1 and role = 'superadmin')`,
+    [orderedBy, tenantId],
+  )
+  return rows.map(({ id: kept }) => Number(kept))
+}
+
+/** Keeps these accounts, in the tables of the scope. */
+export async function keepAccounts(
+  client: Connection,
+  kept: readonly number[],
   tables: readonly Staged[],
 ): Promise<void> {
-  const { rowCount } = await client.query(
+  await client.query(
     `update stage_users stage set ${OWN.map((column) => `${column} = live.${column}`).join(', ')}
-     from users live where live.id = stage.id and live.id = $1`,
-    [orderedBy],
+     from users live where live.id = stage.id and live.id = any($1)`,
+    [kept],
   )
-  if (rowCount === 0) await bringAlong(client, orderedBy, tables, 'users', 'id')
+  await bringAlong(client, kept, tables, 'users', 'id')
   // Their department may be younger too.
   await client.query(
     `update stage_users set department_id = null
-     where id = $1 and department_id not in (select id from stage_departments)`,
-    [orderedBy],
+     where id = any($1) and department_id not in (select id from stage_departments)`,
+    [kept],
   )
 }
 
-/** Keeps the second factor of whoever orders, where those of the backup come back. */
-export async function keepFactor(
+/** Keeps the second factor of these accounts, where those of the backup come back. */
+export async function keepFactors(
   client: Connection,
-  orderedBy: number | null,
+  kept: readonly number[],
   tables: readonly Staged[],
 ): Promise<void> {
   for (const name of FACTORS) {
-    await client.query(`delete from ${stageOf(name)} where user_id = $1`, [orderedBy])
-    await bringAlong(client, orderedBy, tables, name, 'user_id')
+    await client.query(`delete from ${stageOf(name)} where user_id = any($1)`, [kept])
+    await bringAlong(client, kept, tables, name, 'user_id')
   }
 }
 
-/** Puts the rows that are there today on the stage. */
+/** Puts the rows that are there today on the stage, where it has none of them. */
 async function bringAlong(
   client: Connection,
-  orderedBy: number | null,
+  kept: readonly number[],
   tables: readonly Staged[],
   name: string,
   user: string,
@@ -71,27 +87,28 @@ async function bringAlong(
   if (columns)
     await client.query(
       `insert into ${stageOf(name)} (${columns}) select ${columns} from ${id(name)}
-       where ${id(user)} = $1 and tenant_id in (select id from stage_tenants)`,
-      [orderedBy],
+       where ${id(user)} = any($1) and tenant_id in (select id from stage_tenants)
+       on conflict do nothing`,
+      [kept],
     )
 }
 
 /**
  * Of two accounts with one address only one can be there.
- * @throws RefusedError where the backup has another one with the address of whoever orders
+ * @throws RefusedError where the backup has another one with the address of one that stays
  */
-export async function requireOwnAddress(
+export async function requireOwnAddresses(
   client: Connection,
-  orderedBy: number | null,
+  kept: readonly number[],
 ): Promise<void> {
   const { rows } = await client.query(
     `select from users live join stage_users stage
        on stage.tenant_id = live.tenant_id and lower(stage.email) = lower(live.email)
-     where live.id = $1 and stage.id <> live.id`,
-    [orderedBy],
+     where live.id = any($1) and stage.id <> live.id`,
+    [kept],
   )
   if (rows.length > 0)
     throw new RefusedError(
-      'the backup has another account with your address, which was deleted since; have somebody else order it',
+      'the backup has another account with your address, or that of a superadmin, which was deleted since; have another superadmin order it',
     )
 }

@@ -27,10 +27,10 @@ import {
   narrowAccess,
   type TenantCase,
 } from './access.store.ts'
-import { apply, compare, endAccess, type Ruled } from './apply.store.ts'
+import { apply, closeCircuits, compare, endAccess, type Ruled } from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
-import { requireOwnAddress } from './orderer.store.ts'
+import { keptAccounts, requireOwnAddresses } from './orderer.store.ts'
 import { MAX_CASES, type RestoreOptions, type RestoreResult } from './outcome.ts'
 import { RefusedError, requireSafeguards } from './refused.ts'
 import { type RowSource, rowsOfFile, withOlderRows } from './rows.ts'
@@ -101,7 +101,7 @@ async function requirePossible(
   await closing.enterScope(client, null)
   if (tenant_id !== null && (await isBeingPurged(client, tenant_id)))
     throw new RefusedError('the purge of the tenant has begun; it comes back from no backup')
-  await requireOwnAddress(client, actor.user_id)
+  await requireOwnAddresses(client, await keptAccounts(client, actor.user_id, tenant_id))
   await client.query('rollback')
 }
 
@@ -123,6 +123,8 @@ interface OnStage {
   noted: number[]
   /** Of the file: about what the safety backup comes to. */
   bytes: number
+  /** Of the backup's snapshot, ISO 8601. */
+  instant: string
 }
 
 /** Reads the file onto the stage. Once it returns all of it is proven. */
@@ -154,10 +156,11 @@ async function stage(
     return { noted, tables, header: file.header }
   }
   const { noted, tables, header } = await fillFitting()
-  if (tables) return { noted, tables, bytes: size }
+  const known = { noted, bytes: size, instant: header.created_at }
+  if (tables) return { ...known, tables }
   const wanted = Object.keys(rules).filter((table) => isLoaded(rules, table))
   const older = { ...deps, wanted, header }
-  return { noted, bytes: size, tables: await upToDate(withOlderRows(read(), size, older, fill)) }
+  return { ...known, tables: await upToDate(withOlderRows(read(), size, older, fill)) }
 }
 
 /** What can't be brought up to date is a sentence for whoever asked. */
@@ -242,7 +245,7 @@ async function rehearse(
 ): Promise<RestoreResult> {
   await client.query(LOOKING)
   const purged = await leaveOut(client, options, tables, noted)
-  await closing.enterScope(client, options.tenant_id)
+  await closing.enterScope(client, null)
   const cases = await narrow(client, job, options, tables)
   await client.query('commit')
   await client.query(LOOKING)
@@ -260,7 +263,7 @@ async function run(
   job: Job,
   options: RestoreOptions,
   deps: RestoreDeps,
-  { tables, noted, safety }: OnStage & { safety: string },
+  { tables, noted, instant, safety }: OnStage & { safety: string },
   watch: Watch,
 ): Promise<RestoreResult> {
   const { tenant_id } = options
@@ -274,22 +277,18 @@ async function run(
   await closing.enterScope(client, null)
   await keepKeys(client)
   const keyed = await apply(client, keys)
-  await client.query('reset role')
-  await closing.enterScope(client, tenant_id)
   const rest = tables.filter((table) => !keys.includes(table))
   const cases = await narrow(client, job, options, rest)
+  await client.query('reset role')
+  await closing.enterScope(client, tenant_id)
   const deleted = await closing.leavingTenants(client, tenant_id)
+  await closeCircuits(client)
   const differences = { ...keyed, ...(await apply(client, rest)) }
   await client.query(WEBHOOK_QUEUES)
   await closing.deleteTenants(client, deleted, job.actor)
   await closing.endGrants(client)
-  const ended = Object.entries(deps.rules).filter(([, rule]) => rule === 'ended')
-  await endAccess(
-    client,
-    ended.map(([name]) => name),
-    tenant_id,
-  )
-  if (tenant_id === null) await closing.requireOperator(client)
+  await endAccess(client, deps.rules, tenant_id)
+  if (options.access === 'backup') await closing.endLinks(client, instant, job.actor.user_id)
   await deps.prove(client)
   const result = { ...resultOf(options, differences, cases, safety), purged, deleted }
   await closing.tellJournals(client, job.actor, {
@@ -317,20 +316,25 @@ async function leaveOut(
   return dropTenants(client, tables, purged)
 }
 
-/** Narrows what the stage would give back. */
+/**
+ * Narrows what the stage would give back. For the role that sees all: who orders, or operates the platform, may be
+ * of another clinic.
+ */
 async function narrow(
   client: Connection,
-  job: Job,
-  { access }: RestoreOptions,
+  { actor }: Job,
+  { access, tenant_id }: RestoreOptions,
   tables: readonly Staged[],
 ): Promise<TenantCase[]> {
+  const kept = await keptAccounts(client, actor.user_id, tenant_id)
   await beginGraceAnew(client)
-  if (access === 'backup') {
-    await keepSpent(client, job.actor.user_id, tables)
-    return []
+  let cases: TenantCase[] = []
+  if (access === 'backup') await keepSpent(client, kept, tables)
+  else {
+    cases = await narrowAccess(client, kept, tables)
+    await keepTodays(client)
   }
-  const cases = await narrowAccess(client, job.actor.user_id, tables)
-  await keepTodays(client)
+  await closing.requireOperator(client, tenant_id)
   return cases
 }
 

@@ -21,6 +21,8 @@ export interface Staged {
   tenant: string | null
   /** Columns that point to rows which may come later: set once these are there. */
   late: readonly string[]
+  /** Columns that the deletion of the row that they point to empties. */
+  emptied: readonly string[]
 }
 
 export const stageOf = (name: string): string => id(`stage_${name}`)
@@ -84,7 +86,7 @@ export async function indexStages(client: Connection, staged: readonly Staged[])
   }
 }
 
-interface Described extends Omit<Staged, 'late'> {}
+interface Described extends Omit<Staged, 'late' | 'emptied'> {}
 
 async function describe(
   client: Connection,
@@ -112,6 +114,7 @@ interface Reference {
   columns: string[]
   /** Whether it may point to nothing. */
   optional: boolean
+  isEmptied: boolean
 }
 
 async function referencesOf(
@@ -123,13 +126,18 @@ async function referencesOf(
        array(select a.attname::text from unnest(c.conkey) k join pg_attribute a
          on a.attrelid = c.conrelid and a.attnum = k where not a.attnotnull) as columns,
        exists (select from unnest(c.conkey) k join pg_attribute a
-         on a.attrelid = c.conrelid and a.attnum = k where not a.attnotnull) as optional
+         on a.attrelid = c.conrelid and a.attnum = k where not a.attnotnull) as optional,
+       c.confdeltype = 'n' as "isEmptied"
      from pg_constraint c join pg_class f on f.oid = c.conrelid join pg_class t on t.oid = c.confrelid
      where c.contype = 'f' and f.relname = any($1) and t.relname = any($1) and f.oid <> t.oid`,
     [tables.map(({ name }) => name)],
   )
   return rows
 }
+
+const columnsOf = (references: readonly Reference[]) => [
+  ...new Set(references.flatMap(({ columns }) => columns)),
+]
 
 /** Each table behind those that it points to. What points back may be set later, as it is optional. */
 function inOrder(tables: readonly Described[], references: readonly Reference[]): Staged[] {
@@ -144,9 +152,10 @@ function inOrder(tables: readonly Described[], references: readonly Reference[])
       names.find((name) => pending(name).every(({ optional }) => optional))
     const table = next === undefined ? undefined : waiting.get(next)
     if (!table) throw new Error('the tables point at each other without an end')
-    const late = [...new Set(pending(table.name).flatMap(({ columns }) => columns))]
+    const late = columnsOf(pending(table.name))
+    const emptied = columnsOf(references.filter((one) => one.from === table.name && one.isEmptied))
     waiting.delete(table.name)
-    ordered.push({ ...table, late })
+    ordered.push({ ...table, late, emptied })
   }
   return ordered
 }
