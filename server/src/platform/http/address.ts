@@ -8,7 +8,7 @@ const BRACKETS_OR_PORT = /^(?:\[(.*)\](?::\d+)?|([\d.]+):\d+)$/
 
 /** The address that is written, without a port and plain where it is IPv4; undefined where there is none. */
 export function writtenAddress(text = ''): string | undefined {
-  const address = text.replace(BRACKETS_OR_PORT, '$1$2')
+  const address = isIP(text) ? text : text.replace(BRACKETS_OR_PORT, '$1$2')
   return isIP(address) ? unmapped(address) : undefined
 }
 

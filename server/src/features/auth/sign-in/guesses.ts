@@ -62,6 +62,14 @@ export interface Guess {
   party: string
 }
 
+/** A place in a full line, at whose turn nobody's password is checked. */
+interface Decoy {
+  /** Why it was turned away, where it was; once its turn has come. */
+  turnedAway: Promise<unknown>
+  /** Has nothing done at its turn. */
+  leave(): void
+}
+
 export interface Guesses {
   /**
    * Makes a guess in its turn; `work` throws when it is wrong, after it has counted it.
@@ -158,30 +166,24 @@ export function openGuesses(
   }
 
   /**
-   * Makes the guess of a known one in a line that nobody else fills, and keeps a place in the full one
-   * beside it: one that is refused is told so as late as the others there, and finds that line as full.
+   * Keeps a place in a full line for a known one, whose guess is made in a line that nobody else fills: where that is
+   * refused they are told so as late as the others there, and find the line as full.
    */
-  async function besideFullLine<T>(
-    asked: Asked,
-    guess: (line: string) => Promise<T>,
-    check: (guess: Guess) => Promise<unknown>,
-  ): Promise<T> {
+  function sendDecoy(asked: Asked, check: (guess: Guess) => Promise<unknown>): Decoy {
     const { network } = asked
     const places = Array.from({ length: placesOf(asked) }, () => undefined)
-    let isIn = false
+    let isLeft = false
     const turn = fewAtOnce(network, async () => {
-      if (!isIn) await check({ places, wait: 0, party: network })
+      if (!isLeft) await check({ places, wait: 0, party: network })
     })
-    const turnedAway = turn.then(
-      () => undefined,
-      (overloaded: unknown) => overloaded,
-    )
-    try {
-      const made = await guess(`${network}/known`)
-      isIn = true
-      return made
-    } catch (error) {
-      throw (await turnedAway) ?? error
+    return {
+      turnedAway: turn.then(
+        () => undefined,
+        (overloaded: unknown) => overloaded,
+      ),
+      leave() {
+        isLeft = true
+      },
     }
   }
 
@@ -191,11 +193,20 @@ export function openGuesses(
       const pair = `${network}/${asked.email}`
       const late = { network: await limit(network), pair: await limit(pair) }
       const guess = (line: string) => fewAtOnce(line, () => admit(asked, line, late, work))
-      // Guesses at one address from one network share the count of a known pair.
-      return oneByOne(pair, async () => {
-        const passes = fewAtOnce.isFull(network) && (await isKnown(asked))
-        return passes ? besideFullLine(asked, guess, check) : guess(network)
-      })
+      let decoy: Decoy | undefined
+      try {
+        // Guesses at one address from one network share the count of a known pair.
+        return await oneByOne(pair, async () => {
+          if (!fewAtOnce.isFull(network) || !(await isKnown(asked))) return guess(network)
+          decoy = sendDecoy(asked, check)
+          const made = await guess(`${network}/known`)
+          decoy.leave()
+          return made
+        })
+      } catch (error) {
+        // Not within the turn of the pair: whoever comes next is not to wait for that line.
+        throw (await decoy?.turnedAway) ?? error
+      }
     },
 
     fail(tx, asked, { places, wait }) {
