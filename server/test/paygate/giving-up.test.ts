@@ -78,7 +78,10 @@ describe('what waits past the retention', () => {
     expect(await process()).toMatchObject({ status: 200, body: { state: 'received' } })
     await tidy(30.1)
     expect(await rows()).toMatchObject([{ state: 'failed' }])
+    // As where the job is tried again behind a stop.
     await tidy(30.1)
+    expect(await rows()).toHaveLength(1)
+    await tidy(30.2)
     expect(await rows()).toEqual([])
   })
 

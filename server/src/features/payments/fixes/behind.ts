@@ -71,10 +71,10 @@ function findingOfRun({ failures, is_refused, reconciled_to, due_at }: store.Lat
 }
 
 /** @throws Error where the run does not come to its end */
-async function runNow({ db, clock }: BehindDeps, repairing: Repairing): Promise<Repaired> {
+async function runNow({ db }: BehindDeps, repairing: Repairing): Promise<Repaired> {
   const find = (tx: TenantTx) => store.findRun(tx, PROVIDER)
   const before = await repairing(async (tx) => {
-    await arm(tx, PROVIDER, isoAt(clock))
+    await arm(tx, PROVIDER)
     return find(tx)
   })
   for (let waited = 0; waited < RUN_WITHIN_MS; waited += LOOK_MS) {

@@ -3,7 +3,7 @@
  * run on, less an hour, and applied as notices are; so what is known already changes nothing, and a run
  * that dies is simply made again.
  */
-import { type Clock, DAY, HOUR, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { Background } from '../../../platform/feature.ts'
@@ -30,7 +30,6 @@ const MAX_CURSOR = 1024
 
 export interface ReconciliationDeps extends UnusableDeps {
   db: Scopes
-  clock: Clock
   api: PaygateApi
   apply: Apply
   /** `PAYGATE_RECONCILE_MINUTES`, in milliseconds. */
@@ -39,23 +38,19 @@ export interface ReconciliationDeps extends UnusableDeps {
 
 /** Reconciles at once, and then every so often; one node at a time. */
 export function startReconciliation(deps: ReconciliationDeps): Background {
-  const { db, clock, log, everyMs } = deps
+  const { db, log, everyMs } = deps
   const cut = new AbortController()
   let isArmed = false
 
-  const lease = (): store.Lease => ({
-    now: isoAt(clock),
-    until: isoAt(clock, LEASE_MS),
-    latest: {
-      due_at: isoAt(clock, everyMs + OVERLAP_MS),
-      leased_until: isoAt(clock, LEASE_MS + OVERLAP_MS),
-    },
-  })
+  const lease: store.Lease = {
+    holds: LEASE_MS,
+    latest: { due: everyMs + OVERLAP_MS, leased: LEASE_MS + OVERLAP_MS },
+  }
 
   async function look(): Promise<boolean> {
     const run = await db.acrossTenants(async (tx) => {
-      if (!isArmed) await store.arm(tx, PROVIDER, isoAt(clock))
-      return store.claim(tx, PROVIDER, lease())
+      if (!isArmed) await store.arm(tx, PROVIDER)
+      return store.claim(tx, PROVIDER, lease)
     })
     isArmed = true
     if (run) await reconcile(deps, run, cut.signal)
@@ -81,8 +76,7 @@ async function reconcile(
   run: store.Run,
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, clock, log, everyMs } = deps
-  const startedAt = clock.now()
+  const { db, log, everyMs } = deps
   const end = await readAll(deps, run, signal)
   if (end === 'overtaken') return
   const isDone = end === 'done'
@@ -92,7 +86,7 @@ async function reconcile(
   await db.acrossTenants((tx) =>
     store.finish(tx, run, {
       reconciled_to: isDone ? run.began_at : null,
-      due_at: new Date(startedAt + (signal.aborted ? 0 : pause)).toISOString(),
+      pause: signal.aborted ? 0 : pause,
       failures,
       is_refused: end === 'refused',
     }),
@@ -109,7 +103,7 @@ async function readAll(
   run: store.Run,
   signal: AbortSignal,
 ): Promise<'done' | 'failed' | 'refused' | 'overtaken'> {
-  const { db, clock, log, api } = deps
+  const { db, log, api } = deps
   const since = sinceOf(run)
   const seen = new Set<string | null>()
   const unusable = openUnusable(PROVIDER, deps)
@@ -123,8 +117,7 @@ async function readAll(
     const { items, next_cursor } = answer.object
     payments += items.length
     await unusable.note(await applyPage(deps, items, answer.askedAt))
-    if (!(await db.acrossTenants((tx) => store.renew(tx, run, isoAt(clock, LEASE_MS)))))
-      return 'overtaken'
+    if (!(await db.acrossTenants((tx) => store.renew(tx, run, LEASE_MS)))) return 'overtaken'
     if (next_cursor === undefined || next_cursor === null) {
       log.info({ provider: PROVIDER, pages: seen.size, payments }, 'reconciled payments')
       return unusable.end() ? 'done' : 'failed'

@@ -1,5 +1,5 @@
 /** Background work of payments: ends what the inbox has kept for long enough, frees what a wrong clock holds up. */
-import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
+import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
@@ -38,12 +38,13 @@ export async function tidyInbox(
   const before = {
     proven: isoAt(clock, -keepDays * DAY),
     unverified: isoAt(clock, -Math.min(keepDays, MAX_UNVERIFIED_DAYS) * DAY),
+    // Who looks after one that was given up has so long to try it once more, also where this job is tried again.
+    ended: isoAt(clock, -HOUR),
   }
   const now = isoAt(clock)
   const beyond = isoAt(clock, MAX_AHEAD_MS)
   const steps = [
     (tx: TenantTx) => store.deleteOld(tx, before, BATCH),
-    // Behind the deletion, so that who looks after it has until the next one to try it once more.
     (tx: TenantTx) => store.giveUpOld(tx, { before: before.proven, now, isAsked }, BATCH),
     (tx: TenantTx) => store.freeBeyond(tx, { beyond, now }, BATCH),
   ]

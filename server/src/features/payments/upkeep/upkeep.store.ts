@@ -63,16 +63,20 @@ export async function lastRun(
     .executeTakeFirst()
 }
 
-/** Deletes up to `limit` that came before, but none that still waits. Answers how many. */
+/**
+ * Deletes up to `limit` that came before, but none that still waits, nor one that has just come to its end. Answers
+ * how many.
+ */
 export async function deleteOld(
   tx: TenantTx,
-  before: { proven: string; unverified: string },
+  before: { proven: string; unverified: string; ended: string },
   limit: number,
 ): Promise<number> {
   const result = await sql`
     delete from payment_notifications where id in (
       select id from payment_notifications
       where received_at < ${before.proven}::timestamptz and state <> 'received'
+          and (processed_at is null or processed_at < ${before.ended}::timestamptz)
         or state = 'unverified' and received_at < ${before.unverified}::timestamptz
       limit ${limit} for update skip locked)`.execute(tx.db)
   return Number(result.numAffectedRows ?? 0n)
