@@ -189,3 +189,42 @@ test('a retry by hand lifts a pause that began while another message is under wa
   await written(id, { status: 'delivered', attempts_count: 2 })
   expect(receiver.received).toHaveLength(3)
 })
+
+test('a retry of a delivery that goes meanwhile, as a cancelled replay takes it back, is a 404', async () => {
+  const { id } = await register()
+  await anEvent()
+  await arrived(1)
+  const delivery = await written(id, { status: 'delivered', attempts_count: 1 })
+  await until('nobody to hold the queue', async () => {
+    const [queue] = await at.service.database.sql(
+      'select from webhook_queues where webhook_id = $1 and leased_by is null',
+      [id],
+    )
+    return queue
+  })
+  const held = gate()
+  const locked = gate()
+  const taken = at.service.app.db.acrossTenants(async (tx) => {
+    await tx.db
+      .selectFrom('webhook_queues')
+      .select('webhook_id')
+      .where('webhook_id', '=', id)
+      .forUpdate()
+      .execute()
+    locked.open()
+    await held.pass
+    await tx.db.deleteFrom('webhook_deliveries').where('webhook_id', '=', id).execute()
+  })
+  await locked.pass
+  const retried = at.call('POST', `/${id}/deliveries/${delivery.id}/retry`)
+  await until('the retry to wait', async () => {
+    const [waiting] = await at.service.database.sql(
+      `select from pg_locks where not granted and locktype in ('tuple', 'transactionid')
+         and pid in (select pid from pg_stat_activity where datname = current_database())`,
+    )
+    return waiting
+  })
+  held.open()
+  await taken
+  expect(await retried).toMatchObject({ status: 404 })
+})

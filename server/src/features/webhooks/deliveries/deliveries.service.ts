@@ -57,7 +57,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
         const now = isoAt(clock)
         // The queue first, as everyone does who needs both.
         await scheduleNow(tx, webhookId, now)
-        const queued = await store.queueAgain(tx, delivery, now)
+        const queued = orNotFound(await store.queueAgain(tx, delivery, now), 'delivery')
         notifyDue(tx, [webhookId])
         await append(tx, actorOf(caller), {
           action: 'webhook.delivery_retried',

@@ -101,12 +101,13 @@ export async function listAttempts(
 /**
  * Has a delivery tried now, and then by the whole schedule, whatever has become of it. It comes before all
  * that waits for the webhook: of a receiver that fails, the first alone may be tried before the next pause.
+ * Undefined where it is gone, as a cancelled replay takes its own back.
  */
 export async function queueAgain(
   tx: TenantTx,
   delivery: Pick<KeptDelivery, 'id' | 'webhook_id' | 'created_at'>,
   now: string,
-): Promise<Pick<KeptDelivery, 'status' | 'due_at' | 'finished_at'>> {
+): Promise<Pick<KeptDelivery, 'status' | 'due_at' | 'finished_at'> | undefined> {
   const due_at = sql<string>`(
     select least(${now}::timestamptz, min(due_at) - interval '1 millisecond')
     from webhook_deliveries where webhook_id = ${delivery.webhook_id} and status = 'pending')`
@@ -118,7 +119,7 @@ export async function queueAgain(
     .where('entry_id', '=', delivery.id)
     .where('event_at', '=', delivery.created_at)
     .returning(['status', 'due_at', 'finished_at'])
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
 }
 
 /** A delivery that was made outside the engine, with its only try. */

@@ -37,12 +37,17 @@ export async function scheduleQueue(tx: TenantTx, webhookId: number, iso: string
 export async function scheduleNow(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
   limitIdleTime(tx)
   const queue = await tx.db
+    .selectFrom('webhook_queues')
+    .select(['failing_since', 'paused_until'])
+    .where('webhook_id', '=', webhookId)
+    .forUpdate()
+    .executeTakeFirst()
+  await tx.db
     .updateTable('webhook_queues')
     .set({ due_at: sql`least(due_at, ${iso}::timestamptz)`, paused_until: null })
     .where('webhook_id', '=', webhookId)
-    .returning('failing_since')
-    .executeTakeFirst()
-  if (!queue?.failing_since) return
+    .execute()
+  if (!queue?.failing_since && !queue?.paused_until) return
   await endLease(tx, webhookId)
   tx.invalidate(`webhook:${webhookId}`)
 }
