@@ -87,6 +87,8 @@ export interface Guesses {
 }
 
 /** @param limit how often one network, and one address of a person from there, may try */
+const pairOf = ({ network, email }: Asked) => `${network}/${email}`
+
 export function openGuesses(
   db: Scopes,
   clock: Clock,
@@ -95,6 +97,8 @@ export function openGuesses(
 ): Guesses {
   const oneByOne = openTurns(1)
   const fewAtOnce = openTurns(AT_ONCE)
+  /** Of one pair, as its guesses have: else it would show that these do not wait for each other. */
+  const decoys = openTurns(1)
 
   const sharedCounts = ({ email, network }: Asked): [Count, Count] => [
     { rule: BY_EMAIL, of: email },
@@ -173,9 +177,11 @@ export function openGuesses(
     const { network } = asked
     const places = Array.from({ length: placesOf(asked) }, () => undefined)
     let isLeft = false
-    const turn = fewAtOnce(network, async () => {
-      if (!isLeft) await check({ places, wait: 0, party: network })
-    })
+    const turn = decoys(pairOf(asked), () =>
+      fewAtOnce(network, async () => {
+        if (!isLeft) await check({ places, wait: 0, party: network })
+      }),
+    )
     return {
       turnedAway: turn.then(
         () => undefined,
@@ -190,7 +196,7 @@ export function openGuesses(
   return {
     async make(asked, work, check) {
       const { network } = asked
-      const pair = `${network}/${asked.email}`
+      const pair = pairOf(asked)
       const late = { network: await limit(network), pair: await limit(pair) }
       const guess = (line: string) => fewAtOnce(line, () => admit(asked, line, late, work))
       let decoy: Decoy | undefined
