@@ -1,6 +1,6 @@
 /** `wardkeep backup`: with and without a running service, on DATABASE_URL and on the embedded server. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { cp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { identityToRecipient } from 'age-encryption'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -10,6 +10,7 @@ import { scratch } from '../support/embedded.ts'
 import { startService } from '../support/process.ts'
 import { ROOT_KEY } from '../support/service.ts'
 import { type ByCommand, openByCommand } from './by-command.ts'
+import { alter } from './support.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
 
@@ -81,9 +82,7 @@ describe('verify', () => {
   test('of an altered one ends with 1, and nobody relies on it any more', async () => {
     const { backup } = await made()
     const id = backup.backup_id
-    const file = await open(fileOf(id), 'r+')
-    await file.write(Buffer.from('x'), 0, 1, backup.size_bytes - 10)
-    await file.close()
+    await alter(fileOf(id))
     const ended = await run(['verify', id])
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     expect(ended.stderr).toContain('The backup is not whole: ')

@@ -12,7 +12,7 @@ import { type Clinic, makeClinic, type Person, superadmin } from '../support/cli
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
-import { fileOf, keeper, make, order, readingOf } from './support.ts'
+import { alter, fileOf, keeper, make, order, readingOf } from './support.ts'
 
 let service: Service
 let root: Person
@@ -97,9 +97,7 @@ async function check(): Promise<string | undefined> {
 test('a file that is not as it was written is found when it is read again', async () => {
   const id = await make(service, clinic.people.admin)
   const damaged = fixIn(service, 'backups.damaged')
-  const bytes = await readFile(fileOf(service, id))
-  bytes[bytes.length - 9] = (bytes.at(-9) ?? 0) ^ 1
-  await writeFile(fileOf(service, id), bytes)
+  await alter(fileOf(service, id))
   const [{ there = 0 } = {}] = await sql<{ there: number }>(
     "select count(*) as there from backups where status = 'completed'",
   )

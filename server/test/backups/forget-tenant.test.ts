@@ -1,6 +1,6 @@
 /** `wardkeep backup forget-tenant`: older backups without a clinic that was purged, whatever dies when. */
 import { createHash } from 'node:crypto'
-import { cp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { restoreFile } from '../../src/app.ts'
@@ -16,7 +16,7 @@ import { scratch, until } from '../support/embedded.ts'
 import { command } from '../support/process.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
-import { contents, keeper, purgeClinic, readingOf, tablesWith } from './support.ts'
+import { alter, contents, keeper, purgeClinic, readingOf, tablesWith } from './support.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
 
@@ -143,9 +143,7 @@ test('the command tells of each, goes on where it ended, and refuses a clinic th
 
 describe('which it could not, it says', () => {
   test('of a damaged one, which stays as it is; and ends with 1', async () => {
-    const file = await open(join(folder, `${id}.tar.zst.age`), 'r+')
-    await file.write(Buffer.from('x'), 0, 1, (await file.stat()).size - 10)
-    await file.close()
+    await alter(join(folder, `${id}.tar.zst.age`))
     const before = await rowOf()
     const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
     expect(ended).toMatchObject({ code: 1, stdout: 'No backup was written anew.\n' })

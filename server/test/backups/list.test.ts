@@ -1,12 +1,12 @@
 /** `wardkeep backup list`: what there is, which of it failed, and why. */
 import { randomUUID } from 'node:crypto'
-import { open } from 'node:fs/promises'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { insertJob } from '../../src/features/backups/backups.store.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { NoRoomError } from '../../src/features/backups/stores/store.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { type ByCommand, openByCommand } from './by-command.ts'
+import { alter } from './support.ts'
 import { has, workOn } from './working.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
@@ -46,9 +46,7 @@ test('says of one that was altered since that it could not be read, and that it 
   const { backup } = await at.made()
   const id = backup.backup_id
   await at.service.database.sql("update backups set reason = 'schedule' where id = $1", [id])
-  const file = await open(at.fileOf(id), 'r+')
-  await file.write(Buffer.from('x'), 0, 1, backup.size_bytes - 10)
-  await file.close()
+  await alter(at.fileOf(id))
   expect((await at.run(['verify', id])).code).toBe(1)
   expect((await listed()).items[0]).toMatchObject({
     backup_id: id,

@@ -1,5 +1,6 @@
 /** Backups in tests: made, waited for, and read again. */
 import { createReadStream } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Header } from '../../src/features/backups/file/format.ts'
 import { openKeeper } from '../../src/features/backups/file/identity.ts'
@@ -23,6 +24,13 @@ export const readingOf = ({ database }: Pick<Service, 'database'>) =>
 
 export const fileOf = ({ dataDir }: Service, id: string) =>
   join(dataDir, 'backups', `${id}.tar.zst.age`)
+
+/** Changes one byte of a file, shortly before its end. */
+export async function alter(path: string): Promise<void> {
+  const bytes = await readFile(path)
+  bytes[bytes.length - 10] = (bytes.at(-10) ?? 0) ^ 1
+  await writeFile(path, bytes)
+}
 
 /** Asks for a backup. Answers its job's and its own id. */
 export async function order(

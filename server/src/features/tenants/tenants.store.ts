@@ -167,11 +167,14 @@ export function findPlatformTenant(tx: TenantTx): Promise<Tenant | undefined> {
   return living(tx).select(COLUMNS).where('is_platform', '=', true).executeTakeFirst()
 }
 
-/** Has the days in which a deletion can be taken back begin anew, but for tenants that are half destroyed. */
+/**
+ * Has the days in which a deletion can be taken back begin anew, but for tenants that are half destroyed. Less the
+ * hour in which a tenant's own webhooks still hear of its deletion: that was long ago.
+ */
 export async function beginGraceAnew(tx: TenantTx): Promise<void> {
   await tx.db
     .updateTable('tenants')
-    .set({ deleted_at: sql`now()` })
+    .set({ deleted_at: sql`greatest(deleted_at, now() - interval '1 hour')` })
     .where('deleted_at', 'is not', null)
     .where('purge_started_at', 'is', null)
     .execute()

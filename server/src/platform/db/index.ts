@@ -1,7 +1,14 @@
 /** The database's door for the features and the composition root. */
 
 export { byteaArray } from './bytea-array.ts'
-export { alone, CHANNEL, type Changes, EVERY_TENANT, watchChanges } from './changes.ts'
+export {
+  alone,
+  CHANNEL,
+  type Changes,
+  EVERY_TENANT,
+  watchChanges,
+  withDeadline,
+} from './changes.ts'
 export { type CoherentCache, coherentCache } from './coherent-cache.ts'
 export {
   APP_ROLE,

@@ -92,7 +92,7 @@ export async function adoptOne(
     const { backup_id: _, installation: __, ...backup } = { ...told, locked_until }
     if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))
       return (await findPurged(tx, backup.tenant_id))
-        ? `its tenant ${backup.tenant_id} was purged; the service deletes it within minutes`
+        ? `its tenant ${backup.tenant_id} was purged; the service deletes it by itself`
         : `its tenant ${backup.tenant_id} is not here`
     await insertAdopted(tx, { id, ...backup })
     return undefined

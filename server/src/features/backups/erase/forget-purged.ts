@@ -47,8 +47,13 @@ export async function settleLeft(
   const { db, store } = deps
   const work = async () => {
     const begun = await db.acrossTenants((tx) => startOf(tx, job.id), 'read')
-    if (begun !== null) await store.discard(fileName(job.backup_id, begun))
     const backup = await db.acrossTenants((tx) => findFiled(tx, job.backup_id), 'read')
+    if (begun !== null && begun !== backup?.rewritten_at) {
+      // Nobody reads it, as nothing refers to it.
+      const name = fileName(job.backup_id, begun)
+      await store.discard(name)
+      await store.delete(name)
+    }
     if (backup) await settle(backup, deps, new AbortController().signal)
   }
   await canFail(work(), 'settling a backup that was written anew', log)

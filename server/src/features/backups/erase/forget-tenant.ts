@@ -100,4 +100,4 @@ async function unknownOf(deps: ForgetTenantDeps): Promise<Forgetting['left']> {
 }
 
 const UNKNOWN =
-  'the database does not know it, or counts it as failed; wardkeep backup adopt enters it, or delete it'
+  'the database does not know it; wardkeep backup adopt enters it, or counts it as failed: then delete it'

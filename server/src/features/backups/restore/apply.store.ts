@@ -140,18 +140,30 @@ async function update(client: Connection, table: Ruled): Promise<number> {
   return rowCount ?? 0
 }
 
+/** The webhooks of the scope that get another URL. Comes before they are applied. */
+export async function withOtherUrl(client: Connection): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    'select live.id from webhooks live join stage_webhooks stage on stage.id = live.id where live.url <> stage.url',
+  )
+  return rows.map(({ id: webhook }) => webhook)
+}
+
 /**
- * Closes the circuits of webhooks that get another URL, as where an administrator changes it: how today's receiver does
- * says nothing of the other. Comes before they are applied.
+ * Closes the circuits of webhooks, as where an administrator changes the URL: how the receiver of before does says
+ * nothing of the other. For a transaction that sees all, behind that of the restore, which the engine would outrun here.
  */
-export async function closeCircuits(client: Connection): Promise<void> {
-  await client.query(`
-    update webhook_queues queue set
+export async function closeCircuits(
+  client: Connection,
+  webhooks: readonly string[],
+): Promise<void> {
+  await client.query(
+    `update webhook_queues set
       due_at = now(), leased_by = null, leased_until = null, epoch = epoch + 1, resets = resets + 1,
       failures = default, failure_share = default, failing_since = null, failed_at = null,
       slots = default, paused_until = null, probed_at = null, answered_at = null
-    from webhooks live join stage_webhooks stage on stage.id = live.id
-    where live.id = queue.webhook_id and live.url <> stage.url`)
+    where webhook_id = any($1)`,
+    [webhooks],
+  )
 }
 
 /** Ends what lets people in. @param tenantId of one tenant alone */

@@ -8,6 +8,7 @@ import { StartupError } from '../../../lib/startup-error.ts'
 import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import type { Connection } from '../../../platform/db/index.ts'
 import type { Migration } from '../../../platform/db/migrate.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
 import { type CreateDeps, createBackup, fileName, measure, type Watch } from '../create/create.ts'
@@ -27,7 +28,14 @@ import {
   narrowAccess,
   type TenantCase,
 } from './access.store.ts'
-import { apply, closeCircuits, compare, endAccess, type Ruled } from './apply.store.ts'
+import {
+  apply,
+  closeCircuits,
+  compare,
+  endAccess,
+  type Ruled,
+  withOtherUrl,
+} from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
 import { keptAccounts, requireOwnAddresses } from './orderer.store.ts'
@@ -282,7 +290,7 @@ async function run(
   await client.query('reset role')
   await closing.enterScope(client, tenant_id)
   const deleted = await closing.leavingTenants(client, tenant_id)
-  await closeCircuits(client)
+  const redirected = await withOtherUrl(client)
   const differences = { ...keyed, ...(await apply(client, rest)) }
   await client.query(WEBHOOK_QUEUES)
   await closing.deleteTenants(client, deleted, job.actor)
@@ -297,7 +305,22 @@ async function run(
     cases,
   })
   await closing.commit(client, job.id, result)
+  await canFail(reset(client, redirected), 'closing the circuits of webhooks', deps.log)
   return result
+}
+
+/** Behind the restore: nothing of it depends on this. */
+async function reset(client: Connection, redirected: readonly string[]): Promise<void> {
+  if (redirected.length === 0) return
+  await client.query('begin')
+  try {
+    await closing.enterScope(client, null)
+    await closeCircuits(client, redirected)
+    await client.query('commit')
+  } catch (error) {
+    await client.query('rollback')
+    throw error
+  }
 }
 
 /**

@@ -3,12 +3,19 @@
  * node hears of it, and that it is true no longer than the process lives. Who loses that connection reads on unheld.
  */
 import { Problem } from '../../../lib/problems.ts'
-import { type Connection, type Holder, openHolder } from '../../../platform/db/index.ts'
+import {
+  type Connection,
+  type Holder,
+  openHolder,
+  withDeadline,
+} from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { readLockOf } from '../backups.store.ts'
 
 const RETRY_SECONDS = 1
+/** The database answers such a question at once. */
+const ANSWERS_WITHIN_MS = 10_000
 
 export interface Reading {
   /**
@@ -48,9 +55,22 @@ export function openReading({ openConnection, log }: ReadingDeps): Reading {
     shared.holds -= 1
     const isLast = shared.holds === 0
     if (isLast && opened === shared) opened = undefined
-    const holder = await shared.holder
-    if (isLast) await holder.close()
-    else if (lock !== undefined) await holder.unshare('longReads', lock)
+    const work = async () => {
+      const holder = await shared.holder
+      if (isLast) await holder.close()
+      else if (lock !== undefined) await holder.unshare('longReads', lock)
+    }
+    await answered(shared, work())
+  }
+
+  /** A connection that is dead without a word is given up: whoever reads next has another. */
+  async function answered<T>(shared: Shared, asked: Promise<T>): Promise<T> {
+    try {
+      return await withDeadline(asked, ANSWERS_WITHIN_MS)
+    } catch (error) {
+      if (opened === shared) opened = undefined
+      throw new Problem('database_away', { cause: error })
+    }
   }
 
   return {
@@ -62,7 +82,10 @@ export function openReading({ openConnection, log }: ReadingDeps): Reading {
       const release = (taken?: number) =>
         canFail(letGo(shared, taken), 'no longer saying that a backup is read', log)
       try {
-        const isHeld = await (await shared.holder).share('longReads', lock)
+        const isHeld = await answered(
+          shared,
+          shared.holder.then((holder) => holder.share('longReads', lock)),
+        )
         if (!isHeld) throw new Problem('busy', { retryAfter: RETRY_SECONDS })
       } catch (error) {
         await release()
