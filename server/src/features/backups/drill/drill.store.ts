@@ -30,36 +30,30 @@ export interface ReadFile {
   rewritten_at: string | null
 }
 
-const ofFile = (tx: TenantTx, { id, rewritten_at }: ReadFile) =>
-  tx.db
-    .updateTable('backups')
-    .where('id', '=', id)
-    .where('rewritten_at', 'is not distinct from', rewritten_at)
-
-/** Enters a drill's success. Returns what the backup is of; undefined where the file is gone. */
-export function saveDrill(
-  tx: TenantTx,
-  file: ReadFile,
-  seconds: number,
-): Promise<Proven | undefined> {
-  return ofFile(tx, file)
-    .set({ verified_at: sql`now()`, checked_at: sql`now()`, fault: null, drill_seconds: seconds })
-    .returning(['type', 'tenant_id'])
-    .executeTakeFirst()
+const PROVEN = { verified_at: sql<string>`now()`, fault: null }
+const DISPROVEN = {
+  verified_at: null,
+  fault: 'It could not be read to its end, or has failed in a drill',
 }
 
+/** Enters a drill's success. Returns what the backup is of; undefined where the file is gone. */
+export const saveDrill = (tx: TenantTx, file: ReadFile, seconds: number) =>
+  save(tx, file, { ...PROVEN, drill_seconds: seconds })
+
 /** Says whether the file has just been read to its end, or can't be. Returns what the backup is of. */
-export function saveVerified(
+export const saveVerified = (tx: TenantTx, file: ReadFile, isProven: boolean) =>
+  save(tx, file, isProven ? PROVEN : DISPROVEN)
+
+function save(
   tx: TenantTx,
-  file: ReadFile,
-  isProven: boolean,
+  { id, rewritten_at }: ReadFile,
+  proof: (typeof PROVEN | typeof DISPROVEN) & { drill_seconds?: number },
 ): Promise<Proven | undefined> {
-  return ofFile(tx, file)
-    .set({
-      verified_at: isProven ? sql`now()` : null,
-      checked_at: sql`now()`,
-      fault: isProven ? null : 'It could not be read to its end, or has failed in a drill',
-    })
+  return tx.db
+    .updateTable('backups')
+    .set({ checked_at: sql`now()`, ...proof })
+    .where('id', '=', id)
+    .where('rewritten_at', 'is not distinct from', rewritten_at)
     .returning(['type', 'tenant_id'])
     .executeTakeFirst()
 }

@@ -5,18 +5,6 @@ import '../backups.table.ts'
 import type { Note } from './notes.ts'
 import type { Filed, Rewritten } from './rewrite.ts'
 
-/** The ids among these of backups that the database knows, but for those that count as failed. */
-export async function countedOn(tx: TenantTx, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set()
-  const rows = await tx.db
-    .selectFrom('backups')
-    .select('id')
-    .where('id', 'in', ids)
-    .where('status', '<>', 'failed')
-    .execute()
-  return new Set(rows.map(({ id }) => id))
-}
-
 /** One whose note or whose backups' files are still to be seen to. */
 export interface Purged extends Note {
   backups: string[]

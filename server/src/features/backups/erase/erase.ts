@@ -11,7 +11,7 @@ import type { Keeper } from '../file/identity.ts'
 import type { Store, StoredObject } from '../stores/store.ts'
 import { listUnerased, type Purged, saveErased } from './erase.store.ts'
 import { leaveNote } from './notes.ts'
-import { unknownIn } from './unknown.ts'
+import { type Unknown, unknownIn } from './unknown.ts'
 
 const LOOK_EVERY_MS = 5 * MINUTE
 
@@ -44,10 +44,13 @@ export function startErasing(deps: EraseDeps): { stop(): Promise<void> } {
 export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise<void> {
   const { db, log } = deps
   const failures: unknown[] = []
-  for (const purged of await db.acrossTenants(listUnerased, 'read')) {
+  const unerased = await db.acrossTenants(listUnerased, 'read')
+  if (unerased.length === 0) return
+  const unknown = await unknownIn(deps)
+  for (const purged of unerased) {
     if (signal.aborted) return
     try {
-      const left = await erase(deps, purged, signal)
+      const left = await erase(deps, purged, unknown, signal)
       if (left.length > 0)
         throw new Error(
           `the store keeps ${left.length} objects of backups of tenant ${purged.tenant_id}`,
@@ -61,15 +64,18 @@ export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise
   if (failures.length > 0) throw failures[0]
 }
 
-/** Returns the names of what the store keeps of the tenant's own backups, for a while or for good. */
+/**
+ * Returns the names of what the store keeps of the tenant's own backups, for a while or for good.
+ * @param unknown that lie in the store alone: its own are among them where the database was lost since
+ */
 export async function erase(
-  deps: Omit<EraseDeps, 'log'>,
+  { store, keeper }: Pick<EraseDeps, 'store' | 'keeper'>,
   purged: Purged,
+  unknown: readonly Unknown[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  const { store, keeper } = deps
   await leaveNote(store, keeper, purged, signal)
-  const backups = [...purged.backups, ...(await unknownOwn(deps, purged))]
+  const backups = [...purged.backups, ...ownOf(purged, unknown)]
   const isOwn = ({ name }: StoredObject) =>
     backups.some((id) => idOf(name) === id || name === sidecarName(id))
   // Before they are forgotten who they are of: a file without a list entry is an orphan, which nobody adopts.
@@ -81,20 +87,8 @@ export async function erase(
   return (await store.list()).filter(isOwn).map(({ name }) => name)
 }
 
-/** The tenant's own backups that lie in the store alone: made before the database was lost, and never adopted. */
-async function unknownOwn(
-  { db, store, keeper }: Omit<EraseDeps, 'log'>,
-  { tenant_id, installation }: Purged,
-): Promise<string[]> {
-  const own: string[] = []
-  for (const { id, told } of await unknownIn({ db, store, keeper }))
-    if (
-      typeof told !== 'string' &&
-      told.backup_id === id &&
-      told.type === 'tenant' &&
-      told.tenant_id === tenant_id &&
-      told.installation === installation
-    )
-      own.push(id)
-  return own
-}
+const ownOf = ({ tenant_id, installation }: Purged, unknown: readonly Unknown[]): string[] =>
+  unknown.flatMap(({ id, told }) => {
+    if (typeof told === 'string' || told.backup_id !== id || told.type !== 'tenant') return []
+    return told.tenant_id === tenant_id && told.installation === installation ? [id] : []
+  })

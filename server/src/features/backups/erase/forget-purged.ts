@@ -48,13 +48,14 @@ export async function settleLeft(
   const work = async () => {
     const begun = await db.acrossTenants((tx) => startOf(tx, job.id), 'read')
     const backup = await db.acrossTenants((tx) => findFiled(tx, job.backup_id), 'read')
-    if (begun !== null && begun !== backup?.rewritten_at) {
+    if (!backup) return
+    if (begun !== null && begun !== backup.rewritten_at) {
       // Nobody reads it, as nothing refers to it.
       const name = fileName(job.backup_id, begun)
       await store.discard(name)
       await store.delete(name)
     }
-    if (backup) await settle(backup, deps, new AbortController().signal)
+    await settle(backup, deps, new AbortController().signal)
   }
   await canFail(work(), 'settling a backup that was written anew', log)
 }

@@ -11,7 +11,7 @@ import { NotStoredError } from '../stores/store.ts'
 import { findFiled, findPurged, forgettingJob, type Holding, listHolding } from './erase.store.ts'
 import { erase } from './erase.ts'
 import { type FileDeps, KeptError, settle } from './rewrite.ts'
-import { unknownIn } from './unknown.ts'
+import { type Unknown, unknownIn } from './unknown.ts'
 
 /** What is wrong with one backup, in words; anything else is a fault of the whole work. */
 const SENTENCES = [StartupError, UnreadableFile, NotStoredError, KeptError]
@@ -53,14 +53,19 @@ export async function forgetTenant(
       const { message } = error as Error
       outcome.left.push({ backup_id: backup.id, reason: message.replace(/[.]$/, '') })
     }
-  outcome.left.push(...(await ownOf(deps, tenantId)), ...(await unknownOf(deps)))
+  const unknown = await unknownIn(deps)
+  outcome.left.push(...(await eraseOwn(deps, tenantId, unknown)), ...unwritten(unknown))
   return outcome
 }
 
-/** The tenant's own backups, as far as the store keeps them. */
-async function ownOf(deps: ForgetTenantDeps, tenantId: number): Promise<Forgetting['left']> {
+/** Deletes the tenant's own backups. Returns those that the store keeps. */
+async function eraseOwn(
+  deps: ForgetTenantDeps,
+  tenantId: number,
+  unknown: readonly Unknown[],
+): Promise<Forgetting['left']> {
   const purged = await deps.db.acrossTenants((tx) => findPurged(tx, tenantId), 'read')
-  const kept = purged ? await erase(deps, purged, new AbortController().signal) : []
+  const kept = purged ? await erase(deps, purged, unknown, new AbortController().signal) : []
   const ids = kept.flatMap((name) => idOf(name) ?? entryIdOf(name) ?? [])
   const reason = 'it is of the tenant alone, and the store keeps it until its lock ends'
   return [...new Set(ids)].map((backup_id) => ({ backup_id, reason }))
@@ -91,13 +96,12 @@ async function queue(tx: TenantTx, backup_id: string): Promise<string> {
   return id
 }
 
-/** Backups in the store that may hold the tenant, and can't be written anew. */
-async function unknownOf(deps: ForgetTenantDeps): Promise<Forgetting['left']> {
-  return (await unknownIn(deps)).flatMap(({ id, told }) => {
+/** Of these the ones that may hold the tenant, and can't be written anew. */
+const unwritten = (unknown: readonly Unknown[]): Forgetting['left'] =>
+  unknown.flatMap(({ id, told }) => {
     if (typeof told === 'string') return [{ backup_id: id, reason: told }]
     return told.type === 'full' ? [{ backup_id: id, reason: UNKNOWN }] : []
   })
-}
 
 const UNKNOWN =
   'the database does not know it; wardkeep backup adopt enters it, or counts it as failed: then delete it'

@@ -4,8 +4,8 @@ import { entryIdOf } from '../commands/adopt.ts'
 import { sidecarName } from '../create/create.ts'
 import type { Keeper } from '../file/identity.ts'
 import { readSigned } from '../file/signed.ts'
+import { knownOf } from '../schedule/schedule.store.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
-import { countedOn } from './erase.store.ts'
 
 export interface Unknown {
   id: string
@@ -24,7 +24,7 @@ export async function unknownIn({
   keeper: Keeper
 }): Promise<Unknown[]> {
   const ids = (await store.list()).flatMap(({ name }) => entryIdOf(name) ?? [])
-  const known = await db.acrossTenants((tx) => countedOn(tx, ids), 'read')
+  const known = await db.acrossTenants((tx) => knownOf(tx, ids, { failed: false }), 'read')
   const unknown: Unknown[] = []
   for (const id of ids.filter((one) => !known.has(one)))
     try {

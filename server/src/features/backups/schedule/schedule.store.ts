@@ -67,10 +67,15 @@ export async function oldestBackup(tx: TenantTx): Promise<string | null> {
   return row?.created_at ?? null
 }
 
-/** The ids among these that the database knows. */
-export async function knownOf(tx: TenantTx, ids: readonly string[]): Promise<Set<string>> {
+/** The ids among these that the database knows; those that count as failed only with `failed`. */
+export async function knownOf(
+  tx: TenantTx,
+  ids: readonly string[],
+  { failed = true } = {},
+): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
-  const rows = await tx.db.selectFrom('backups').select('id').where('id', 'in', ids).execute()
+  const known = tx.db.selectFrom('backups').select('id').where('id', 'in', ids)
+  const rows = await (failed ? known : known.where('status', '<>', 'failed')).execute()
   return new Set(rows.map(({ id }) => id))
 }
 
