@@ -149,6 +149,40 @@ describe('one who is known at the network', () => {
     expect(verified).toEqual([...Array(8).fill(OF_NOBODY), OF_KNOWN, OF_NOBODY])
   })
 
+  test('and wrong twice at once past a full line, hears of the second behind the first, as anybody does', async () => {
+    const turns: (() => void)[] = []
+    const { passwords, verified } = await watched((stored) =>
+      stored === null
+        ? new Promise<void>((resolve) => void turns.push(resolve))
+        : Promise.resolve(),
+    )
+    const signs = signInWith(passwords)
+    const begun = (count: number) =>
+      until(`${count} to be checked`, () => turns.length === count || undefined)
+    const others = Array.from({ length: 8 }, (_, n) => login(signs, `nobody-${n}@north.test`))
+    await begun(8)
+    const guesses = [1, 2].map(() => login(signs, clinic.people.nurse.email))
+    await until('both to be checked beside the line', () => verified.length === 10 || undefined)
+    const last = login(signs, 'nobody-9@north.test')
+    const first = Promise.race([
+      ...guesses.map((one) => one.then(() => 'known')),
+      last.then(() => 'last'),
+    ])
+    turns[0]?.()
+    await begun(9)
+    turns[1]?.()
+    await begun(10)
+    // Not one of the known pair's, whose first place in the line is still held.
+    turns[9]?.()
+    expect(await first).toBe('last')
+    for (const turn of turns) turn()
+    await begun(11)
+    turns[10]?.()
+    expect(await Promise.all([...others, ...guesses, last])).toEqual(
+      Array(11).fill('invalid_credentials'),
+    )
+  })
+
   test('and right, is in before the line has moved, and takes no hash of it', async () => {
     const { signs, verified, others, open } = await fullLine(async () => undefined)
     expect(await login(signs, clinic.people.nurse.email, PASSWORD)).toBe('in')

@@ -86,9 +86,9 @@ export interface Guesses {
   clear(asked: Asked, place: NonNullable<Place>): Promise<void>
 }
 
-/** @param limit how often one network, and one address of a person from there, may try */
 const pairOf = ({ network, email }: Asked) => `${network}/${email}`
 
+/** @param limit how often one network, and one address of a person from there, may try */
 export function openGuesses(
   db: Scopes,
   clock: Clock,
