@@ -67,11 +67,11 @@ export function* entryRows(
       emailOf(tenant, user),
       action,
       resource,
-      resource === 'session' ? `5e551011-0000-4000-8000-${String(entry).padStart(12, '0')}` : id,
+      resource === 'session' ? random.uuid() : id,
       resource === 'user' ? '{"before":{"role":"nurse"},"after":{"role":"doctor"}}' : null,
       `10.${tenant >> 8}.${tenant & 255}.${user & 255}`,
       'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
-      `4e9e57ab-0000-4000-8000-${String(entry).padStart(12, '0')}`,
+      random.uuid(),
       new Date(now - SPAN_MS + entry * step).toISOString(),
     ]
   }

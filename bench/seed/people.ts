@@ -3,7 +3,7 @@
 import type { Value } from './copy.ts'
 import { FAMILY, GIVEN } from './names.ts'
 import { type Chance, chance } from './random.ts'
-import { emailOf, type Size, subdomainOf } from './sizes.ts'
+import { emailOf, PASSWORD_COST, type Size, subdomainOf } from './sizes.ts'
 
 const DAY = 86_400_000
 const DEPARTMENTS = ['Cardiology', 'Emergency', 'Intensive care', 'Paediatrics', 'Surgery']
@@ -18,6 +18,15 @@ export const userId = (size: Size, tenant: number, user: number) =>
   BASE + tenant * size.usersPerTenant + user
 const departmentId = (tenant: number, department: number) =>
   BASE + tenant * DEPARTMENTS.length + department
+
+/** The lower numbers sign in, all with one password; the others' is nobody's. */
+const SIGNING_IN = 100
+const { memoryCost, timeCost, parallelism } = PASSWORD_COST
+const base64 = (random: Chance, bytes: number) =>
+  Buffer.from(random.hex(bytes), 'hex').toString('base64').replaceAll('=', '')
+/** A salt and a hash of their own, in the form of those that the service stores. */
+const nobodysHash = (random: Chance) =>
+  `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${base64(random, 16)}$${base64(random, 32)}`
 
 const someDay = (random: Chance, now: number) =>
   new Date(now - random.below(1000 * DAY)).toISOString()
@@ -60,9 +69,9 @@ export function* userRows(size: Size, hash: string, now: number): Generator<Valu
         `${random.pick(GIVEN)} ${random.pick(FAMILY)}`,
         user === 0 ? 'admin' : user <= AUDITORS ? 'auditor' : random.pick(ROLES),
         user === 0 ? null : departmentId(tenant, random.below(DEPARTMENTS.length)),
-        // The lower numbers sign in; of the others some are blocked.
-        user < 100 || random.below(50) > 0,
-        hash,
+        // Of the others some are blocked.
+        user < SIGNING_IN || random.below(50) > 0,
+        user < SIGNING_IN ? hash : nobodysHash(random),
         created,
         created,
       ]

@@ -5,7 +5,14 @@ export interface Chance {
   next(): number
   below(limit: number): number
   pick<T>(from: readonly T[]): T
+  /** So many bytes, as lower-case hexadecimal digits. */
+  hex(bytes: number): string
+  /** A version 4 UUID (RFC 9562 §5.4). */
+  uuid(): string
 }
+
+/** Bytes of one step. */
+const STEP = 4
 
 /** Mulberry32: small, fast, and even enough for names and dates. */
 export function chance(seed: number): Chance {
@@ -17,5 +24,23 @@ export function chance(seed: number): Chance {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
   const below = (limit: number) => Math.floor(next() * limit)
-  return { next, below, pick: (from) => from[below(from.length)] as (typeof from)[number] }
+  const hex = (bytes: number) => {
+    let digits = ''
+    for (let made = 0; made < bytes; made += STEP)
+      digits += Math.floor(next() * 2 ** 32)
+        .toString(16)
+        .padStart(2 * STEP, '0')
+    return digits.slice(0, 2 * bytes)
+  }
+  return {
+    next,
+    below,
+    pick: (from) => from[below(from.length)] as (typeof from)[number],
+    hex,
+    uuid() {
+      const digits = hex(16)
+      const [first, second] = [digits.slice(0, 8), digits.slice(8, 12)]
+      return `${first}-${second}-4${digits.slice(13, 16)}-8${digits.slice(17, 20)}-${digits.slice(20)}`
+    },
+  }
 }
