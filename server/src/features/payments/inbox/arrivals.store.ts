@@ -18,12 +18,13 @@ export interface Arrival extends Notice, SealedFields {
 /**
  * Stores what has arrived. A repeat is counted; where what came before is not confirmed yet, it is to be
  * asked about again at once, or when the lease ends of whoever is at it. It is due no later than by the
- * database's clock: the node that takes it in may be ahead of those that work it off.
+ * database's clock: the node that takes it in may be ahead of those that work it off. Nobody waits for it but the
+ * commit, which goes out right behind it.
  * @param arrivals with no key twice among those that hold one
  */
-export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): Promise<void> {
+export function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): void {
   const column = <K extends keyof Arrival>(name: K) => arrivals.map((arrival) => arrival[name])
-  await tx.sendFor(
+  tx.send(
     insertAll({
       provider: column('provider'),
       event_key: column('event_key'),
@@ -37,7 +38,7 @@ export async function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[])
       sealed_body: byteaArray(column('sealed_body')),
       sealed_signature: byteaArray(column('sealed_signature')),
     }),
-  ).rows
+  )
 }
 
 /** Of the row that is there: it is not confirmed, and might be now. */

@@ -55,7 +55,7 @@ export function openArrivals({ db, clock, seals, log }: ArrivalDeps): Arrivals {
       const kept = await refuseTooMany(tx, waiting)
       const arrivals = await Promise.all(folded(kept).map((one) => sealed(tx, seals, one)))
       if (arrivals.length === 0) return
-      await insertArrivals(tx, arrivals)
+      insertArrivals(tx, arrivals)
       tx.notify(INBOX_TOPIC)
     })
   const open = () =>
