@@ -1,5 +1,5 @@
 /** The tenants' SQL. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
 import './tenants.table.ts'
@@ -63,7 +63,7 @@ export function shareTenant(tx: TenantTx, id: number): Promise<KnownTenant | und
 export type AskedTenant = { subdomain: string } | 'only'
 
 /** The condition that a row of `tenants` is the tenant that is asked for. */
-export function isAskedFor(asked: AskedTenant) {
+export function isAskedFor(asked: 'only' | { subdomain: string | RawBuilder<string> }) {
   return asked === 'only'
     ? sql<boolean>`not tenants.is_platform and not exists (select from tenants other
         where other.id <> tenants.id and not other.is_platform and other.deleted_at is null)`

@@ -13,7 +13,9 @@ export {
   listAdmins,
   markVerified,
   recordSignIn,
+  type SigningIn,
   setPassword,
   setTotpEnabledAt,
+  signingIn,
 } from './users.store.ts'
 export { openUsers } from './users.ts'

@@ -1,5 +1,5 @@
 /** The users' SQL. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { foldEmail } from '../../lib/email.ts'
 import type { Asked, Found } from '../../lib/page.ts'
 import type { Role } from '../../lib/roles.ts'
@@ -9,7 +9,9 @@ import {
   purgerOf,
   readPage,
   type Scoped,
+  statement,
   type TenantTx,
+  type ValueOf,
 } from '../../platform/db/index.ts'
 import type { User, UserChange, UserQuery } from './users.schema.ts'
 import { STATUS } from './users.status.ts'
@@ -158,10 +160,45 @@ export async function setTotpEnabledAt(
 /** What of a user may have changed since they were found. */
 type SignedIn = Pick<User, 'role' | 'full_name' | 'totp_enabled' | 'must_change_password'>
 
+/** A user whose password was checked. */
+export interface SigningIn {
+  id: number
+  tenant_id: number
+  password_hash: string
+  now: string
+}
+
 /**
- * Notes the sign-in, if the user may still do so with the password that was checked: the row is
- * held until the commit, so a block that comes now waits and then ends this session too. Returns
- * what may have changed since the user was found.
+ * The parts of a statement that note a sign-in, the last of them `signed_in` with the user's row, if the user
+ * may still sign in with the password that was checked: the row is held until the commit, so a block that comes
+ * now waits and then ends this session too.
+ * @param hash what becomes of the password's hash
+ * @param stillHolds what else has to be as it was
+ */
+export function signingIn(
+  value: ValueOf<SigningIn>,
+  { hash, stillHolds = sql`true` }: { hash: RawBuilder<unknown>; stillHolds?: RawBuilder<unknown> },
+): RawBuilder<unknown> {
+  return sql`tenant as (
+      select id from tenants where id = ${value('tenant_id')} and is_active and deleted_at is null for share
+    ), signed_in as (
+      update users set last_login_at = ${value('now')}, password_hash = ${hash}
+      from tenant
+      where users.id = ${value('id')} and users.tenant_id = tenant.id
+        and users.is_active and users.password_hash = ${value('password_hash')} and ${stillHolds}
+      returning users.id, users.tenant_id, users.role, users.full_name, users.must_change_password,
+        users.totp_enabled_at is not null as totp_enabled
+    )`
+}
+
+const signIn = statement<SigningIn & { freshHash: string | null }>(
+  (value) => sql`
+    with ${signingIn(value, { hash: sql`coalesce(${value('freshHash')}, password_hash)` })}
+    select role, full_name, must_change_password, totp_enabled from signed_in`,
+)
+
+/**
+ * Notes the sign-in, as `signingIn` says. Returns what may have changed since the user was found.
  * @param freshHash the same password at today's cost; null keeps the hash
  */
 export async function recordSignIn(
@@ -170,17 +207,8 @@ export async function recordSignIn(
   now: string,
   freshHash: string | null,
 ): Promise<SignedIn | undefined> {
-  const { rows } = await sql<SignedIn>`
-    with tenant as (
-      select id from tenants where id = ${user.tenant_id} and is_active and deleted_at is null for share
-    )
-    update users set last_login_at = ${now}, password_hash = coalesce(${freshHash}, password_hash)
-    from tenant
-    where users.id = ${user.id} and users.tenant_id = tenant.id
-      and users.is_active and users.password_hash = ${user.password_hash}
-    returning users.role, users.full_name, users.must_change_password,
-      users.totp_enabled_at is not null as totp_enabled`.execute(tx.db)
-  return rows[0]
+  const [signedIn] = await tx.sendFor<SignedIn>(signIn({ ...user, now, freshHash })).rows
+  return signedIn
 }
 
 /** Sets the user's own choice while the hash is still `expected`: of two changes at once one wins. */

@@ -42,5 +42,5 @@ export {
   scopeOf,
   type TenantTx,
 } from './scope.ts'
-export { statement } from './statements.ts'
+export { statement, type ValueOf } from './statements.ts'
 export { parseTopic, type Topic } from './topics.ts'

@@ -123,16 +123,16 @@ class Slot {
 
 const builder = new Kysely<Database>({ dialect })
 
+/** Names the places of a statement: what `statement` gives to what builds one, or a part of one. */
+export type ValueOf<V extends object> = <K extends keyof V & string>(name: K) => RawBuilder<V[K]>
+
 /**
  * A statement whose text is built once: what is run for most requests takes longer to build than to
  * send. `statement<{ id: number }>((value) => sql\`select ${value('id')}\`)`.
  * @param build has `value(name)` wherever each run has a value of its own, and `db` to build with
  */
 export function statement<V extends object>(
-  build: (
-    value: <K extends keyof V & string>(name: K) => RawBuilder<V[K]>,
-    db: Kysely<Database>,
-  ) => { compile(db: Kysely<Database>): Statement },
+  build: (value: ValueOf<V>, db: Kysely<Database>) => { compile(db: Kysely<Database>): Statement },
 ): (values: V) => Statement {
   const value = (name: string) => sql.val(new Slot(name) as never)
   const { sql: text, parameters } = build(value, builder).compile(builder)

@@ -14,8 +14,11 @@ import { openTurns } from './turns.ts'
 
 export type { Count, Standing, ThrottleRule } from './counts.ts'
 export { createRateLimiter, type RateLimiter } from './rate-limiter.ts'
-export { OUTDATED_THROTTLES } from './throttle.store.ts'
+export { OUTDATED_THROTTLES, tallyOf } from './throttle.store.ts'
 export { openTurns, type Turns } from './turns.ts'
+
+/** What a query has found of a count; null where no failure of it is known. */
+export type Tallied = Omit<store.Tally, 'key'> | null
 
 /** Failures are forgotten when none has come for this long. */
 const FORGOTTEN_AFTER = HOUR
@@ -27,8 +30,13 @@ export interface Throttle {
    * throws when the guess was wrong, and has then counted it.
    */
   admit: Admit
-  /** How the counts stand, read within the caller's transaction; in the order of the counts. */
+  /**
+   * How the counts stand, read within the caller's transaction; in the order of the counts. The question is
+   * sent at once.
+   */
   standings(tx: TenantTx, counts: readonly Count[]): Promise<Standing[]>
+  /** How a count stands that a query of the caller's has found (`tallyOf`). */
+  standingOf(tally: Tallied): Standing
   /** Counts a failure within the caller's transaction. */
   fail(tx: TenantTx, counts: readonly Count[]): Promise<void>
   /** Forgets the failures within the caller's transaction. */
@@ -55,13 +63,13 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
 
   async function standings(tx: TenantTx, counts: readonly Count[]): Promise<Standing[]> {
     const keys = counts.map(keyOf)
-    const now = clock.now()
-    const known = await store.findTallies(tx, keys, new Date(now).toISOString())
-    return keys.map((key) => {
-      const tally = known.find((one) => one.key.equals(key))
-      const wait = tally ? Math.max(Date.parse(tally.free_at) - now, 0) : 0
-      return { failures: tally?.failures ?? 0, wait }
-    })
+    const known = await store.findTallies(tx, keys, isoAt(clock))
+    return keys.map((key) => standingOf(known.find((one) => one.key.equals(key))))
+  }
+
+  function standingOf(tally: Tallied | undefined): Standing {
+    if (!tally) return { failures: 0, wait: 0 }
+    return { failures: tally.failures, wait: Math.max(Date.parse(tally.free_at) - clock.now(), 0) }
   }
 
   /** Returns whether any failure is known. */
@@ -86,6 +94,7 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
   return {
     admit: openAdmission((count) => keyOf(count).toString('hex')),
     standings,
+    standingOf,
     fail: countFailures,
     clear: (tx, count) => store.forget(tx, keyOf(count)),
     guess: (counts, attempt) =>
@@ -133,8 +142,13 @@ const GUESSED_WRONG = new Set([
   'link_code_invalid',
 ])
 
-function keyOf({ rule, of }: Count): Buffer {
-  return createHash('sha256').update(`${rule.name}\0${of}`).digest()
+const spelled = ({ rule, of }: Count): string => `${rule.name}\0${of}`
+
+function keyOf(count: Count): Buffer {
+  return createHash('sha256').update(spelled(count)).digest()
 }
+
+/** What `tallyOf` makes the key of: what is counted, as far as it is known before the query. */
+export const startOf = (count: Count): Buffer => Buffer.from(spelled(count))
 
 export { THROTTLE_TABLES } from './throttle.table.ts'

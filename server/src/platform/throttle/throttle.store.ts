@@ -1,6 +1,6 @@
 /** The SQL of counting failed guesses. */
 import { type RawBuilder, sql } from 'kysely'
-import type { TenantTx } from '../db/index.ts'
+import { byteaArray, statement, type TenantTx } from '../db/index.ts'
 import type { Outdated } from '../outdated.ts'
 import './throttle.table.ts'
 
@@ -10,14 +10,28 @@ export interface Tally {
   free_at: string
 }
 
-/** The counts of the keys that have any failure which is not forgotten. */
+const tallies = statement<{ keys: Buffer; now: string }>(
+  (value) => sql`
+    select key, failures, free_at from throttles
+    where key = any(${value('keys')}::bytea[]) and forget_at > ${value('now')}`,
+)
+
+/** The counts of the keys that have any failure which is not forgotten; the question is sent at once. */
 export function findTallies(tx: TenantTx, keys: Buffer[], now: string): Promise<Tally[]> {
-  return tx.db
-    .selectFrom('throttles')
-    .select(['key', 'failures', 'free_at'])
-    .where('key', 'in', keys)
-    .where('forget_at', '>', now)
-    .execute()
+  return tx.sendFor<Tally>(tallies({ keys: byteaArray(keys), now })).rows
+}
+
+/**
+ * The count whose key ends in what the query itself has found, as JSON; null where no failure of it is known.
+ * @param start the bytes that the key is made of before that
+ */
+export function tallyOf(
+  start: RawBuilder<Buffer>,
+  found: RawBuilder<string>,
+  now: RawBuilder<string>,
+): RawBuilder<Omit<Tally, 'key'> | null> {
+  return sql`(select json_build_object('failures', failures, 'free_at', free_at) from throttles
+    where key = sha256(${start}::bytea || convert_to(${found}, 'UTF8')) and forget_at > ${now})`
 }
 
 export interface Failure {

@@ -1,7 +1,8 @@
 /** The SQL of finding who signs in. */
-import { sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Role } from '../../../lib/roles.ts'
-import type { TenantTx } from '../../../platform/db/index.ts'
+import { type Database, statement, type TenantTx } from '../../../platform/db/index.ts'
+import { type Tallied, tallyOf } from '../../../platform/throttle/index.ts'
 import { type AskedTenant, isAskedFor } from '../../tenants/index.ts'
 import '../sessions/sessions.table.ts'
 
@@ -23,8 +24,8 @@ export interface Account {
   demanded: unknown
 }
 
-function accounts(tx: TenantTx) {
-  return tx.db
+function accounts(db: Kysely<Database>) {
+  return db
     .selectFrom('users')
     .innerJoin('tenants', 'tenants.id', 'users.tenant_id')
     .select([
@@ -48,10 +49,17 @@ function accounts(tx: TenantTx) {
 /** Accounts that are tried where no tenant is named. */
 export const MAX_CANDIDATES = 3
 
+/** Live sessions of a candidate that are counted: no more than their user may have. */
+const MAX_COUNTED = 50
+
 /** An account that a sign-in may mean. */
 export type Candidate = Account & {
   /** Whether its user has lately used a session that they began from the caller's network. */
   is_known: boolean
+  /** Its live sessions, up to 50. */
+  sessions: number
+  /** How the count stands that is its own. */
+  own: Tallied
 }
 
 /**
@@ -61,9 +69,13 @@ export type Candidate = Account & {
  * @param email folded (`lib/email.ts`)
  * @param tenant the tenant that is asked for; all without
  */
-function named(tx: TenantTx, email: string, tenant: AskedTenant | undefined) {
-  const all = accounts(tx)
-    .where(sql<string>`lower(users.email collate "C")`, '=', email)
+function named(
+  db: Kysely<Database>,
+  email: string | RawBuilder<string>,
+  tenant: Parameters<typeof isAskedFor>[0] | undefined,
+) {
+  const all = accounts(db)
+    .where(sql<boolean>`lower(users.email collate "C") = ${email}`)
     .orderBy(sql`users.is_active and tenants.is_active`, 'desc')
     .orderBy(sql`users.email_verified_at is not null`, 'desc')
     .orderBy('tenants.is_demo')
@@ -78,37 +90,57 @@ export function findAccounts(
   tenant: AskedTenant | undefined,
   { unconfirmed }: { unconfirmed: boolean },
 ): Promise<Account[]> {
-  const found = named(tx, email, tenant)
+  const found = named(tx.db, email, tenant)
   return (unconfirmed ? found.where('users.email_verified_at', 'is', null) : found).execute()
 }
 
-/** As `findAccounts`, with whether a session that they began from `network` was used since `since`. */
+interface Asking {
+  email: string
+  subdomain: string
+  /** Where the caller is. */
+  network: string
+  /** Since when a session from there makes an account known. */
+  since: string
+  now: string
+  /** What the account's own count is spelled with, before its id. */
+  own: Buffer
+}
+
+const asking = (tenant: 'named' | 'only' | 'any') =>
+  statement<Asking>((value, db) => {
+    const asked = {
+      named: { subdomain: value('subdomain') },
+      only: 'only',
+      any: undefined,
+    } as const
+    const ofUser = sql`s.tenant_id = users.tenant_id and s.user_id = users.id`
+    return named(db, value('email'), asked[tenant]).select([
+      sql<boolean>`exists (select from sessions s where ${ofUser}
+        and s.signed_in_from = ${value('network')} and s.last_used_at > ${value('since')})`.as(
+        'is_known',
+      ),
+      sql<number>`(select count(*) from (select from sessions s where ${ofUser}
+        and s.ended_at is null and s.expires_at > ${value('now')} limit ${sql.lit(MAX_COUNTED)}) live)`.as(
+        'sessions',
+      ),
+      tallyOf(value('own'), sql`users.id::text`, value('now')).as('own'),
+    ])
+  })
+const askingBy = { named: asking('named'), only: asking('only'), any: asking('any') }
+
+/** As `findAccounts`, with what else a sign-in from `network` asks of them; the question is sent at once. */
 export function findCandidates(
   tx: TenantTx,
-  email: string,
   tenant: AskedTenant | undefined,
-  { network, since }: { network: string; since: string },
+  of: Omit<Asking, 'subdomain'>,
 ): Promise<Candidate[]> {
-  return named(tx, email, tenant)
-    .select((eb) =>
-      eb
-        .exists(
-          eb
-            .selectFrom('sessions')
-            .select('sessions.id')
-            .whereRef('sessions.tenant_id', '=', 'users.tenant_id')
-            .whereRef('sessions.user_id', '=', 'users.id')
-            .where('sessions.signed_in_from', '=', network)
-            .where('sessions.last_used_at', '>', since),
-        )
-        .$castTo<boolean>()
-        .as('is_known'),
-    )
-    .execute()
+  if (!tenant || tenant === 'only')
+    return tx.sendFor<Candidate>(askingBy[tenant ?? 'any']({ ...of, subdomain: '' })).rows
+  return tx.sendFor<Candidate>(askingBy.named({ ...of, ...tenant })).rows
 }
 
 const accountOf = (tx: TenantTx, userId: number) =>
-  accounts(tx).where('users.tenant_id', '=', tx.tenantId).where('users.id', '=', userId)
+  accounts(tx.db).where('users.tenant_id', '=', tx.tenantId).where('users.id', '=', userId)
 
 export const findAccount = (tx: TenantTx, userId: number): Promise<Account | undefined> =>
   accountOf(tx, userId).executeTakeFirst()

@@ -5,12 +5,14 @@ import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller, Identity, Origin, Restriction } from '../../../platform/access/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { append } from '../../../platform/journal/index.ts'
+import { append, rowOf } from '../../../platform/journal/index.ts'
 import type { Profile } from '../../users/index.ts'
 import type { AccessClaims } from '../tokens/access-tokens.ts'
 import { newToken } from '../tokens/opaque-tokens.ts'
+import { admit } from './admission.store.ts'
 import type { LastLogins } from './last-logins.ts'
 import { type IssuedSession, type Renewal, type RenewalDeps, renewing } from './renewal.ts'
+import { restrictionOf } from './restriction.ts'
 import { sessionEntry } from './sessions.journal.ts'
 import type { Session } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
@@ -21,22 +23,31 @@ const LIFE = { idle: 14 * DAY, longest: 90 * DAY }
 const OPERATORS_LIFE = { idle: 8 * HOUR, longest: 24 * HOUR }
 /** With one more the oldest ends. */
 const MAX_SESSIONS = 50
+/** With so many there is room for those that begin at the same time elsewhere, and none has to end. */
+export const FEW_SESSIONS = MAX_SESSIONS / 2
 
 export interface SessionsDeps extends RenewalDeps {
   logins: LastLogins
 }
 
+/** Whose session is to begin. */
+type Entering = IssuedSession['user'] & { email: string; is_demo: boolean }
+
 export interface Sessions extends Renewal, SignOut {
   /** Starts a session of the account within the transaction that admits it. */
   start(
     tx: TenantTx,
-    account: IssuedSession['user'] & {
-      email: string
-      is_demo: boolean
-      restriction: Restriction | null
-    },
+    account: Entering & { restriction: Restriction | null },
     origin: Origin,
   ): Promise<IssuedSession>
+  /**
+   * Notes the sign-in and starts a session of a user without a second factor, by one round trip. Undefined,
+   * and nothing has happened, where the user is not as they were found. It ends no session, however many there are.
+   */
+  admit(
+    account: Entering & { password_hash: string; demanded: unknown },
+    origin: Origin,
+  ): Promise<IssuedSession | undefined>
   /** The identity behind an access token. @throws Problem 401 */
   authenticate(token: string): Promise<Identity> | Identity
   /** What the caller sees of themselves. @throws Problem 401 when the session has just ended */
@@ -60,47 +71,59 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       : { ...profile, last_login_at: last }
   }
 
+  /** A session that is to begin, with its first refresh token and its entry. */
+  function begin(account: Entering, origin: Origin) {
+    const id = randomUUID()
+    const refresh = newToken(account.tenant_id)
+    const { idle, longest } = account.role === 'superadmin' ? OPERATORS_LIFE : LIFE
+    const session: store.NewSession = {
+      id,
+      tenant_id: account.tenant_id,
+      user_id: account.id,
+      signed_in_from: networkOf(origin.ip),
+      ip: origin.ip,
+      user_agent: origin.user_agent,
+      now: isoAt(clock),
+      idle_seconds: idle / SECOND,
+      expires_at: isoAt(clock, idle),
+      absolute_expires_at: isoAt(clock, longest),
+      token_hash: refresh.hash,
+    }
+    return { refresh, session, entry: sessionEntry('auth.login', account.tenant_id, id) }
+  }
+
   return {
     ...renewing(deps),
     ...signingOut(db, clock),
 
     async start(tx, account, origin) {
-      const sessionId = randomUUID()
-      const refresh = newToken(account.tenant_id)
-      const { idle, longest } = account.role === 'superadmin' ? OPERATORS_LIFE : LIFE
-      const which = { tenantId: account.tenant_id, userId: account.id, except: sessionId }
+      const { refresh, session, entry } = begin(account, origin)
+      const which = { tenantId: account.tenant_id, userId: account.id, except: session.id }
       const ending = store.endOldest(tx, which, MAX_SESSIONS - 1, isoAt(clock))
-      store.insertSession(tx, {
-        id: sessionId,
-        tenant_id: account.tenant_id,
-        user_id: account.id,
-        signed_in_from: networkOf(origin.ip),
-        ip: origin.ip,
-        user_agent: origin.user_agent,
-        now: isoAt(clock),
-        idle_seconds: idle / SECOND,
-        expires_at: isoAt(clock, idle),
-        absolute_expires_at: isoAt(clock, longest),
-        token_hash: refresh.hash,
-      })
+      store.insertSession(tx, session)
       tx.afterCommit(() => logins.forget(account.id))
-      await append(
-        tx,
-        { user_id: account.id, user_email: account.email, origin },
-        sessionEntry('auth.login', account.tenant_id, sessionId),
-      )
+      const actor = { user_id: account.id, user_email: account.email, origin }
+      await append(tx, actor, entry)
       for (const ended of await ending) {
         tx.invalidate(`session:${ended}`)
-        const actor = { user_id: account.id, user_email: account.email, origin }
         await append(tx, actor, sessionEntry('auth.session_ended', account.tenant_id, ended))
       }
-      return {
-        sessionId,
-        refresh,
-        user: account,
-        isDemo: account.is_demo,
-        restriction: account.restriction,
-      }
+      const { is_demo: isDemo, restriction } = account
+      return { sessionId: session.id, refresh, user: account, isDemo, restriction }
+    },
+
+    async admit(account, origin) {
+      const { refresh, session, entry } = begin(account, origin)
+      const actor = { user_id: account.id, user_email: account.email, origin }
+      const sent = await db.inTenant(account.tenant_id, async (tx) => {
+        tx.afterCommit(() => logins.forget(account.id))
+        return admit(tx, session, account, rowOf(actor, entry))
+      })
+      const [admitted] = await sent.rows
+      if (!admitted) return undefined
+      const user = { ...account, ...admitted, totp_enabled: false }
+      const restriction = restrictionOf(user, account.demanded)
+      return { sessionId: session.id, refresh, user, isDemo: account.is_demo, restriction }
     },
 
     authenticate(token) {

@@ -15,6 +15,7 @@ import {
   openTurns,
   type RateLimiter,
   type Standing,
+  startOf,
   type Throttle,
   type ThrottleRule,
 } from '../../../platform/throttle/index.ts'
@@ -51,7 +52,7 @@ export interface Asked {
 }
 
 /** An account whose password is checked in one of the places; none where it is held, or there is none. */
-export type Place = (accounts.Candidate & { own: Standing }) | undefined
+export type Place = (Omit<accounts.Candidate, 'own'> & { own: Standing }) | undefined
 
 export interface Guess {
   /** Always as many for what was asked, so that all take the same time. */
@@ -106,10 +107,10 @@ export function openGuesses(
   ]
   const placesOf = ({ tenant }: Asked) => (tenant ? 1 : accounts.MAX_CANDIDATES)
 
-  /** The count of a place; where no known account is, one that holds nobody, so that it costs the same. */
+  /** The count of a place; where no known account is, one that holds nobody, so that counting it costs the same. */
   function ownCount(
     asked: Asked,
-    candidate: accounts.Candidate | undefined,
+    candidate: Pick<accounts.Candidate, 'id' | 'is_known'> | undefined,
     index: number,
     rule = BY_KNOWN_PAIR,
   ): Count {
@@ -117,9 +118,15 @@ export function openGuesses(
     return { rule, of: `${asked.network}/${whose}` }
   }
 
+  /** The accounts that are meant; the question is sent at once. */
   function candidatesOf(tx: TenantTx, { email, tenant, network }: Asked) {
-    const since = isoAt(clock, -KNOWN_FOR)
-    return accounts.findCandidates(tx, email, tenant, { network, since })
+    return accounts.findCandidates(tx, tenant, {
+      email,
+      network,
+      since: isoAt(clock, -KNOWN_FOR),
+      now: isoAt(clock),
+      own: startOf({ rule: BY_KNOWN_PAIR, of: `${network}/` }),
+    })
   }
 
   async function isKnown(asked: Asked): Promise<boolean> {
@@ -127,20 +134,18 @@ export function openGuesses(
     return candidates.some((candidate) => candidate.is_known)
   }
 
-  /** All that a sign-in reads before the hash: one transaction, two round trips. */
+  /** All that a sign-in reads before the hash: one transaction, one round trip. */
   function look(asked: Asked) {
     return db.acrossTenants(async (tx) => {
-      const [standings, candidates] = await Promise.all([
+      const asking = Promise.all([
         throttle.standings(tx, sharedCounts(asked)),
         candidatesOf(tx, asked),
       ])
-      const counts = Array.from({ length: placesOf(asked) }, (_, index) =>
-        ownCount(asked, candidates[index], index),
-      )
-      const own = await throttle.standings(tx, counts)
-      const places = own.map((standing, index) => {
+      tx.end()
+      const [standings, candidates] = await asking
+      const places = Array.from({ length: placesOf(asked) }, (_, index): Place => {
         const candidate = candidates[index]
-        return candidate && { ...candidate, own: standing }
+        return candidate && { ...candidate, own: throttle.standingOf(candidate.own) }
       })
       return { standings, places }
     }, 'read')

@@ -17,7 +17,7 @@ import type { SecondFactor } from '../second-factor/second-factor.service.ts'
 import type { IssuedSession } from '../sessions/renewal.ts'
 import { restrictionOf } from '../sessions/restriction.ts'
 import type { TokenResponse } from '../sessions/sessions.schema.ts'
-import type { Sessions } from '../sessions/sessions.service.ts'
+import { FEW_SESSIONS, type Sessions } from '../sessions/sessions.service.ts'
 import type { AskTenant } from './asked-tenant.ts'
 import { type Asked, type Guess, openGuesses } from './guesses.ts'
 import type { Credentials } from './sign-in.schema.ts'
@@ -143,6 +143,19 @@ export function signInService(deps: SignInDeps): SignIn {
       .catch(wrongCode)
   }
 
+  /** Most sign-ins: by one round trip, where there is no code to check, no hash to renew and no session to end. */
+  async function startAtOnce(
+    account: NonNullable<Guess['places'][number]>,
+    { credentials, origin }: Attempt,
+  ): Promise<IssuedSession | undefined> {
+    const isPlain =
+      !account.totp_enabled &&
+      !credentials.totp_code &&
+      account.sessions < FEW_SESSIONS &&
+      !passwords.isOutdated(account.password_hash)
+    return isPlain ? sessions.admit(account, origin) : undefined
+  }
+
   /** Where the password was hashed anew meanwhile, by a sign-in elsewhere, and is the same. */
   async function startAnew(
     { id, tenant_id, password_hash }: accounts.Account,
@@ -165,7 +178,10 @@ export function signInService(deps: SignInDeps): SignIn {
       return refuse('totp_required', trying, [account])
     // Not before the password is right: the answer tells of the clinic.
     await db.requireOpen(account.tenant_id)
-    const started = (await start(account, trying)) ?? (await startAnew(account, trying))
+    const started =
+      (await startAtOnce(account, trying)) ??
+      (await start(account, trying)) ??
+      (await startAnew(account, trying))
     // A wrong code; or blocked, or given another password, while this one was being checked.
     if (!started) return refuse('invalid_credentials', trying, [account])
     await guesses.clear(asked, account)

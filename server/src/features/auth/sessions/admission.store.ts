@@ -1,0 +1,60 @@
+/** The SQL of admitting a user: the sign-in is noted, and its session begins, by one statement. */
+import { type RawBuilder, sql } from 'kysely'
+import type { Role } from '../../../lib/roles.ts'
+import { type Sent, statement, type TenantTx } from '../../../platform/db/index.ts'
+import { type EntryRow, insertion, JOURNAL_TOPIC } from '../../../platform/journal/index.ts'
+import { type SigningIn, signingIn } from '../../users/index.ts'
+import type { NewSession } from './sessions.store.ts'
+
+/** Whom it is about; they have to be as they were found. */
+interface Found {
+  password_hash: string
+  /** Of which the session's life is. */
+  role: Role
+}
+
+type Admission = Omit<NewSession, 'id'> & Found & SigningIn & EntryRow & { session_id: string }
+
+/** What may have changed since the user was found. */
+export interface Admitted {
+  full_name: string
+  must_change_password: boolean
+}
+
+const OF_USER: Partial<Record<keyof EntryRow, RawBuilder<unknown>>> = {
+  tenant_id: sql.ref('signed_in.tenant_id'),
+  user_id: sql.ref('signed_in.id'),
+}
+
+const admission = statement<Admission>((value) => {
+  const entry = insertion((column) => OF_USER[column] ?? value(column), sql`from signed_in`)
+  const stillHolds = sql`users.role = ${value('role')} and users.totp_enabled_at is null`
+  return sql`
+    with ${signingIn(value, { hash: sql`password_hash`, stillHolds })}, started as (
+      insert into sessions (id, tenant_id, user_id, signed_in_from, ip, user_agent, created_at,
+        last_used_at, idle_seconds, expires_at, absolute_expires_at)
+      select ${value('session_id')}, signed_in.tenant_id, signed_in.id, ${value('signed_in_from')},
+        ${value('ip')}, ${value('user_agent')}, ${value('now')}, ${value('now')},
+        ${value('idle_seconds')}, ${value('expires_at')}, ${value('absolute_expires_at')}
+      from signed_in returning id, tenant_id, created_at, expires_at
+    ), issued as (
+      insert into refresh_tokens (token_hash, tenant_id, session_id, issued_at, expires_at)
+      select ${value('token_hash')}, tenant_id, id, created_at, expires_at from started
+    ), entered as (${entry})
+    select full_name, must_change_password from signed_in`
+})
+
+/**
+ * Notes the sign-in of a user without a second factor, starts their session and writes its entry, where the
+ * user is as they were found. One statement, so that the commit can go out right behind it.
+ */
+export function admit(
+  tx: TenantTx,
+  { id: session_id, ...session }: NewSession,
+  { password_hash, role }: Found,
+  entry: EntryRow,
+): Sent<Admitted> {
+  const { tenant_id, user_id: id } = session
+  const found = { id, tenant_id, password_hash, role }
+  return tx.sendFor(admission({ ...entry, ...session, ...found, session_id }), JOURNAL_TOPIC)
+}
