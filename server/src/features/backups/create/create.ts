@@ -6,6 +6,7 @@ import { UnreadableFile } from '../file/age.ts'
 import { FORMAT, type Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import { readBackup } from '../file/read.ts'
+import { type Rest, resting } from '../file/resting.ts'
 import { writeSigned } from '../file/signed.ts'
 import { writeBackup } from '../file/write.ts'
 import type { Store } from '../stores/store.ts'
@@ -33,7 +34,7 @@ export interface Watch {
   /** The process of the connection that holds the tables, from then on. */
   holding(pid: number): void
   /** Rests between two steps where others have something to do; without it the work goes on. */
-  rest?(): Promise<unknown>
+  rest?: Rest | undefined
 }
 
 /** The object that holds a backup. One that was written anew has another, so that either is whole at any time. */
@@ -74,8 +75,7 @@ export async function createBackup(
   // A clinic's share of the tables is not known before: the store looks again while it writes.
   if (job.tenant_id === null) await store.requireRoom(snapshot.estimate.bytes * SHRINKS_TO)
   let rows = 0
-  const paced = (table: string) => resting(snapshot.rows(table), watch.rest)
-  const file = writeBackup({ header, rows: paced }, keeper, (count) => {
+  const file = writeBackup({ header, rows: snapshot.rows, rest: watch.rest }, keeper, (count) => {
     rows += count
     watch.progress((WRITING * rows) / Math.max(rows, snapshot.estimate.rows, 1))
   })
@@ -90,17 +90,6 @@ export async function createBackup(
   const made = { size_bytes, sha256, records: rows, schema_version: header.schema_version }
   await writeSidecar(store, keeper, header, made, watch.signal)
   return { ...made, locked_until: await store.lockedUntil(sidecarName(job.backup_id)) }
-}
-
-/** The same pieces. What makes them rests along, as nobody asks for the next. */
-async function* resting(
-  source: AsyncIterable<Uint8Array>,
-  rest: Watch['rest'],
-): AsyncGenerator<Uint8Array> {
-  for await (const piece of source) {
-    yield piece
-    await rest?.()
-  }
 }
 
 /**

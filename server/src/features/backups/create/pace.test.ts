@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { openPace, restsBeside } from './pace.ts'
 
 test('the more others there are the longer it rests, up to a bound', () => {
-  expect([0, 0.1, 0.6, 1.1, 1.6, 30].map(restsBeside)).toEqual([0, 0, 1, 2, 3, 3])
+  expect([0, 0.1, 0.6, 1.1, 1.6, 30].map(restsBeside)).toEqual([0, 0, 2, 4, 4, 4])
 })
 
 const STEP_MS = 25

@@ -2,14 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Scopes, watchOthers } from '../../../platform/db/index.ts'
 
-/** Between two looks at others, in milliseconds of work. */
-const STEP_MS = 20
+/** Between two looks at others, in milliseconds of work: about as long as a request takes. */
+const STEP_MS = 5
 /** Of a step's time, what counts: work that is slow by itself does not rest for seconds. */
 const MOST_STEP_MS = 200
 /** How many times as long as it worked it rests, for each transaction that others had under way at once. */
-const RESTS_PER_OTHER = 2
+const RESTS_PER_OTHER = 4
 /** And at the most: it comes to its end beside any number of others. */
-const MOST_RESTS = 3
+const MOST_RESTS = 4
 /** Fewer, on the average, are those of a service that nobody uses. */
 const NOBODY = 0.1
 

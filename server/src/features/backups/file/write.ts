@@ -17,6 +17,7 @@ import {
   ZSTD_CHUNK_BYTES,
 } from './format.ts'
 import type { Keeper } from './identity.ts'
+import { type Rest, resting } from './resting.ts'
 import { ahead, asBuffer, inParts } from './rows.ts'
 import { archive, type TarFile } from './tar.ts'
 import { through } from './through.ts'
@@ -28,6 +29,8 @@ export interface Source {
   header: Header
   /** The rows of a table in COPY's text format, cut anywhere. */
   rows(table: string): AsyncIterable<Uint8Array>
+  /** Asked between two steps, of reading as of writing: a part is read while the one before it is written. */
+  rest?: Rest | undefined
 }
 
 /** Yields the bytes of the file. @param onPart told of each part with the rows in it */
@@ -44,11 +47,11 @@ export function writeBackup(
     writableHighWaterMark: 1,
   }
   const zstd = createZstdCompress(options)
-  return encrypt(through(tar, zstd, letGo), keeper.recipients)
+  return encrypt(through(resting(tar, source.rest), zstd, letGo), keeper.recipients)
 }
 
 async function* filesOf(
-  { header, rows }: Source,
+  { header, rows, rest }: Source,
   keeper: Keeper,
   onPart: (rows: number) => void,
 ): AsyncGenerator<TarFile> {
@@ -60,7 +63,7 @@ async function* filesOf(
     const total = newTotal()
     let part = 0
     let told = 0
-    for await (const body of ahead(inParts(counted(rows(name), total), PART_BYTES))) {
+    for await (const body of ahead(inParts(counted(resting(rows(name), rest), total), PART_BYTES))) {
       part += 1
       yield { name: partName(name, part), body }
       onPart(total.rows - told)
