@@ -63,7 +63,9 @@ async function* filesOf(
     const total = newTotal()
     let part = 0
     let told = 0
-    for await (const body of ahead(inParts(counted(resting(rows(name), rest), total), PART_BYTES))) {
+    for await (const body of ahead(
+      inParts(counted(resting(rows(name), rest), total), PART_BYTES),
+    )) {
       part += 1
       yield { name: partName(name, part), body }
       onPart(total.rows - told)
