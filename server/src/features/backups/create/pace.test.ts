@@ -1,6 +1,5 @@
 /** A backup rests beside others, and beside nobody not at all. */
-import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { openPace, restsBeside } from './pace.ts'
 
 test('the more others there are the longer it rests, up to a bound', () => {
@@ -8,14 +7,32 @@ test('the more others there are the longer it rests, up to a bound', () => {
 })
 
 const STEP_MS = 25
+let now = 0
+
+beforeEach(() => {
+  vi.spyOn(performance, 'now').mockImplementation(() => now)
+  return () => vi.restoreAllMocks()
+})
 
 test('beside nobody it goes on, and beside others it rests once it has worked for a while', async () => {
   let spent = 0
   const rest = openPace({ spentMs: () => spent })
-  await delay(STEP_MS)
+  now += STEP_MS
   expect(await rest()).toBe(false)
   spent += 60_000
   expect(await rest()).toBe(false)
-  await delay(STEP_MS)
+  now += STEP_MS
   expect(await rest()).toBe(true)
+})
+
+test('two stages rest together, and once', async () => {
+  let spent = 0
+  const rest = openPace({ spentMs: () => spent })
+  now += STEP_MS
+  spent += 60_000
+  const first = rest()
+  now += STEP_MS
+  expect(rest()).toBe(first)
+  expect(await first).toBe(true)
+  expect(await rest()).toBe(false)
 })

@@ -19,16 +19,26 @@ export const restsBeside = (others: number): number =>
 
 /**
  * Asked between two steps it rests where others, of this process, have transactions under way, and answers
- * whether it did. A backup's own connection is none of `db`'s.
+ * whether it did. Stages that run side by side share a rest: none works on in the time of another's. A backup's own
+ * connection is none of `db`'s.
  */
 export function openPace(db: Pick<Scopes, 'spentMs'>): () => Promise<boolean> {
   const others = watchOthers(db)
-  return async () => {
+  let resting: Promise<boolean> | undefined
+
+  async function rest(): Promise<boolean> {
     const worked = others.elapsedMs()
     if (worked < STEP_MS) return false
     const rests = restsBeside(others.look())
     if (rests > 0) await delay(rests * Math.min(worked, MOST_STEP_MS))
     others.begin()
     return rests > 0
+  }
+
+  return () => {
+    resting ??= rest().finally(() => {
+      resting = undefined
+    })
+    return resting
   }
 }
