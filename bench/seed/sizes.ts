@@ -22,7 +22,7 @@ export const QUICK = {
   crowded: { tenants: 2, usersPerTenant: 1000, entriesPerTenant: 50_000 },
 }
 
-/** Everyone's password; their hash is made once, at the service's cost, and shared. */
+/** The password of a tenant's first 100 users; their hash is made once, at the service's cost, and shared. */
 export const PASSWORD = 'bench: quiet harbour 41'
 export const PASSWORD_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 

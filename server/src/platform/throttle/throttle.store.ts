@@ -1,6 +1,6 @@
 /** The SQL of counting failed guesses. */
 import { type RawBuilder, sql } from 'kysely'
-import { byteaArray, statement, type TenantTx } from '../db/index.ts'
+import { statement, type TenantTx } from '../db/index.ts'
 import type { Outdated } from '../outdated.ts'
 import './throttle.table.ts'
 
@@ -10,15 +10,21 @@ export interface Tally {
   free_at: string
 }
 
-const tallies = statement<{ keys: Buffer; now: string }>(
-  (value) => sql`
-    select key, failures, free_at from throttles
-    where key = any(${value('keys')}::bytea[]) and forget_at > ${value('now')}`,
-)
+/** Of a list whose length is in the text: of an array the planner would take ten for granted. */
+const tallies = (count: number) =>
+  statement<Record<string, unknown>>((value) => {
+    const keys = Array.from({ length: count }, (_, index) => value(`key${index}`))
+    return sql`select key, failures, free_at from throttles
+      where key in (${sql.join(keys)}) and forget_at > ${value('now')}`
+  })
+const byCount: ReturnType<typeof tallies>[] = []
 
 /** The counts of the keys that have any failure which is not forgotten; the question is sent at once. */
-export function findTallies(tx: TenantTx, keys: Buffer[], now: string): Promise<Tally[]> {
-  return tx.sendFor<Tally>(tallies({ keys: byteaArray(keys), now })).rows
+export function findTallies(tx: TenantTx, keys: readonly Buffer[], now: string): Promise<Tally[]> {
+  const ask = byCount[keys.length] ?? tallies(keys.length)
+  byCount[keys.length] = ask
+  const named = Object.fromEntries(keys.map((key, index) => [`key${index}`, key]))
+  return tx.sendFor<Tally>(ask({ now, ...named })).rows
 }
 
 /**

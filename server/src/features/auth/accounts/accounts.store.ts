@@ -49,15 +49,10 @@ function accounts(db: Kysely<Database>) {
 /** Accounts that are tried where no tenant is named. */
 export const MAX_CANDIDATES = 3
 
-/** Live sessions of a candidate that are counted: no more than their user may have. */
-const MAX_COUNTED = 50
-
 /** An account that a sign-in may mean. */
 export type Candidate = Account & {
   /** Whether its user has lately used a session that they began from the caller's network. */
   is_known: boolean
-  /** Its live sessions, up to 50. */
-  sessions: number
   /** How the count stands that is its own. */
   own: Tallied
 }
@@ -118,10 +113,6 @@ const asking = (tenant: 'named' | 'only' | 'any') =>
       sql<boolean>`exists (select from sessions s where ${ofUser}
         and s.signed_in_from = ${value('network')} and s.last_used_at > ${value('since')})`.as(
         'is_known',
-      ),
-      sql<number>`(select count(*) from (select from sessions s where ${ofUser}
-        and s.ended_at is null and s.expires_at > ${value('now')} limit ${sql.lit(MAX_COUNTED)}) live)`.as(
-        'sessions',
       ),
       tallyOf(value('own'), sql`users.id::text`, value('now')).as('own'),
     ])

@@ -26,9 +26,16 @@ const OF_USER: Partial<Record<keyof EntryRow, RawBuilder<unknown>>> = {
   user_id: sql.ref('signed_in.id'),
 }
 
+/** With fewer there is room for those that begin at the same time elsewhere, and none has to end. */
+const FEW_SESSIONS = sql.lit(25)
+
 const admission = statement<Admission>((value) => {
   const entry = insertion((column) => OF_USER[column] ?? value(column), sql`from signed_in`)
-  const stillHolds = sql`users.role = ${value('role')} and users.totp_enabled_at is null`
+  const live = sql`select from sessions s
+    where s.tenant_id = users.tenant_id and s.user_id = users.id and s.ended_at is null
+      and s.expires_at > ${value('now')} limit ${FEW_SESSIONS}`
+  const stillHolds = sql`users.role = ${value('role')} and users.totp_enabled_at is null
+    and (select count(*) from (${live}) live) < ${FEW_SESSIONS}`
   return sql`
     with ${signingIn(value, { hash: sql`password_hash`, stillHolds })}, started as (
       insert into sessions (id, tenant_id, user_id, signed_in_from, ip, user_agent, created_at,
@@ -46,7 +53,7 @@ const admission = statement<Admission>((value) => {
 
 /**
  * Notes the sign-in of a user without a second factor, starts their session and writes its entry, where the
- * user is as they were found. One statement, so that the commit can go out right behind it.
+ * user is as they were found and has few sessions. One statement, so that the commit can go out right behind it.
  */
 export function admit(
   tx: TenantTx,

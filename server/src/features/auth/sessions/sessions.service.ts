@@ -23,8 +23,6 @@ const LIFE = { idle: 14 * DAY, longest: 90 * DAY }
 const OPERATORS_LIFE = { idle: 8 * HOUR, longest: 24 * HOUR }
 /** With one more the oldest ends. */
 const MAX_SESSIONS = 50
-/** With so many there is room for those that begin at the same time elsewhere, and none has to end. */
-export const FEW_SESSIONS = MAX_SESSIONS / 2
 
 export interface SessionsDeps extends RenewalDeps {
   logins: LastLogins
@@ -42,7 +40,7 @@ export interface Sessions extends Renewal, SignOut {
   ): Promise<IssuedSession>
   /**
    * Notes the sign-in and starts a session of a user without a second factor, by one round trip. Undefined,
-   * and nothing has happened, where the user is not as they were found. It ends no session, however many there are.
+   * and nothing has happened, where the user is not as they were found, or has sessions of which one may have to end.
    */
   admit(
     account: Entering & { password_hash: string; demanded: unknown },

@@ -17,7 +17,7 @@ import type { SecondFactor } from '../second-factor/second-factor.service.ts'
 import type { IssuedSession } from '../sessions/renewal.ts'
 import { restrictionOf } from '../sessions/restriction.ts'
 import type { TokenResponse } from '../sessions/sessions.schema.ts'
-import { FEW_SESSIONS, type Sessions } from '../sessions/sessions.service.ts'
+import type { Sessions } from '../sessions/sessions.service.ts'
 import type { AskTenant } from './asked-tenant.ts'
 import { type Asked, type Guess, openGuesses } from './guesses.ts'
 import type { Credentials } from './sign-in.schema.ts'
@@ -145,13 +145,12 @@ export function signInService(deps: SignInDeps): SignIn {
 
   /** Most sign-ins: by one round trip, where there is no code to check, no hash to renew and no session to end. */
   async function startAtOnce(
-    account: NonNullable<Guess['places'][number]>,
+    account: accounts.Account,
     { credentials, origin }: Attempt,
   ): Promise<IssuedSession | undefined> {
     const isPlain =
       !account.totp_enabled &&
       !credentials.totp_code &&
-      account.sessions < FEW_SESSIONS &&
       !passwords.isOutdated(account.password_hash)
     return isPlain ? sessions.admit(account, origin) : undefined
   }
