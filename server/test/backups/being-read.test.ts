@@ -15,7 +15,7 @@ import { DAY } from '../../src/lib/clock.ts'
 import type { Admin } from '../../src/platform/access/index.ts'
 import { LOCKS } from '../../src/platform/db/index.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
-import { migratedDatabase } from '../support/database.ts'
+import { migratedDatabase, OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -156,7 +156,7 @@ test('connections are kept for no longer than something is read, and one that is
     service.database.sql<{ pid: number; locks: number }>(
       `select pid, count(*)::int as locks from pg_locks
        where locktype = 'advisory' and classid = ${LOCKS.longReads}
-         and database = (select oid from pg_database where datname = current_database())
+         and ${OF_THIS_DATABASE}
        group by pid`,
     )
   const first = await reading.hold(ids[0] as string)

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Connection, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
-import { emptyDatabase, type TestDatabase } from '../support/database.ts'
+import { emptyDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
@@ -25,7 +25,7 @@ const waiting = (database: TestDatabase, count: number) =>
   until(`${count} to wait for the lock`, async () => {
     const rows = await database.sql(
       `select from pg_locks where locktype = 'advisory' and not granted
-         and database = (select oid from pg_database where datname = current_database())`,
+         and ${OF_THIS_DATABASE}`,
     )
     return rows.length === count || undefined
   })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { runCommand } from '../docs/command.ts'
+import { OF_THIS_DATABASE } from '../support/database.ts'
 import { scratch, until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 
@@ -23,7 +24,7 @@ const present = (before?: number): Promise<number> =>
   until('the service to say that it takes jobs', async () => {
     const [row] = await service.database.sql<{ pid: number }>(
       `select pid from pg_locks where locktype = 'advisory' and classid = $1 and granted
-         and database = (select oid from pg_database where datname = current_database())`,
+         and ${OF_THIS_DATABASE}`,
       [LOCKS.longJobTakers],
     )
     return row?.pid === before ? undefined : row?.pid

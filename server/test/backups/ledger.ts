@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { senderTo } from '../payments/scene.ts'
+import { OF_THIS_DATABASE } from '../support/database.ts'
 import { cardnetNotice } from '../support/payments.ts'
 import type { Answer, Service } from '../support/service.ts'
 
@@ -125,7 +126,7 @@ export async function watchClosing(url: string) {
       const asked = performance.now()
       const { rowCount } = await client.query(
         `select from pg_locks where locktype = 'advisory' and classid = $1 and granted
-         and database = (select oid from pg_database where datname = current_database())`,
+         and ${OF_THIS_DATABASE}`,
         [LOCKS.closed],
       )
       if (rowCount) {

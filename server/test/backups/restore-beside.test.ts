@@ -3,6 +3,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import type { Person } from '../support/clinics.ts'
+import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { ended, make } from './support.ts'
@@ -66,7 +67,7 @@ test('the service is closed, and opens by itself when the restore dies: as it wa
   expect((await service.call('GET', '/healthz')).status).toBe(200)
   expect((await call(root, 'GET', `/api/admin/backup/status/${body.job_id}`)).status).toBe(200)
   await sql(
-    "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1",
+    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1 and ${OF_THIS_DATABASE}`,
     [LOCKS.closed],
   )
   expect(await over(body.job_id)).toMatchObject({ status: 'failed' })

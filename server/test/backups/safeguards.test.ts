@@ -1,6 +1,7 @@
 /** A restore trusts no database whose own safeguards are not those of its schema. */
 import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
+import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { make } from './support.ts'
@@ -94,7 +95,7 @@ test('one that breaks once the service is closed is seen in the transaction itse
   const job = await order({})
   await until('the restore to wait for who writes', async () => {
     const [row] = await at.sql(
-      `select from pg_locks where relation = 'users'::regclass and not granted`,
+      `select from pg_locks where relation = 'users'::regclass and not granted and ${OF_THIS_DATABASE}`,
     )
     return row
   })

@@ -4,6 +4,7 @@ import { ownerClient } from '../../src/platform/db/connection.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import type { Finding } from '../../src/platform/fix.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
+import { OF_THIS_DATABASE } from '../support/database.ts'
 import { withDatabase } from '../support/server-address.ts'
 import { type Bench, openBench } from './bench.ts'
 import { openTransaction, waitingBuild } from './builds.ts'
@@ -192,7 +193,7 @@ it('a table that is held for a moment is waited for', async () => {
   const repair = bench.repair(KEY, finding)
   const isWaiting = () =>
     sql(`select from pg_locks where not granted and mode = 'AccessExclusiveLock'
-      and relation = 'users'::regclass`)
+      and relation = 'users'::regclass and ${OF_THIS_DATABASE}`)
   while ((await isWaiting()).length === 0);
   await open.end()
   expect(await repair).toBe('repaired')

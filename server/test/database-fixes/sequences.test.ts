@@ -1,6 +1,7 @@
 /** Sequences that stand behind their table are moved on, and never back. */
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
+import { OF_THIS_DATABASE } from '../support/database.ts'
 import { type Bench, openBench } from './bench.ts'
 
 const KEY = 'database.sequences'
@@ -63,7 +64,7 @@ it('whoever inserts meanwhile is waited for, and their number counted', async ()
   for (;;) {
     const waiting =
       await sql(`select from pg_locks where not granted and mode = 'ShareRowExclusiveLock'
-      and relation = 'tenants'::regclass`)
+      and relation = 'tenants'::regclass and ${OF_THIS_DATABASE}`)
     if (waiting.length > 0) break
   }
   await inserting.query('commit')

@@ -5,7 +5,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { fingerprintOf, ownKeys } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { superadmin } from '../support/clinics.ts'
-import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
 import { scratch, until } from '../support/embedded.ts'
 import { type Command, command, finished } from '../support/process.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -95,7 +95,8 @@ test('behind the commit the new key is found where it lies, and takes its place'
   const inTurn = next.query('select pg_advisory_lock($1)', [LOCKS.rootKey])
   await until('the next in turn waits', async () => {
     const [row] = await database.sql(
-      `select from pg_locks where locktype = 'advisory' and not granted and objid = $1`,
+      `select from pg_locks where locktype = 'advisory' and not granted and objid = $1
+         and ${OF_THIS_DATABASE}`,
       [LOCKS.rootKey],
     )
     return row && true

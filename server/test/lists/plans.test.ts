@@ -24,7 +24,7 @@ import type { TenantTx } from '../../src/platform/db/index.ts'
 import { queriesOn, type Statement } from '../../src/platform/db/statements.ts'
 import { openTotals } from '../../src/platform/db/totals.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
-import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { endingPool, migratedDatabase, type TestDatabase } from '../support/database.ts'
 
 const BIG = 1
 
@@ -60,11 +60,7 @@ beforeAll(async () => {
 
 /** A connection as requests have them: its settings decide on plans as well. */
 async function connectionTo({ address }: TestDatabase): Promise<pg.PoolClient> {
-  const pool = openPool(address, 1)
-  // Its connections end behind the end of the pool, some of them with their database.
-  pool.on('error', () => undefined)
-  atTheEnd(() => pool.end())
-  const connection = await pool.connect()
+  const connection = await endingPool(openPool(address, 1)).connect()
   atTheEnd(() => connection.release())
   return connection
 }

@@ -7,6 +7,7 @@ import { openSeals } from '../../src/features/payments/inbox/sealed.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { unheard } from '../sessions/scopes.ts'
+import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { ROOT_KEY } from '../support/service.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
@@ -89,7 +90,7 @@ test('what waits for room among the unverified holds up nothing that is signed',
   )
   await until('the strangers wait', async () => {
     const waiting = await scene.service.database.sql(
-      "select from pg_locks where locktype = 'advisory' and not granted",
+      `select from pg_locks where locktype = 'advisory' and not granted and ${OF_THIS_DATABASE}`,
     )
     return waiting.length > 0 || undefined
   })

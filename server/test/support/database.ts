@@ -19,6 +19,10 @@ export interface TestDatabase {
   close(): Promise<void>
 }
 
+/** Where pg_locks is asked: it tells of all databases, and files that run side by side have one server. */
+export const OF_THIS_DATABASE =
+  'database = (select oid from pg_database where datname = current_database())'
+
 /** A database as the migrations leave it. */
 export const migratedDatabase = (): Promise<TestDatabase> => makeDatabase(inject('template'))
 
@@ -55,6 +59,13 @@ export function databaseOn(
     sql: async (text, values) => (await owner.query(text, values)).rows,
     close,
   }
+}
+
+/** A pool that ends with the test. Its connections do behind it, some of them with their database. */
+export function endingPool(pool: pg.Pool): pg.Pool {
+  pool.on('error', () => undefined)
+  atTheEnd(() => pool.end())
+  return pool
 }
 
 async function administer(sql: string): Promise<void> {

@@ -1,7 +1,7 @@
 /** Holds a process of the service up at one of its writes, for a test to do something meanwhile. */
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import type { TestDatabase } from './database.ts'
+import { OF_THIS_DATABASE, type TestDatabase } from './database.ts'
 import { until } from './embedded.ts'
 
 const LOCK = 77
@@ -47,7 +47,8 @@ export async function holdUp(database: TestDatabase, step: Step): Promise<HeldUp
     async met() {
       await until('somebody is held up', async () => {
         const waiting = await database.sql(
-          `select 1 from pg_locks where locktype = 'advisory' and objid = ${LOCK} and not granted`,
+          `select 1 from pg_locks where locktype = 'advisory' and objid = ${LOCK} and not granted
+             and ${OF_THIS_DATABASE}`,
         )
         return waiting.length > 0 || undefined
       })

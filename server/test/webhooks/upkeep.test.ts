@@ -9,6 +9,7 @@ import { dropOldDays } from '../../src/features/webhooks/webhooks.jobs.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { gate } from '../sessions/scopes.ts'
+import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
@@ -145,7 +146,7 @@ describe('a day', () => {
     const dropped = drop()
     await until('the drop waits for it', async () => {
       const waiting = await at.service.database.sql(
-        "select 1 from pg_locks where mode = 'AccessExclusiveLock' and not granted",
+        `select 1 from pg_locks where mode = 'AccessExclusiveLock' and not granted and ${OF_THIS_DATABASE}`,
       )
       return waiting.length > 0 || undefined
     })

@@ -5,6 +5,7 @@ import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { botConfig, type Scene, sceneOn } from '../../messenger/scene.ts'
 import { BOT_TOKEN, openBotServer } from '../../support/bot-server.ts'
 import { makeClinic, superadmin } from '../../support/clinics.ts'
+import { OF_THIS_DATABASE } from '../../support/database.ts'
 import { scratch, until } from '../../support/embedded.ts'
 import { type Command, command, PLAIN } from '../../support/process.ts'
 import { openService, ROOT_KEY } from '../../support/service.ts'
@@ -89,7 +90,8 @@ test('between an update and its offset: it is taken once', { timeout: 120_000 },
   scene.bot.says(CHAT, '/start')
   await until('the update is being taken', async () => {
     const waiting = await scene.service.database.sql(
-      `select from pg_locks where relation = 'messenger_codes'::regclass and not granted`,
+      `select from pg_locks where relation = 'messenger_codes'::regclass and not granted
+         and ${OF_THIS_DATABASE}`,
     )
     return waiting.length > 0 || undefined
   })
