@@ -64,12 +64,18 @@ const LIMITS = [
   'random_page_cost=1.1',
 ]
 
+/**
+ * What holds where work takes as long as it takes. Said at each connection: a role, a database and a URL may have
+ * limits too, made for other programs, and a migration or a backup would end by them.
+ */
+const UNLIMITED = ['statement_timeout=0', 'lock_timeout=0', 'idle_in_transaction_session_timeout=0']
+
 /** One connection, for work that no scope has. */
 export type Connection = pg.Client
 
 /** A connection as the owner of the tables: migrations and upkeep only. */
 export function ownerClient(address: DatabaseAddress): Connection {
-  return new pg.Client(base(address, ['timezone=UTC']))
+  return new pg.Client(base(address, ['timezone=UTC', ...UNLIMITED]))
 }
 
 /**
@@ -77,7 +83,7 @@ export function ownerClient(address: DatabaseAddress): Connection {
  * the lock for long: its signs of life must not wait behind one.
  */
 export function listenerClient(address: DatabaseAddress): pg.Client {
-  return new pg.Client(base(address, [`role=${APP_ROLE}`, 'lock_timeout=300ms']))
+  return new pg.Client(base(address, [`role=${APP_ROLE}`, ...UNLIMITED, 'lock_timeout=300ms']))
 }
 
 /**

@@ -80,7 +80,8 @@ export async function begin(client: Connection, still: readonly string[]): Promi
           set local lock_timeout to default`)
       break
     } catch (error) {
-      await client.query('rollback')
+      // The connection may be what failed: what is thrown is why.
+      await client.query('rollback').catch(() => undefined)
       if ((error as { code?: string }).code === '55P03')
         throw new Problem('busy', { detail: SOMEBODY_WRITES, cause: error })
       if (tried >= TRIES || !isOutrun(error)) throw error
