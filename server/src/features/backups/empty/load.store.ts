@@ -13,9 +13,11 @@ import { COPY_SETTINGS } from '../create/snapshot.store.ts'
 import type { BackedUpTable, Header, Manifest } from '../file/format.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'
 import { WEBHOOK_QUEUES } from '../made-anew.ts'
-import { putBack, putBySafeguards, requireSchema } from './safeguards.store.ts'
+import { build, putBack, putBySafeguards, requireSchema } from './safeguards.store.ts'
 
 const id = pg.escapeIdentifier
+/** What the server reads of COPY's rows at once: a longer message is moved once more on its way there. */
+const MESSAGE_BYTES = 64 * 1024
 
 export interface Load {
   /** Adds rows, in COPY's text format; those of a table one after the other. */
@@ -76,7 +78,7 @@ export async function beginLoad(
         if ((loaded[name] ?? 0) + (left[name] ?? 0) !== rows)
           throw new StartupError(`${name} holds ${loaded[name] ?? 0} rows, and the backup ${rows}.`)
       await renumberLoadedJournal(client)
-      await putBack(client, safeguards.built)
+      await build(client, safeguards.built)
       for (const statement of MADE_ANEW) await client.query(statement)
       await putBack(client, safeguards.held)
       await goOnCounting(client, header)
@@ -121,7 +123,11 @@ function openCopy(client: Connection, { name, columns }: BackedUpTable): Copy {
     async write(rows) {
       await sending
       const room = new Promise<void>((resolve) => {
-        stream.write(rows, (error) => resolve(error ? done : undefined))
+        for (let from = 0; from < rows.length; from += MESSAGE_BYTES) {
+          const isLast = from + MESSAGE_BYTES >= rows.length
+          const message = rows.subarray(from, from + MESSAGE_BYTES)
+          stream.write(message, isLast ? (error) => resolve(error ? done : undefined) : undefined)
+        }
       })
       sending = Promise.race([room, done])
       sending.catch(heardLater)

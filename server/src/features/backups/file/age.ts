@@ -3,7 +3,14 @@
  * for each recipient; the payload here, on Node's own ChaCha20-Poly1305, as a stream that keeps a chunk
  * or two in memory.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import { type Decrypter, Encrypter, type Recipient, Stanza } from 'age-encryption'
 import { letGo } from '../../../lib/let-go.ts'
 
@@ -76,7 +83,7 @@ export async function* decrypt(
 }
 
 /** What the chunk holds; undefined when it was not sealed so. */
-function openChunk(key: Buffer, nonce: Buffer, chunk: Buffer): Buffer | undefined {
+function openChunk(key: KeyObject, nonce: Buffer, chunk: Buffer): Buffer | undefined {
   const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
   decipher.setAuthTag(chunk.subarray(-TAG_BYTES))
   const text = decipher.update(chunk.subarray(0, -TAG_BYTES))
@@ -195,8 +202,9 @@ async function* inChunks(source: AsyncIterable<Uint8Array>, size: number) {
   yield { chunk: room.subarray(0, length), isLast: true }
 }
 
-const payloadKey = (fileKey: Uint8Array, nonce: Uint8Array): Buffer =>
-  Buffer.from(hkdfSync('sha256', fileKey, nonce, 'payload', 32))
+// As bytes it would be made a key object for each chunk, and in a slower way.
+const payloadKey = (fileKey: Uint8Array, nonce: Uint8Array): KeyObject =>
+  createSecretKey(Buffer.from(hkdfSync('sha256', fileKey, nonce, 'payload', 32)))
 
 /** The nonces of the chunks: eleven bytes that count, and one that says which is the last. */
 function chunkCounter() {
