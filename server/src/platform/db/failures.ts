@@ -1,4 +1,5 @@
 /** Reads what the driver throws: a constraint with a name, a lost database, a wish to try again. */
+import pg from 'pg'
 import { Problem, type ProblemCode } from '../../lib/problems.ts'
 
 interface DriverError extends Error {
@@ -35,6 +36,19 @@ export function isAborted(error: unknown): boolean {
 export function isOutdated(error: unknown): boolean {
   const { code, message } = error as DriverError
   return code === '0A000' && message.includes('cached plan must not change result type')
+}
+
+/** The work has failed, or COMMIT has answered ROLLBACK: nothing of the transaction is there. */
+export class RolledBack extends Error {
+  constructor(options?: ErrorOptions) {
+    super('the transaction was rolled back', options)
+  }
+}
+
+/** Whether it is certain that nothing of a transaction is there: the server has refused it, or we never sent its commit. */
+export function isUndone(error: unknown): boolean {
+  const isRefused = error instanceof pg.DatabaseError && !isDatabaseAway(error)
+  return isRefused || error instanceof RolledBack || error instanceof Problem
 }
 
 /** What is thrown by work that knew something from memory which is no longer so. */

@@ -32,15 +32,12 @@ export type { RequireOpen } from './require-open.ts'
 export {
   forCaller,
   inScope,
-  type ListMode,
   ofScope,
   openScopes,
   type Scope,
-  type Scoped,
   type Scopes,
-  type Sent,
   scopeOf,
-  type TenantTx,
 } from './scope.ts'
 export { statement, type ValueOf } from './statements.ts'
 export { parseTopic, type Topic } from './topics.ts'
+export type { ListMode, Scoped, Sent, TenantTx } from './transaction.ts'

@@ -1,8 +1,9 @@
 /** The writes to listed tables, by transaction: what a remembered total is checked against (`totals.ts`). */
 import { type RawBuilder, sql } from 'kysely'
 import type { Upkeep } from '../upkeep.ts'
-import type { Scopes, Sent, TenantTx } from './scope.ts'
+import type { Scopes } from './scope.ts'
 import { statement } from './statements.ts'
+import type { Sent, TenantTx } from './transaction.ts'
 
 /** Twice as long as a total is remembered, so that a tick may be late by as much as a statement takes. */
 const FORGET_EVERY_MS = 2 * 60_000

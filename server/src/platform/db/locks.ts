@@ -1,7 +1,7 @@
 /** Takes PostgreSQL's advisory locks. */
 import { sql } from 'kysely'
 import { LOCKS } from './lock-numbers.ts'
-import type { TenantTx } from './scope.ts'
+import type { TenantTx } from './transaction.ts'
 
 /** Waits until nobody else holds the lock, and holds it until the transaction ends. */
 export async function lockUntilEnd(tx: TenantTx, lock: keyof typeof LOCKS): Promise<void> {

@@ -1,6 +1,6 @@
 /** Destroys what a deleted tenant leaves in a table, a batch at a time. */
 import { sql } from 'kysely'
-import type { TenantTx } from './scope.ts'
+import type { TenantTx } from './transaction.ts'
 
 /**
  * Destroys up to `limit` rows or so that the feature keeps of a deleted tenant. Returns whether there

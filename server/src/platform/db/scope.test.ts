@@ -3,11 +3,12 @@ import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
-import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { endingPool, migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { listenerClient, openPool } from './connection.ts'
 import { problemOf } from './failures.ts'
-import { forCaller, openScopes, type Scopes, type TenantTx } from './scope.ts'
+import { forCaller, openScopes, type Scopes } from './scope.ts'
+import type { TenantTx } from './transaction.ts'
 
 let database: TestDatabase
 let db: Scopes
@@ -83,19 +84,15 @@ describe('what is seen', () => {
   })
 
   test('by a query without a transaction of ours is nothing, before and after one had the connection', async () => {
-    const pool = openPool(database.address, 1)
-    try {
-      const bare = async () => (await pool.query('select id from departments')).rows
-      expect(await bare()).toEqual([])
-      const client = await pool.connect()
-      await client.query(`begin; set local wardkeep.tenant_id = '${NORTH}'`)
-      expect((await client.query('select id from departments')).rows).toHaveLength(2)
-      await client.query('commit')
-      client.release()
-      expect(await bare()).toEqual([])
-    } finally {
-      await pool.end()
-    }
+    const pool = endingPool(openPool(database.address, 1))
+    const bare = async () => (await pool.query('select id from departments')).rows
+    expect(await bare()).toEqual([])
+    const client = await pool.connect()
+    await client.query(`begin; set local wardkeep.tenant_id = '${NORTH}'`)
+    expect((await client.query('select id from departments')).rows).toHaveLength(2)
+    await client.query('commit')
+    client.release()
+    expect(await bare()).toEqual([])
   })
 
   test('of another tenant can be neither changed nor made', async () => {
@@ -181,8 +178,8 @@ describe('a transaction', () => {
   test('says what it made stale once it has committed, to this node and to the others', async () => {
     const heard: string[] = []
     const seen: Promise<unknown>[] = []
-    const other = openPool(database.address, 1)
-    const listener = await other.connect()
+    const listener = await endingPool(openPool(database.address, 1)).connect()
+    atTheEnd(() => listener.release())
     listener.on('notification', ({ payload }) => void heard.push(payload ?? ''))
     await listener.query('listen wardkeep_changes')
     await db.inTenant(NORTH, async (tx) => {
@@ -197,8 +194,6 @@ describe('a transaction', () => {
     await listener.query('select 1')
     expect(heard).toEqual(["department:1 session:'5"])
     expect(await Promise.all(seen)).toEqual(['new'])
-    listener.release()
-    await other.end()
   })
 
   test('tells of any number of topics, more than one notification holds', async () => {

@@ -3,80 +3,30 @@
  * part of the transaction, so row-level security holds it even where a query forgets to.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Kysely, sql, type Transaction } from 'kysely'
-import pg from 'pg'
+import { sql } from 'kysely'
+import type pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
-import { canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Changes } from './changes.ts'
-import { CHANNEL, readClosed } from './changes.ts'
-import { APP_ROLE, type DatabaseAddress, openPool, PLATFORM_ROLE } from './connection.ts'
-import type { Database } from './database.ts'
-import { isAborted, isKeyGone, isOutdated, isRetryable } from './failures.ts'
+import { type Changes, readClosed } from './changes.ts'
+import { type DatabaseAddress, openPool } from './connection.ts'
+import { isKeyGone, isOutdated, isRetryable, RolledBack } from './failures.ts'
 import { openGate, type RequireOpen } from './require-open.ts'
-import { ask, prepared, queriesOn, type Send, type Statement } from './statements.ts'
+import { openSharedCommits, type Rows, type SharedStatement } from './shared-commits.ts'
+import { ask, type Statement } from './statements.ts'
 import type { Topic } from './topics.ts'
-import { OldTotal, openTotals, type Totals } from './totals.ts'
-
-declare const scoped: unique symbol
-
-/** What a statement that was sent will answer; not a promise itself, for which the work would wait. */
-export interface Sent<R> {
-  rows: Promise<R[]>
-}
-
-/** What a query has to know of the scope that it is for. */
-export interface Scoped {
-  readonly db: Kysely<Database>
-  /** The tenant that is seen; null when all are. */
-  readonly tenantId: number | null
-}
-
-/** An open transaction with its scope. Only `inTenant` and `acrossTenants` make one. */
-export interface TenantTx extends Scoped {
-  /** Kysely on this transaction. */
-  readonly db: Transaction<Database>
-  /** When it was begun, by `performance.now()`: it sees whatever was committed before. */
-  readonly begunAt: number
-  /**
-   * Sends a statement whose answer nobody needs, without waiting for it: the commit goes out right
-   * behind it, and fails where it does.
-   */
-  send(query: Statement): void
-  /**
-   * As `send`, of a statement whose rows are waited for later: behind the commit, where it is the last.
-   * Has every node look for work of the topics where there is a row, as `notify` does.
-   */
-  sendFor<R>(query: Statement, ...topics: Topic[]): Sent<R>
-  /**
-   * Sends the commit, for what asks no more and waits for answers alone: with what was sent in the same turn
-   * it is one message to the server.
-   */
-  end(): void
-  /** Whether the work runs again: what it relied on the first time may be what failed. */
-  readonly isAgain: boolean
-  /** Has every node drop what it has cached of the topics, with the commit (see `changes.ts`). */
-  invalidate(...topics: Topic[]): void
-  /**
-   * Has every node look for work of the topics, after the commit. Unlike `invalidate` it costs the
-   * commit nothing, and may be lost: for those who look by themselves as well.
-   */
-  notify(...topics: Topic[]): void
-  /** The totals of lists that this node remembers. */
-  readonly totals: Totals
-  /** Runs once the transaction has committed; what it throws is logged, and undoes nothing. */
-  afterCommit(work: () => void): void
-  readonly [scoped]: true
-}
-
-/**
- * A page of a list, read in one snapshot and within 3 s a statement. A `list` is planned once for all
- * values; a `filtered list` for its own, as they decide which index is best.
- */
-export type ListMode = 'list' | 'filtered list'
-
-/** All but `write` transactions cannot write, and their commit is not waited for. */
-export type Mode = 'write' | 'read' | ListMode
+import { OldTotal, openTotals } from './totals.ts'
+import {
+  firstFailure,
+  lastCommand,
+  type Mode,
+  type Opened,
+  type OpenTx,
+  opening,
+  type Scoped,
+  type Sent,
+  type TenantTx,
+  transactionOn,
+} from './transaction.ts'
 
 /**
  * What would write is refused (503 `restoring`) while a restore has closed the service for the scope: also
@@ -87,6 +37,11 @@ export interface Scopes {
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /** Runs `work` seeing the rows of all tenants: for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
+  /**
+   * Runs one statement in a tenant, and answers its rows once they have committed. What comes at the same time
+   * shares a commit, whatever its tenant. Has every node look for work of the topics where there is a row.
+   */
+  sendInTenant<R>(tenantId: number, query: Statement, ...topics: Topic[]): Promise<R[]>
   /** Refuses what must not go on while a restore has closed the service. */
   readonly requireOpen: RequireOpen
   /** The same for the restore itself, which is never refused. */
@@ -140,9 +95,9 @@ export function openScopes(
   }
 
   async function once<T>(
-    tenantId: number | null,
+    tenantId: Opened,
     mode: Mode,
-    work: (tx: TenantTx) => Promise<T>,
+    work: (tx: OpenTx) => Promise<T>,
     isAgain: boolean,
   ): Promise<T> {
     const client = await checkOut()
@@ -170,7 +125,7 @@ export function openScopes(
           throw await firstFailure(error, sent)
         })
         // COMMIT of a failed transaction answers ROLLBACK without an error.
-        if (lastCommand(committed) !== 'COMMIT') throw new Error('the transaction was rolled back')
+        if (lastCommand(committed) !== 'COMMIT') throw new RolledBack()
       }
     } catch (error) {
       abandon()
@@ -210,10 +165,26 @@ export function openScopes(
     }
   }
 
+  async function alone({ tenantId, query, topics }: SharedStatement, isRefused: boolean) {
+    const send = async (tx: TenantTx) => tx.sendFor<Rows[number]>(query, ...topics)
+    return (await run(tenantId, 'write', send, isRefused)).rows
+  }
+
+  async function together(statements: readonly SharedStatement[]): Promise<Rows[]> {
+    await Promise.all(statements.map(({ tenantId }) => requireOpen(tenantId)))
+    const sent = await once('each', 'write', async (tx) => sendEach(tx, statements), false)
+    return Promise.all(sent.map(({ rows }) => rows))
+  }
+  const share = openSharedCommits({ alone: (one) => alone(one, true), together })
+
   /** Each try asks anew: what was outpaced by a restore is not to come behind it. */
   const scopesFor = (isRefused: boolean): Scopes => ({
     inTenant: (tenantId, work, mode = 'write') => run(tenantId, mode, work, isRefused),
     acrossTenants: (work, mode = 'write') => run(null, mode, work, isRefused),
+    async sendInTenant<R>(tenantId: number, query: Statement, ...topics: Topic[]) {
+      const one = { tenantId, query, topics }
+      return (await (isRefused ? share(one) : alone(one, isRefused))) as R[]
+    },
     requireOpen,
     whileClosed: () => scopesFor(false),
     waiting: () => pool.waitingCount,
@@ -228,112 +199,16 @@ export function openScopes(
   return scopesFor(true)
 }
 
-/** The handle of a transaction, and what its work leaves for the commit and for after it. */
-function transactionOn(
-  client: pg.PoolClient,
-  tenantId: number | null,
-  { mode, totals, isAgain }: { mode: Mode; totals: Totals; isAgain: boolean },
-) {
-  const topics = new Set<Topic>()
-  const notified = new Set<Topic>()
-  const followUps: (() => void)[] = []
-  const sent: Promise<unknown>[] = []
-  let committing: ReturnType<typeof ask> | undefined
-  let isAbandoned = false
-  const commit = () => {
-    if (!committing) {
-      committing = ask(client, closing(topics))
-      // Heard by whoever waits for it, or nobody does.
-      committing.catch(() => undefined)
-    }
-    return committing
-  }
-  // What is planned for its values each time gains nothing by a name, of which there are few.
-  const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
-  const run: Send = ({ sql: text, parameters, waitMs }) => {
-    // Behind the end it would run in no scope, or in that of whoever has the connection next.
-    if (committing || isAbandoned) throw new Error('the transaction has ended')
-    const query = prepared(scope, text, parameters)
-    const patience = waitMs === undefined ? {} : { query_timeout: waitMs }
-    return ask(client, { ...query, ...patience })
-  }
-  const notify = (...work: Topic[]) => work.forEach((topic) => void notified.add(topic))
-  // Not by Kysely's own execution, which waits before it sends: the commit would overtake it.
-  const sendFor = (query: Statement, ...work: Topic[]) => {
-    const rows = run(query).then((answer) => {
-      if (answer.rows.length > 0) notify(...work)
-      return answer.rows
+/** Sends each in its own tenant. @throws RolledBack where one cannot be sent, and so none is */
+function sendEach(tx: OpenTx, statements: readonly SharedStatement[]): Sent<Rows[number]>[] {
+  try {
+    return statements.map(({ tenantId, query, topics }) => {
+      tx.enter(tenantId)
+      return tx.sendFor<Rows[number]>(query, ...topics)
     })
-    // Its failure is heard with the commit's, or by what fails after it.
-    rows.catch(() => undefined)
-    sent.push(rows)
-    return { rows }
+  } catch (cause) {
+    throw new RolledBack({ cause })
   }
-  const tx = {
-    db: queriesOn(run),
-    tenantId,
-    begunAt: performance.now(),
-    totals,
-    send: (query: Statement) => void sendFor(query),
-    sendFor,
-    end: () => void commit(),
-    isAgain,
-    invalidate: (...stale: Topic[]) => stale.forEach((topic) => void topics.add(topic)),
-    notify,
-    afterCommit: (work: () => void) => void followUps.push(work),
-  } as unknown as TenantTx
-  return {
-    tx,
-    sent,
-    commit,
-    /** What of the work goes on all the same asks nothing any more. */
-    abandon() {
-      isAbandoned = true
-    },
-    /** Tells of the commit. */
-    committed(changes: Changes, log: Logger) {
-      changes.invalidate(topics)
-      for (const topic of notified) changes.notify(topic)
-      for (const followUp of followUps) canThrow(followUp, 'what follows a commit', log)
-    },
-  }
-}
-
-/** Why a transaction failed: the statement that was sent and failed, not the next one's echo of it. */
-async function firstFailure(failure: unknown, sent: Promise<unknown>[]): Promise<unknown> {
-  if (!isAborted(failure)) return failure
-  const outcomes = await Promise.allSettled(sent)
-  return outcomes.find((outcome) => outcome.status === 'rejected')?.reason ?? failure
-}
-
-const LIST = "begin isolation level repeatable read read only; set local statement_timeout = '3s'"
-const BEGIN: Record<Mode, string> = {
-  write: 'begin',
-  read: 'begin read only',
-  list: `${LIST}; set local plan_cache_mode = force_generic_plan`,
-  'filtered list': `${LIST}; set local plan_cache_mode = force_custom_plan`,
-}
-
-function opening(tenantId: number | null, mode: Mode): string {
-  const begin = BEGIN[mode]
-  if (tenantId === null) return `${begin}; set local role ${PLATFORM_ROLE}`
-  if (!Number.isSafeInteger(tenantId)) throw new TypeError('a tenant id is an integer')
-  // The connection has this role from the start; said again, nothing in its address can undo it.
-  return `${begin}; set local role ${APP_ROLE}; set local wardkeep.tenant_id = '${tenantId}'`
-}
-
-/** The topics, which have no spaces, in pieces below the 8,000 bytes that PostgreSQL takes at most. */
-const PAYLOADS = /\S.{0,7899}(?!\S)/g
-
-function closing(topics: Set<Topic>): string {
-  const payloads = [...topics].join(' ').match(PAYLOADS)
-  if (!payloads) return 'commit'
-  const told = payloads.map((one) => `pg_notify('${CHANNEL}', ${pg.escapeLiteral(one)})`)
-  return `select ${told.join(', ')}; commit`
-}
-
-function lastCommand(result: pg.QueryResult | pg.QueryResult[]): string | undefined {
-  return (Array.isArray(result) ? result.at(-1) : result)?.command
 }
 
 /**

@@ -144,13 +144,10 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
       await db.requireOpen(shown.tenantId)
       const salt = newSalt()
       const successor = successorOf(shown, salt)
-      const sent = await db.inTenant(shown.tenantId, async (tx) => {
-        const by = { user_id: null, user_email: null, origin }
-        const entry = rowOf(by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
-        const next = { hash: shown.hash, salt, successorHash: successor.hash, now: isoAt(clock) }
-        return store.rotateRefreshToken(tx, next, entry)
-      })
-      const [rotated] = await sent.rows
+      const by = { user_id: null, user_email: null, origin }
+      const entry = rowOf(by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
+      const next = { hash: shown.hash, salt, successorHash: successor.hash, now: isoAt(clock) }
+      const rotated = await store.rotateRefreshToken(db, shown.tenantId, next, entry)
       if (!rotated) return replayed(shown, origin)
       await countRotation(rotated.session_id, successor)
       return continueSession(rotated.session_id, successor)

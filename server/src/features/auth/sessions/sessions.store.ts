@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Static } from 'typebox'
 import type { Restriction } from '../../../platform/access/index.ts'
-import { type Sent, statement, type TenantTx } from '../../../platform/db/index.ts'
+import { type Scopes, statement, type TenantTx } from '../../../platform/db/index.ts'
 import { type EntryRow, insertion, JOURNAL_TOPIC } from '../../../platform/journal/index.ts'
 import { type Profile, STATUS } from '../../users/index.ts'
 import { restrictionOf } from './restriction.ts'
@@ -154,14 +154,16 @@ const rotation = statement<Rotation & EntryRow>((value) => {
 /**
  * Spends a refresh token, puts its successor in place and writes the entry, by one conditional update:
  * of any number at once exactly one gets the session back, the others get nothing and change nothing.
- * One statement, so that the commit can go out right behind it.
  */
-export function rotateRefreshToken(
-  tx: TenantTx,
+export async function rotateRefreshToken(
+  db: Scopes,
+  tenantId: number,
   { hash, salt, successorHash, now }: Rotation,
   entry: EntryRow,
-): Sent<Rotated> {
-  return tx.sendFor(rotation({ ...entry, hash, salt, successorHash, now }), JOURNAL_TOPIC)
+): Promise<Rotated | undefined> {
+  const query = rotation({ ...entry, tenant_id: tenantId, hash, salt, successorHash, now })
+  const [rotated] = await db.sendInTenant<Rotated>(tenantId, query, JOURNAL_TOPIC)
+  return rotated
 }
 
 /** A refresh token with what its replay is judged by. */

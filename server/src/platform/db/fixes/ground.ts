@@ -2,7 +2,7 @@
 import { CompiledQuery } from 'kysely'
 import type { Connection } from '../connection.ts'
 import { readMigrations } from '../migrate.ts'
-import type { TenantTx } from '../scope.ts'
+import type { TenantTx } from '../transaction.ts'
 import { type Owner, ownersDoor } from './owner.ts'
 import { type Ask, readCommitted, type Schema } from './schema.ts'
 
