@@ -1148,15 +1148,18 @@ CREATE TABLE payment_notifications (
   CONSTRAINT payment_notifications_state_check CHECK (state = ANY (ARRAY['received'::text, 'applied'::text, 'superseded'::text, 'ignored'::text, 'unverified'::text, 'failed'::text])),
   CONSTRAINT payment_notifications__data_key FOREIGN KEY (data_key_id) REFERENCES data_keys(id) DEFERRABLE
 );
+CREATE INDEX payment_notifications__arrived ON payment_notifications USING btree (tenant_id, received_at, id) WHERE tenant_id IS NOT NULL;
 CREATE INDEX payment_notifications__by_data_key ON payment_notifications USING btree (data_key_id, id);
+CREATE INDEX payment_notifications__by_reason ON payment_notifications USING btree (reason, id) INCLUDE (tenant_id) WHERE reason IS NOT NULL;
+CREATE INDEX payment_notifications__by_state ON payment_notifications USING btree (state, id) INCLUDE (tenant_id) WHERE state <> ALL (ARRAY['received'::text, 'applied'::text]);
 CREATE INDEX payment_notifications__due_at ON payment_notifications USING btree (provider, GREATEST(due_at, leased_until)) WHERE state = 'received'::text;
 CREATE UNIQUE INDEX payment_notifications__event ON payment_notifications USING btree (provider, event_key) WHERE holds_key;
 CREATE INDEX payment_notifications__of_payment ON payment_notifications USING btree (tenant_id, payment_id, id) WHERE payment_id IS NOT NULL;
 CREATE INDEX payment_notifications__of_provider ON payment_notifications USING btree (provider, id);
 CREATE INDEX payment_notifications__of_tenant ON payment_notifications USING btree (tenant_id, id) WHERE tenant_id IS NOT NULL;
 CREATE INDEX payment_notifications__received ON payment_notifications USING btree (received_at, id);
-CREATE INDEX payment_notifications__with_reason ON payment_notifications USING btree (reason, id) WHERE reason IS NOT NULL;
-CREATE INDEX payment_notifications__with_state ON payment_notifications USING btree (state, id) WHERE state <> ALL (ARRAY['received'::text, 'applied'::text]);
+CREATE INDEX payment_notifications__with_reason ON payment_notifications USING btree (tenant_id, reason, id) WHERE reason IS NOT NULL;
+CREATE INDEX payment_notifications__with_state ON payment_notifications USING btree (tenant_id, state, id) WHERE state <> ALL (ARRAY['received'::text, 'applied'::text]);
 ALTER TABLE payment_notifications ENABLE ROW LEVEL SECURITY;
 ALTER TABLE payment_notifications FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON payment_notifications FOR all TO wardkeep_platform
@@ -1202,10 +1205,10 @@ CREATE TABLE payments (
   CONSTRAINT payments_status_check CHECK (status = ANY (ARRAY['pending'::text, 'authorized'::text, 'failed'::text, 'canceled'::text, 'succeeded'::text, 'partially_refunded'::text, 'refunded'::text])),
   CONSTRAINT payments_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-CREATE INDEX payments__by_status ON payments USING btree (status, id) WHERE status <> 'succeeded'::text;
+CREATE INDEX payments__by_status ON payments USING btree (status, id) INCLUDE (tenant_id) WHERE status <> 'succeeded'::text;
 CREATE INDEX payments__by_time ON payments USING btree (created_at, id);
 CREATE INDEX payments__created ON payments USING btree (tenant_id, created_at, id);
-CREATE INDEX payments__with_currency ON payments USING btree (currency, id);
+CREATE INDEX payments__with_currency ON payments USING btree (currency, id) INCLUDE (tenant_id);
 CREATE INDEX payments__with_status ON payments USING btree (tenant_id, status, id) WHERE status <> 'succeeded'::text;
 ALTER TABLE payments ENABLE ROW LEVEL SECURITY;
 ALTER TABLE payments FORCE ROW LEVEL SECURITY;

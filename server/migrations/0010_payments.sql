@@ -23,10 +23,10 @@ create table payments (
 create index payments__created on payments (tenant_id, created_at, id);
 -- Across tenants, of whom each has few of them.
 create index payments__by_time on payments (created_at, id);
-create index payments__with_currency on payments (currency, id);
+create index payments__with_currency on payments (currency, id) include (tenant_id);
 -- Most have succeeded: those are found by any other index.
 create index payments__with_status on payments (tenant_id, status, id) where status <> 'succeeded';
-create index payments__by_status on payments (status, id) where status <> 'succeeded';
+create index payments__by_status on payments (status, id) include (tenant_id) where status <> 'succeeded';
 call isolate('payments');
 grant select, insert, update, delete on payments to wardkeep_app, wardkeep_platform;
 
@@ -76,12 +76,18 @@ create unique index payment_notifications__event on payment_notifications (provi
   where holds_key;
 create index payment_notifications__due_at on payment_notifications (provider, greatest(due_at, leased_until))
   where state = 'received';
--- What somebody has to look at: few among many.
-create index payment_notifications__with_state on payment_notifications (state, id)
+-- What somebody has to look at: few among many, across tenants and of one.
+create index payment_notifications__by_state on payment_notifications (state, id) include (tenant_id)
   where state not in ('received', 'applied');
-create index payment_notifications__with_reason on payment_notifications (reason, id)
+create index payment_notifications__with_state on payment_notifications (tenant_id, state, id)
+  where state not in ('received', 'applied');
+create index payment_notifications__by_reason on payment_notifications (reason, id) include (tenant_id)
+  where reason is not null;
+create index payment_notifications__with_reason on payment_notifications (tenant_id, reason, id)
   where reason is not null;
 create index payment_notifications__received on payment_notifications (received_at, id);
+create index payment_notifications__arrived on payment_notifications (tenant_id, received_at, id)
+  where tenant_id is not null;
 create index payment_notifications__of_tenant on payment_notifications (tenant_id, id)
   where tenant_id is not null;
 create index payment_notifications__of_payment on payment_notifications (tenant_id, payment_id, id)

@@ -2,6 +2,8 @@
 import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type AuditQuery, auditList } from '../../src/features/audit/audit.schema.ts'
+import { listEntries } from '../../src/features/audit/audit.store.ts'
 import { userList } from '../../src/features/users/users.schema.ts'
 import { listUsers } from '../../src/features/users/users.store.ts'
 import type { PageQuery } from '../../src/lib/page.ts'
@@ -211,3 +213,51 @@ test('a node that is up for four minutes forgets what it found, and nothing of t
   await twoMinutes()
   expect(await writes()).toBe(1)
 })
+
+describe('of a list whose writes are not noted', () => {
+  const enter = (count: number) =>
+    sql(
+      `insert into journal (tenant_id, action, resource_type)
+       select ${HERE}, 'department.created', 'department' from generate_series(1, ${count})`,
+    )
+  const listed = (page = 1) => {
+    const [node] = nodes as [Scopes]
+    const query: AuditQuery = {
+      page,
+      limit: 5,
+      sort_by: 'created_at',
+      sort_order: 'desc',
+      action: 'department.created',
+    }
+    const caller = { role: 'auditor' as const, tenant_id: HERE }
+    const asked = { list: auditList, caller, query, from: undefined }
+    return node.inTenant(HERE, (tx) => listEntries(tx, asked, {}), 'filtered list')
+  }
+
+  test('an exact total is counted each time, and an estimate told again for ten seconds', async () => {
+    for (const total of [7, 8]) {
+      await enter(total === 7 ? 7 : 1)
+      expect(await listed()).toMatchObject({ total, estimated: false })
+    }
+    await enter(10_000)
+    const { total, estimated } = await listed()
+    expect(estimated).toBe(true)
+    await sql('analyze journal')
+    await enter(20_000)
+    await sql('analyze journal')
+    expect((await listed()).total).toBe(total)
+    // Behind its end nothing is told that was only estimated.
+    await sql(`alter table journal disable trigger user; alter table journal_${month()} disable trigger user;
+      delete from journal where action = 'department.created';
+      alter table journal enable trigger user; alter table journal_${month()} enable trigger user`)
+    expect(await listed(2)).toMatchObject({ items: [], total: 0, estimated: false })
+    await enter(30_000)
+    await sql('analyze journal')
+    const now = performance.now.bind(performance)
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_001)
+    onTestFinished(() => clock.mockRestore())
+    expect((await listed()).total).toBeGreaterThan(total)
+  })
+})
+
+const month = () => new Date().toISOString().slice(0, 7).replace('-', '_')

@@ -7,6 +7,7 @@ import { migratedDatabase, type TestDatabase } from '../../../test/support/datab
 import { listenerClient, PLATFORM_ROLE } from '../../platform/db/connection.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
 import { queriesOn, type Statement } from '../../platform/db/statements.ts'
+import { openTotals } from '../../platform/db/totals.ts'
 import { enterActions } from '../../platform/journal/index.ts'
 import { type AuditQuery, auditList } from './audit.schema.ts'
 import { listEntries } from './audit.store.ts'
@@ -87,6 +88,7 @@ async function cost(tenantId: number | null, query: AuditQuery, span = {}) {
     tenantId,
     sendFor: (statement: Statement) => ({ rows: watch(statement).then(({ rows }) => rows) }),
     end: () => undefined,
+    totals: openTotals(),
     send: ({ sql, parameters }: { sql: string; parameters: unknown[] }) =>
       void sent.push(client.query(sql, parameters)),
   } as unknown as TenantTx

@@ -26,7 +26,10 @@ export function listEntries(
   asked: Asked<AuditQuery>,
   span: Span,
 ): Promise<Found<AuditEntry>> {
-  return readPage(tx, asked, entries, { filter: (all) => narrowed(all, asked.query, span) })
+  return readPage(tx, asked, entries, {
+    filter: (all) => narrowed(all, asked.query, span),
+    countedIn: [],
+  })
 }
 
 function entries({ db, tenantId }: Scoped) {

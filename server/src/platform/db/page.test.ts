@@ -6,7 +6,8 @@ import { migratedDatabase, type TestDatabase } from '../../../test/support/datab
 import { silentLog } from '../../../test/support/server-address.ts'
 import { defineList, EXACT_TOTAL } from '../../lib/page.ts'
 import { containing, readPage } from './page.ts'
-import { openScopes, type Scopes, type TenantTx } from './scope.ts'
+import { openScopes, type Scopes } from './scope.ts'
+import type { TenantTx } from './transaction.ts'
 
 interface Things {
   things: { id: number; kind: string; label: string }

@@ -1,21 +1,17 @@
 /** Reads one page of a list with its total, counting no more than it has to. */
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SortValue } from '../../lib/cursor.ts'
-import {
-  type Asked,
-  EXACT_TOTAL,
-  type Found,
-  keyOf,
-  type List,
-  type PageQuery,
-} from '../../lib/page.ts'
+import { type Asked, EXACT_TOTAL, type Found, keyOf, type PageQuery } from '../../lib/page.ts'
 import { isUnchangedSince } from './list-writes.ts'
-import type { ListMode, Scoped, TenantTx } from './scope.ts'
 import { type Statement, statement } from './statements.ts'
 import { type Counted, OldTotal } from './totals.ts'
+import type { ListMode, Scoped, TenantTx } from './transaction.ts'
 
 /** One more than the largest page: whatever the limit is, the planner knows that few rows are wanted. */
 const MAX_ROWS = 101
+
+/** For how long an estimate is told again whose list's writes are not noted: counting up to where they begin costs most. */
+const ESTIMATE_MS = 10_000
 
 /**
  * The rows of a list with its columns, but no filter, order or limit. The sort column and the id are an
@@ -30,7 +26,10 @@ interface Options<DB, TB extends keyof DB, O> {
   columns?: Record<string, string>
   /** What the total counts, where `rows` gives no more than the page can hold (`partOf`). */
   counted?: () => SelectQueryBuilder<DB, TB, O>
-  /** The tables whose writes are noted and decide the total; without them it is always counted. */
+  /**
+   * The tables whose writes are noted and decide the total; none where they are not noted, so that an estimate
+   * alone is remembered. Left out where the total depends on more than scope, query and `narrowedTo`.
+   */
   countedIn?: readonly string[]
   /**
    * Names what `filter` narrows the rows by that the query does not say, such as what its caller may see; null where
@@ -65,11 +64,11 @@ export async function readPage<DB, TB extends keyof DB, O>(
   rows: Rows<DB, TB, O>,
   options: Options<DB, TB, O> = {},
 ): Promise<Found<O>> {
-  const { filter = (all) => all, columns = {}, countedIn = [], narrowedTo, isAll = false } = options
-  const { list, query, from } = asked
+  const { filter = (all) => all, columns = {}, countedIn, narrowedTo, isAll = false } = options
+  const { query, from } = asked
   const areFew = isAll && options.areFew && !tx.isAgain
-  const isCounted = countedIn.length > 0 && narrowedTo !== null
-  const memory = isCounted ? memoryOf(tx, list, query, narrowedTo) : undefined
+  const isCounted = countedIn !== undefined && narrowedTo !== null
+  const memory = isCounted ? memoryOf(tx, asked, countedIn, narrowedTo) : undefined
   const known = from || tx.isAgain ? undefined : memory?.get()
   const sent = tx.sendFor<O>(
     listMode(query) === 'list' && narrowedTo === undefined
@@ -79,7 +78,9 @@ export async function readPage<DB, TB extends keyof DB, O>(
           .offset(offsetOf(query))
           .compile(),
   )
-  const unchanged = known && isUnchangedSince(tx, countedIn, known.snapshot)
+  // Only an estimate is remembered of a list whose writes are not noted.
+  const isTold = countedIn?.length === 0
+  const unchanged = known && !isTold && isUnchangedSince(tx, countedIn ?? [], known.snapshot)
   // Nothing is left to ask, unless that total is not the one any more.
   if (isAll && (from || known || areFew)) tx.end()
   const found = await sent.rows
@@ -91,7 +92,8 @@ export async function readPage<DB, TB extends keyof DB, O>(
   const offset = offsetOf(query)
   if (!more && (found.length > 0 || offset === 0))
     return { ...page, total: offset + found.length, estimated: false }
-  const isStill = unchanged && (await unchanged.rows)[0]?.is_unchanged
+  // Behind its end a list is shorter than was estimated.
+  const isStill = unchanged ? (await unchanged.rows)[0]?.is_unchanged : found.length > 0
   if (known && isStill) return { ...page, total: known.total, estimated: known.estimated }
   if (known) throw new OldTotal('a remembered total is old')
   if (areFew) throw new OldTotal('more than a page was found')
@@ -203,11 +205,19 @@ export async function countRows<DB, TB extends keyof DB, O>(
 }
 
 /** What the node remembers of the total of this list, for the transaction's scope and these filters. */
-function memoryOf(tx: TenantTx, { name }: List, query: PageQuery, narrowedTo = '') {
-  const key = JSON.stringify([name, tx.tenantId, narrowedTo, filtersOf(query)])
+function memoryOf(
+  tx: TenantTx,
+  { list, query }: Asked,
+  countedIn: readonly string[],
+  narrowedTo = '',
+) {
+  const key = JSON.stringify([list.name, tx.tenantId, narrowedTo, filtersOf(query)])
   return {
     get: () => tx.totals.get(key),
-    set: (counted: Counted) => void tx.totals.set(key, counted),
+    set(counted: Counted) {
+      if (countedIn.length > 0) tx.totals.set(key, counted)
+      else if (counted.estimated) tx.totals.set(key, counted, { ttl: ESTIMATE_MS })
+    },
   }
 }
 

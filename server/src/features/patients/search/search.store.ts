@@ -36,7 +36,7 @@ export function listPatients(
     },
     ...sight,
     // What is sealed may change without a note; found by it are few, who are counted soon.
-    countedIn: text || birth ? [] : ['patients'],
+    ...(text || birth ? {} : { countedIn: ['patients'] }),
     isAll: true,
     areFew: text !== undefined,
   })

@@ -53,7 +53,10 @@ export function listPayments(
   span: Span,
 ): Promise<Found<Payment>> {
   const { query } = asked
-  return readPage(tx, asked, payments, { filter: (all) => matching(all, query, span) })
+  return readPage(tx, asked, payments, {
+    filter: (all) => matching(all, query, span),
+    countedIn: [],
+  })
 }
 
 function matching(all: ReturnType<typeof payments>, query: PaymentQuery, span: Span) {
@@ -96,6 +99,7 @@ export function listNotifications(
       if (span.until) filtered = filtered.where('received_at', '<', span.until)
       return filtered
     },
+    countedIn: [],
   })
 }
 
