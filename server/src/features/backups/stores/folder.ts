@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NoRoomError, NotStoredError, type OpenStore, type StoredObject } from './store.ts'
+import { writeOut } from './write-out.ts'
 
 /** What stays free on the disk, which the embedded database may share: a twentieth, a GiB at most. */
 const SPARE_SHARE = 0.05
@@ -37,15 +38,13 @@ export function folderStore(folder: string): OpenStore {
       const file = await open(part, 'wx', 0o600)
       try {
         let unlooked = 0
-        for await (const chunk of source) {
+        await writeOut(file, source, async (bytes) => {
           signal.throwIfAborted()
-          await file.writeFile(chunk)
-          unlooked += chunk.length
-          if (unlooked < LOOK_EVERY) continue
+          unlooked += bytes
+          if (unlooked < LOOK_EVERY) return
           unlooked = 0
           await requireRoom(LOOK_EVERY)
-        }
-        await file.sync()
+        })
       } finally {
         await file.close()
       }
