@@ -742,7 +742,7 @@ CASE
     WHEN resource_type = 'patient'::text THEN created_at
     ELSE NULL::timestamp with time zone
 END));
-CREATE INDEX journal__by_tenant ON journal USING btree (tenant_id, created_at, id, is_access);
+CREATE INDEX journal__by_tenant ON journal USING btree (tenant_id, created_at, id, is_access, action);
 CREATE INDEX journal__by_time ON journal USING btree (created_at, id);
 CREATE INDEX journal__by_user ON journal USING btree (user_id, created_at);
 CREATE INDEX journal__positions ON journal USING btree (xid, id) WHERE NOT is_access;
@@ -1739,6 +1739,7 @@ CREATE TABLE users (
   CONSTRAINT users__department FOREIGN KEY (tenant_id, department_id) REFERENCES departments(tenant_id, id) ON DELETE SET NULL (department_id),
   CONSTRAINT users_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) WITH (fillfactor=90);
+CREATE INDEX users__all_blocked ON users USING btree (email, id) WHERE NOT is_active;
 CREATE INDEX users__all_by_created ON users USING btree (created_at, id);
 CREATE INDEX users__all_by_email ON users USING btree (email, id);
 CREATE INDEX users__all_by_name ON users USING btree (full_name, id);

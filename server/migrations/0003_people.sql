@@ -52,6 +52,7 @@ create index users__all_by_email on users (email, id);
 create index users__all_by_name on users (full_name, id);
 create index users__all_by_role on users (role, id);
 create index users__all_by_created on users (created_at, id);
+create index users__all_blocked on users (email, id) where not is_active;
 create index users__sign_in on users (lower(email collate "C"));
 create index users__search on users using gin (search gin_trgm_ops);
 

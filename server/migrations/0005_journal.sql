@@ -24,8 +24,8 @@ create table journal (
 
 -- Each is paid for by every request that writes: decision 0016 says which question needs which.
 create index journal__by_time on journal (created_at, id);
--- Whoever looks for a tenant's changes passes over its accesses within the index.
-create index journal__by_tenant on journal (tenant_id, created_at, id, is_access);
+-- Whoever looks for a tenant's changes passes over its accesses within the index, and so does whoever looks for an action.
+create index journal__by_tenant on journal (tenant_id, created_at, id, is_access, action);
 create index journal__by_user on journal (user_id, created_at);
 -- There may be many of one patient, whose pages are read by time. Of all others no time is told, so that the entries
 -- of one record share their place: with it each would take 40 bytes more.

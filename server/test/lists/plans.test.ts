@@ -85,15 +85,16 @@ function inText(value: unknown): string {
   return String(value)
 }
 
-/** The plan of a statement for all values, in a scope. */
+/** The plan of a statement in a scope: for all values, or for its own, as lists with filters are planned. */
 async function planOf(
   tenantId: number | null,
   { text, values = [] }: pg.QueryConfig,
   connection = client,
+  mode = 'force_generic_plan',
 ) {
   const role = tenantId === null ? 'wardkeep_platform' : 'wardkeep_app'
   await connection.query(`begin read only; set local role ${role};
-    set local wardkeep.tenant_id = '${tenantId ?? ''}'; set local plan_cache_mode = force_generic_plan`)
+    set local wardkeep.tenant_id = '${tenantId ?? ''}'; set local plan_cache_mode = ${mode}`)
   try {
     const literals = values.map((value) => pg.escapeLiteral(inText(value))).join(', ')
     await connection.query(`prepare page as ${text}`)
@@ -229,7 +230,7 @@ test('who saw a patient is read along the indexes of that patient, whatever else
     const plan = await planOf(BIG, page as pg.QueryConfig, connection)
     expect(plan).toMatch(/Index Only Scan Backward using journal_resources_\w+_pkey/)
     expect(plan).toMatch(/Index Scan Backward using journal_\w+_action_resource_type_resource_hash/)
-    expect(plan).not.toMatch(/Join|_tenant_id_created_at_id_is_access_idx/)
+    expect(plan).not.toMatch(/Join|_tenant_id_created_at_id_is_access_action_idx/)
   }
 })
 
@@ -249,4 +250,25 @@ test('a clinic that is one of a few reads none but its own users', async () => {
   const [page] = await sentBy(5, (tx) => listUsers(tx, asked))
   const plan = await planOf(5, page as pg.QueryConfig, await connectionTo(database))
   expect(plan).toMatch(/Index Cond: \(tenant_id = /)
+})
+
+test('blocked users of all clinics are read along an index of theirs', async () => {
+  const database = await migratedDatabase()
+  await database.sql(`
+    insert into tenants (id, name, subdomain) select n, 't', 't' || n from generate_series(1, 20) n;
+    insert into users (tenant_id, email, full_name, role, password_hash, is_active)
+      select 1 + n / 1000, 'u' || n || '@x.test', 'User', 'nurse', repeat('-', 97), n % 100 > 0
+      from generate_series(0, 19999) n;
+    analyze`)
+  const asked = {
+    list: userList,
+    caller: { role: 'superadmin' as const, tenant_id: 1 },
+    query: { limit: 20, sort_by: 'email' as const, sort_order: 'asc' as const, is_active: false },
+    from: undefined,
+  }
+  const [page] = await sentBy(null, (tx) => listUsers(tx, asked))
+  const connection = await connectionTo(database)
+  const plan = await planOf(null, page as pg.QueryConfig, connection, 'force_custom_plan')
+  expect(plan).toMatch(/Index Scan using users__all_blocked/)
+  expect(plan).not.toMatch(/Sort|is_active/)
 })
