@@ -1,6 +1,6 @@
 /** Helpers for the tests of the embedded server: folders, processes on a folder, services in a process of their own. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { chmod, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,15 +8,16 @@ import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { type EmbeddedServer, startEmbedded } from '../../src/platform/db/embedded/index.ts'
 import { atTheEnd } from './at-the-end.ts'
+import { clusterFolder } from './folders.ts'
 
 export const isRoot = process.getuid?.() === 0
 
 const silence = () => undefined
 const quiet = { info: silence, warn: silence, error: silence }
 
-/** A folder under /tmp that goes with the test, or its file, once every process on it has. */
+/** A folder for a cluster that goes with the test, or its file, once every process on it has. */
 export async function scratch(): Promise<string> {
-  const path = await mkdtemp('/tmp/wardkeep-test-')
+  const path = await clusterFolder('wardkeep-test-')
   if (isRoot) await chmod(path, 0o711)
   atTheEnd(async () => {
     await nobodyLeft(path)

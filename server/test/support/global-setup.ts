@@ -2,11 +2,12 @@
  * One PostgreSQL for the whole run: an embedded one of its own, or TEST_DATABASE_URL. The migrated
  * template on it is copied for every test file, in milliseconds.
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, rm } from 'node:fs/promises'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbedded } from '../../src/platform/db/embedded/index.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
+import { clusterFolder } from './folders.ts'
 import { type ServerAddress, silentLog, withDatabase } from './server-address.ts'
 
 declare module 'vitest' {
@@ -35,7 +36,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function openServer(): Promise<{ server: ServerAddress; stop(): Promise<void> }> {
   const url = process.env.TEST_DATABASE_URL
   if (url) return { server: { url }, stop: async () => undefined }
-  const dataDir = await mkdtemp('/tmp/wardkeep-run-')
+  const dataDir = await clusterFolder('wardkeep-run-')
   await chmod(dataDir, 0o711)
   const embedded = await startEmbedded({
     dataDir,
