@@ -2035,7 +2035,7 @@ export interface components {
             /** @description whether the service has a bot */
             enabled: boolean;
             linked: boolean;
-            /** @description the chat's; many have none */
+            /** @description the chat's; null where it has none, or does not open */
             username: string | null;
             /** Format: date-time */
             linked_at: string | null;

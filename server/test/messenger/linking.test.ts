@@ -205,13 +205,30 @@ describe('unlinking', () => {
     },
   )
 
-  test('comes with the account also where the chat does not open', async () => {
-    const { person, token } = await leaving('an admin')
-    await scene.service.database.sql(
+  const damageChatOf = ({ id }: { id: number }) =>
+    scene.service.database.sql(
       `update messenger_links set sealed_chat = set_byte(sealed_chat, 50, get_byte(sealed_chat, 50) # 1)
        where user_id = $1`,
-      [person.id],
+      [id],
     )
+
+  test('by the account works also where the chat does not open, which the status still shows', async () => {
+    const { person } = await leaving('an admin')
+    await damageChatOf(person)
+    const shown = await scene.call('GET', '/status', person)
+    expect([shown.status, shown.body]).toMatchObject([
+      200,
+      { linked: true, username: null, linked_at: expect.any(String) },
+    ])
+    const { status, body } = await scene.call('DELETE', '/link', person)
+    expect([status, body.linked]).toEqual([200, false])
+    // Another chat takes its place.
+    await scene.link(person, newChat())
+  })
+
+  test('comes with the account also where the chat does not open', async () => {
+    const { person, token } = await leaving('an admin')
+    await damageChatOf(person)
     const gone = await scene.service.call('DELETE', `/api/admin/users/${person.id}`, { token })
     expect(gone.status).toBe(204)
     expect((await entriesOf(person.id)).at(-1)?.changes).toEqual({ reason: 'deleted' })

@@ -9,7 +9,9 @@ export const MessengerStatus = Type.Object(
   {
     enabled: Type.Boolean({ description: 'whether the service has a bot' }),
     linked: Type.Boolean(),
-    username: Nullable(Type.String(), { description: "the chat's; many have none" }),
+    username: Nullable(Type.String(), {
+      description: "the chat's; null where it has none, or does not open",
+    }),
     linked_at: Nullable(Timestamp),
     events: Names,
     available_events: Names,

@@ -7,6 +7,7 @@ import {
   rootPlace,
   type SealedTable,
   type Sealer,
+  UnreadableError,
 } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type Digest, digestWith } from './codes.ts'
@@ -35,16 +36,28 @@ export interface Chats {
   open<T>(column: RootSealed, hash: Buffer, sealed: Buffer): T
   /** Seals the chat of a user with the key of their tenant. */
   sealFor(tx: TenantTx, user: { tenant_id: number; user_id: number }, chat: Chat): Promise<Buffer>
-  openOf(
-    tx: TenantTx,
-    link: { tenant_id: number; user_id: number; sealed_chat: Buffer },
-  ): Promise<Chat>
+  /** @throws UnreadableError as `open`, and where a key of the tenant does not open */
+  openOf(tx: TenantTx, link: SealedChat): Promise<Chat>
+  /** As `openOf`, and null for what does not open: nobody is kept from seeing their link, or being rid of it. */
+  openOrNull(tx: TenantTx, link: SealedChat): Promise<Chat | null>
+}
+
+interface SealedChat {
+  tenant_id: number
+  user_id: number
+  sealed_chat: Buffer
 }
 
 export function openChats(deps: { deriveKey: DeriveKey; sealer: Sealer; keyRing: KeyRing }): Chats {
   const { sealer, keyRing, deriveKey } = deps
   const hashOf = digestWith(deriveKey('messenger chat'))
   const ofUser = (userId: number) => placeIn(MESSENGER_LINKS, 'sealed_chat', userId)
+
+  async function openOf(tx: TenantTx, { tenant_id, user_id, sealed_chat }: SealedChat) {
+    const keys = await keyRing.ofTenant(tx, tenant_id)
+    return JSON.parse(keys.open(sealed_chat, ofUser(user_id)).toString('utf8')) as Chat
+  }
+
   return {
     hashOf: (chatId) => hashOf(String(chatId)),
     hashOfCode: digestWith(deriveKey('messenger code')),
@@ -55,9 +68,14 @@ export function openChats(deps: { deriveKey: DeriveKey; sealer: Sealer; keyRing:
       const keys = await keyRing.forWriting(tx, tenant_id)
       return keys.seal(JSON.stringify(chat), ofUser(user_id))
     },
-    async openOf(tx, { tenant_id, user_id, sealed_chat }) {
-      const keys = await keyRing.ofTenant(tx, tenant_id)
-      return JSON.parse(keys.open(sealed_chat, ofUser(user_id)).toString('utf8'))
+    openOf,
+    async openOrNull(tx, link) {
+      try {
+        return await openOf(tx, link)
+      } catch (error) {
+        if (error instanceof UnreadableError) return null
+        throw error
+      }
     },
   }
 }

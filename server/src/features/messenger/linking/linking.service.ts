@@ -60,7 +60,7 @@ export function linkingService(deps: LinkingDeps): Linking {
       store.findLink(tx, keysOf(caller)),
       store.findEvents(tx, keysOf(caller)),
     ])
-    const chat = link && (await chats.openOf(tx, link))
+    const chat = link && (await chats.openOrNull(tx, link))
     return {
       enabled: standing !== undefined,
       linked: link !== undefined,

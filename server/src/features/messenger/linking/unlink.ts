@@ -1,10 +1,9 @@
 /** Unlinks a chat, whoever asks for it: the journal, the owner of the account and the chat are told. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
-import { UnreadableError } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type Actor, append } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
-import type { Chat, Chats } from './chats.ts'
+import type { Chats } from './chats.ts'
 import { type UnlinkReason, unlinkedLetter } from './letters.ts'
 import * as store from './links.store.ts'
 import type { Reply } from './replies.ts'
@@ -33,7 +32,7 @@ export function unlinker({ clock, chats, mailer, reply }: UnlinkDeps): Unlink {
   return async (tx, of, actor, reason, say) => {
     const link = await store.deleteLink(tx, of, isoAt(clock))
     if (!link) return undefined
-    const chat = await openOrNull(chats, tx, link)
+    const chat = await chats.openOrNull(tx, link)
     if (say && chat) await reply(tx, chat.id, say)
     await append(tx, actor, {
       action: 'messenger.unlinked',
@@ -49,15 +48,5 @@ export function unlinker({ clock, chats, mailer, reply }: UnlinkDeps): Unlink {
       await mailer.send(tx, { to: owner.email, ...letter })
     }
     return link
-  }
-}
-
-/** A chat that does not open keeps nobody from being rid of it. */
-async function openOrNull(chats: Chats, tx: TenantTx, link: store.Link): Promise<Chat | null> {
-  try {
-    return await chats.openOf(tx, link)
-  } catch (error) {
-    if (error instanceof UnreadableError) return null
-    throw error
   }
 }
