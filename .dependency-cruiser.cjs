@@ -63,9 +63,9 @@ const layers = [
   ),
   rule(
     'nobody-imports-the-root',
-    'app.ts and main.ts stand on top: nothing below imports them',
-    { path: `${src}(lib|platform|features)/`, pathNot: isTest },
-    { path: `${src}(app|main)[.]ts$` },
+    'app.ts, main.ts and the commands stand on top: nothing below imports them',
+    { path: `${src}(lib|platform|features|config)/`, pathNot: isTest },
+    { path: `${src}((app|main)[.]ts$|commands/)` },
   ),
   rule(
     'the-core-stands-on-platform',

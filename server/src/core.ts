@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import {
   type DeriveKey,

@@ -17,27 +17,27 @@ program
   .command('start')
   .description('start the service')
   .option('--role <role>', 'what this process does: api, worker or all', 'all')
-  .action(async ({ role }) => (await import('./start.ts')).start(role))
+  .action(async ({ role }) => (await import('./commands/start.ts')).start(role))
 program
   .command('migrate')
   .description("bring the database to this release's schema, and stop")
-  .action(async () => (await import('./commands.ts')).migrateOnly())
+  .action(async () => (await import('./commands/service.ts')).migrateOnly())
 program
   .command('restore-tenant <id>')
   .description('put a deleted tenant back, before it is purged')
-  .action(async (id: string) => (await import('./commands.ts')).restoreTenant(Number(id)))
+  .action(async (id: string) => (await import('./commands/service.ts')).restoreTenant(Number(id)))
 program
   .command('rotate-signing-key')
   .description('let a new key sign the access tokens; nobody is signed out')
-  .action(async () => (await import('./commands.ts')).rotateSigningKey())
-;(await import('./backup-commands.ts')).addBackupCommands(
+  .action(async () => (await import('./commands/service.ts')).rotateSigningKey())
+;(await import('./commands/backup.ts')).addBackupCommands(
   program.command('backup').description('backups'),
 )
 const selfHealing = program
   .command('self-healing')
   .description('the faults that the service finds in itself')
-;(await import('./self-healing-commands.ts')).addSelfHealingCommands(selfHealing)
-;(await import('./keys-commands.ts')).addKeysCommands(
+;(await import('./commands/self-healing.ts')).addSelfHealingCommands(selfHealing)
+;(await import('./commands/keys.ts')).addKeysCommands(
   program.command('keys').description('the keys that seal the data'),
 )
 program
@@ -45,7 +45,7 @@ program
   .description('what goes out by itself: mails, webhooks, messages')
   .command('release')
   .description('let it go out, once the service that the restored backup is of has gone')
-  .action(async () => (await import('./commands.ts')).releaseOutbound())
+  .action(async () => (await import('./commands/service.ts')).releaseOutbound())
 
 try {
   await program.parseAsync()

@@ -1,6 +1,6 @@
 /** People who make accounts of their own and open links; each test calls from an address of its own. */
 import { createHash } from 'node:crypto'
-import type { Config } from '../../src/config.ts'
+import type { Config } from '../../src/config/config.ts'
 import { fresh } from '../sessions/users.ts'
 import { PASSWORD } from '../support/clinics.ts'
 import type { Answer, CallOptions, Service } from '../support/service.ts'

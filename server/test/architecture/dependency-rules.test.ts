@@ -23,7 +23,7 @@ const planted: Record<string, [file: string, imports: string]> = {
   'lib-is-the-bottom': ['lib/upwards.ts', '../platform/net/net.ts'],
   'lib-does-no-io': ['lib/reading.ts', 'node:fs/promises'],
   'platform-knows-no-feature': ['platform/net/curious.ts', '../../features/audit/index.ts'],
-  'only-app-knows-features': ['config.ts', './features/audit/index.ts'],
+  'only-app-knows-features': ['config/config.ts', '../features/audit/index.ts'],
   'nobody-imports-the-root': ['platform/net/rooted.ts', '../../app.ts'],
   'the-core-stands-on-platform': ['platform/net/cored.ts', '../../core.ts'],
   'no-test-in-source': ['platform/net/tested.ts', '../../../test/support/help.ts'],

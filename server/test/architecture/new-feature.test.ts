@@ -13,7 +13,7 @@ const FEATURES = 'server/src/features'
 const BASE = ['audit', 'auth', 'encryption', 'health', 'setup', 'tenants', 'users']
 const MAX_TOUCHED = 5
 /** Where a feature's variables and commands stand: beside those of the service. */
-const AT_THE_EDGE = /^server\/src\/(?:main|[\w-]+-(?:variables|commands?|work))[.]ts$/
+const AT_THE_EDGE = /^server\/src\/(?:main[.]ts|commands\/.*|config\/[\w-]+-variables[.]ts)$/
 
 const touched = tableOf('CONTRIBUTING.md', 'File').map(([file]) => named(file))
 /** Those with a door: what has none yet is not part of the service. */

@@ -1,7 +1,7 @@
 /** Superadmins: a restore leaves one who can sign in, and no clinic's admin takes one away by it. */
 import { beforeEach, expect, test, vi } from 'vitest'
 import type { Backup } from '../../src/features/backups/backups.schema.ts'
-import { queueRestore, type Wanted } from '../../src/features/backups/restore/order.ts'
+import { queueRestore, type Wanted } from '../../src/features/backups/restore-in-place/order.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { PASSWORD, type Person } from '../support/clinics.ts'
 import { openRestoring, type Restoring } from './restoring.ts'

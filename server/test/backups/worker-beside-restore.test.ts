@@ -1,6 +1,6 @@
 /** A backup that ends while another node restores everything waits for its end, and counts then. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { writtenBy } from '../../src/features/backups/restore/closing.store.ts'
+import { writtenBy } from '../../src/features/backups/restore-in-place/closing.store.ts'
 import { LOCKS, ownerClient, type Scopes } from '../../src/platform/db/index.ts'
 import { superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'

@@ -1,6 +1,6 @@
 /** What the documents and the container files name exists: variables, commands, npm scripts. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { VARIABLES } from '../../src/config.ts'
+import { VARIABLES } from '../../src/config/config.ts'
 import { documents, textOf } from './documents.ts'
 
 /** Names of this shape that are no variables of the service, with whose they are. */

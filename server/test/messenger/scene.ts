@@ -1,7 +1,7 @@
 /** A clinic with a bot, and people who link their chats as people do: by a code that the chat was given. */
 import { sql } from 'kysely'
 import { expect } from 'vitest'
-import type { Config } from '../../src/config.ts'
+import type { Config } from '../../src/config/config.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { BOT_TOKEN, type BotServer, openBotServer } from '../support/bot-server.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'

@@ -1,8 +1,8 @@
 /** The embedded server has room for the connections that are asked for. */
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { openDatabase } from '../../src/commands/start.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
-import { openDatabase } from '../../src/start.ts'
 import { scratch } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 

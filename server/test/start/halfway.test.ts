@@ -1,7 +1,7 @@
 /** A start that fails lets go of all that it had taken, whichever step it is that fails. */
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { start } from '../../src/start.ts'
+import { start } from '../../src/commands/start.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { nobodyLeft, scratch, until } from '../support/embedded.ts'

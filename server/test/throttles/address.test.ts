@@ -1,6 +1,6 @@
 /** Guesses from one address at many accounts; and whose address it is behind proxies. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { tally } from '../races/race.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'

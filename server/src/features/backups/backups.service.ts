@@ -9,9 +9,9 @@ import { findTenant } from '../tenants/index.ts'
 import type { Backup, BackupJob, BackupOrder, RestoreOrder } from './backups.schema.ts'
 import * as store from './backups.store.ts'
 import { fileName } from './create/create.ts'
+import { deleteWithFile } from './delete.ts'
 import type { BackupType } from './file/format.ts'
-import { forget } from './forget.ts'
-import { queueRestore } from './restore/order.ts'
+import { queueRestore } from './restore-in-place/order.ts'
 import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
 import type { Reading } from './work/reading.ts'
 
@@ -126,7 +126,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       const backup = await find(caller, id)
       await forCaller(db, caller, async (tx) => {
         const told = { ...backup, id, told: backup.tenant_id ?? caller.tenant_id }
-        const state = await forget(tx, actorOf(caller), told, { files, log })
+        const state = await deleteWithFile(tx, actorOf(caller), told, { files, log })
         if (state === 'gone') throw new Problem('not_found')
         if (state === 'busy') throw new Problem('backup_in_use')
         if (state === 'locked') throw new Problem('backup_locked')

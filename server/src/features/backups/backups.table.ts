@@ -2,7 +2,7 @@ import type { Generated, JSONColumnType } from 'kysely'
 import type { Actor } from '../../platform/journal/index.ts'
 import type { RestoreRules } from '../../platform/restore-rule.ts'
 import type { BackupType } from './file/format.ts'
-import type { RestoreResult } from './restore/outcome.ts'
+import type { RestoreResult } from './restore-in-place/outcome.ts'
 
 export const STATUSES = ['queued', 'running', 'completed', 'failed'] as const
 export type Status = (typeof STATUSES)[number]

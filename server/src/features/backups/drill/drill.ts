@@ -3,10 +3,10 @@
  * away. How long that took is the time that a recovery takes.
  */
 import type { DatabaseAddress } from '../../../platform/db/index.ts'
-import { restoreIntoEmpty } from '../empty/restore.ts'
 import { notesIn } from '../erase/notes.ts'
 import type { Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
+import { restoreIntoEmpty } from '../restore-into-empty/restore.ts'
 import type { Store } from '../stores/store.ts'
 import { onThrowAwayServer, type ThrowAwayDeps } from './throw-away.ts'
 

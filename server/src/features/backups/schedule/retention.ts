@@ -7,7 +7,7 @@ import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { idOf, sidecarName } from '../create/create.ts'
-import { forget } from '../forget.ts'
+import { deleteWithFile } from '../delete.ts'
 import type { Store } from '../stores/store.ts'
 import { destroyUnneededRoots, type RootKeysDeps } from './root-keys.ts'
 import { findOutdated, knownOf, type Outdated } from './schedule.store.ts'
@@ -62,7 +62,7 @@ export async function deleteOutdated(deps: RetentionDeps, signal: AbortSignal): 
     const told = { ...backup, told: backup.tenant_id ?? platform }
     const state = isLocked(backup, clock)
       ? 'locked'
-      : await db.acrossTenants((tx) => forget(tx, SYSTEM, told, { files: store, log }))
+      : await db.acrossTenants((tx) => deleteWithFile(tx, SYSTEM, told, { files: store, log }))
     if (state === 'locked') locked.push(backup.id)
   }
   if (locked.length > 0)

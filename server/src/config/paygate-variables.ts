@@ -1,5 +1,5 @@
 /** The variables of paygate, which are of use together alone. */
-import { parseNetworks, parseUpstreamUrl } from './platform/net/index.ts'
+import { parseNetworks, parseUpstreamUrl } from '../platform/net/index.ts'
 import { allOrNone, integer, variable } from './variable.ts'
 
 const ofPaygate = allOrNone([

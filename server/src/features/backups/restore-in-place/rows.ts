@@ -3,12 +3,12 @@ import { type Connection, ownerClient } from '../../../platform/db/index.ts'
 import type { Migration } from '../../../platform/db/migrate.ts'
 import { takeSnapshot } from '../create/snapshot.store.ts'
 import { onThrowAwayServer, type ThrowAwayDeps } from '../drill/throw-away.ts'
-import { restoreIntoEmpty } from '../empty/restore.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { BackedUpTable, Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import type { OpenedBackup } from '../file/read.ts'
 import { wholeRows } from '../file/rows.ts'
+import { restoreIntoEmpty } from '../restore-into-empty/restore.ts'
 
 export interface RowSource {
   tables: readonly BackedUpTable[]

@@ -3,13 +3,13 @@
  * default stands in one table; `docs/configuration.md` is tested against it.
  */
 import { isIP } from 'node:net'
+import { StartupError } from '../lib/startup-error.ts'
+import { parseSender } from '../platform/mail/addresses.ts'
+import { parseSmtpUrl } from '../platform/mail/smtp.ts'
+import { parseNetworks, parseUpstreamUrl } from '../platform/net/index.ts'
 import { BACKUP_VARIABLES } from './backup-variables.ts'
 import { KEY_VARIABLES } from './key-variables.ts'
-import { StartupError } from './lib/startup-error.ts'
 import { PAYGATE_VARIABLES } from './paygate-variables.ts'
-import { parseSender } from './platform/mail/addresses.ts'
-import { parseSmtpUrl } from './platform/mail/smtp.ts'
-import { parseNetworks, parseUpstreamUrl } from './platform/net/index.ts'
 import { SELF_HEALING_VARIABLES } from './self-healing-variables.ts'
 import { flag, integer, list, variable } from './variable.ts'
 

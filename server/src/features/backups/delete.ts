@@ -8,7 +8,7 @@ import { fileName, sidecarName } from './create/create.ts'
 import type { BackupType } from './file/format.ts'
 import type { Store } from './stores/store.ts'
 
-export interface Forgotten {
+export interface Deletable {
   id: string
   type: BackupType
   created_at: string
@@ -21,10 +21,10 @@ export interface Forgotten {
  * Deletes the row, what the store's list shows of it, and behind the commit the file. Nothing where it
  * is gone, where a job about it waits or runs, or where the store keeps it locked.
  */
-export async function forget(
+export async function deleteWithFile(
   tx: TenantTx,
   actor: Actor,
-  { id, type, created_at, rewritten_at, told }: Forgotten,
+  { id, type, created_at, rewritten_at, told }: Deletable,
   { files, log }: { files: Store; log: Logger },
 ): Promise<'gone' | 'busy' | 'locked' | 'free'> {
   const state = await lockForDeletion(tx, id)

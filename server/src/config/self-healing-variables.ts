@@ -1,5 +1,5 @@
 /** The variables of self-healing. */
-import { parseCron } from './lib/cron.ts'
+import { parseCron } from '../lib/cron.ts'
 import { variable } from './variable.ts'
 
 const EVERY_FIVE_MINUTES = parseCron('*/5 * * * *')

@@ -31,7 +31,7 @@ export function addBackupCommands(backup: Command): void {
     .option('--yes', 'do it: what was written since is in the safety backup alone')
     .option('--json', 'print what came of it as JSON')
     .action(async (what, options) =>
-      (await import('./restore-command.ts')).restoreBackup(what, options),
+      (await import('./restore-work.ts')).restoreBackup(what, options),
     )
   backup
     .command('identity')

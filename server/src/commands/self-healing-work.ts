@@ -1,6 +1,6 @@
 /** What `wardkeep self-healing` does. */
-import type { App } from './app.ts'
-import { withApp } from './commands.ts'
+import type { App } from '../app.ts'
+import { withApp } from './service.ts'
 
 type Scan = NonNullable<Awaited<ReturnType<App['features']['selfHealing']['scan']>>>
 type Scanned = Scan['fixes'][number]

@@ -3,10 +3,10 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../test/support/server-address.ts'
+import { silentLog } from '../../test/support/server-address.ts'
+import { fingerprintOf } from '../platform/crypto/index.ts'
 import { readConfig } from './config.ts'
 import { givenKeys, keySource } from './key-source.ts'
-import { fingerprintOf } from './platform/crypto/index.ts'
 
 const [ONE, TWO] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 const text = (key: Buffer) => key.toString('base64')

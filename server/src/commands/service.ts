@@ -1,10 +1,10 @@
 /** The commands beside start: each opens what it needs, does its work and stops. */
-import { type App, openApp } from './app.ts'
-import { readConfig } from './config.ts'
-import { keySource } from './key-source.ts'
-import { Problem } from './lib/problems.ts'
-import { StartupError } from './lib/startup-error.ts'
-import { openLog } from './platform/observe/log.ts'
+import { type App, openApp } from '../app.ts'
+import { readConfig } from '../config/config.ts'
+import { keySource } from '../config/key-source.ts'
+import { Problem } from '../lib/problems.ts'
+import { StartupError } from '../lib/startup-error.ts'
+import { openLog } from '../platform/observe/log.ts'
 import { migrateOrExplain, openDatabase } from './start.ts'
 
 /**

@@ -1,13 +1,13 @@
 /** What `wardkeep backup` does. What was asked for goes to stdout, how far it is to stderr. */
 import { resolve } from 'node:path'
-import { type App, backupIdentity, openApp, storeBy, verifyBackupFile } from './app.ts'
-import { withApp } from './commands.ts'
-import { readConfig } from './config.ts'
-import { givenKeys, keySource } from './key-source.ts'
-import { StartupError } from './lib/startup-error.ts'
-import { givenOnly } from './platform/crypto/index.ts'
-import type { DatabaseAddress } from './platform/db/index.ts'
-import { openLog } from './platform/observe/log.ts'
+import { type App, backupIdentity, openApp, storeBy, verifyBackupFile } from '../app.ts'
+import { readConfig } from '../config/config.ts'
+import { givenKeys, keySource } from '../config/key-source.ts'
+import { StartupError } from '../lib/startup-error.ts'
+import { givenOnly } from '../platform/crypto/index.ts'
+import type { DatabaseAddress } from '../platform/db/index.ts'
+import { openLog } from '../platform/observe/log.ts'
+import { withApp } from './service.ts'
 
 interface Output {
   json?: boolean

@@ -1,5 +1,5 @@
 /** The variables of the root key. */
-import { parseKey } from './platform/crypto/index.ts'
+import { parseKey } from '../platform/crypto/index.ts'
 import { variable } from './variable.ts'
 
 const isProduction = (env: NodeJS.ProcessEnv) => env.NODE_ENV === 'production'

@@ -1,15 +1,15 @@
 /** Where this process has its root keys from: variables, or files in the data folder. */
 import { resolve } from 'node:path'
-import type { Config } from './config.ts'
-import { StartupError } from './lib/startup-error.ts'
+import { StartupError } from '../lib/startup-error.ts'
 import {
   fingerprintOf,
   type GivenKey,
   ownKeys,
   type RootKeySource,
   readKeyFile,
-} from './platform/crypto/index.ts'
-import type { Logger } from './platform/observe/log.ts'
+} from '../platform/crypto/index.ts'
+import type { Logger } from '../platform/observe/log.ts'
+import type { Config } from './config.ts'
 
 type Keys = Pick<
   Config,

@@ -1,8 +1,8 @@
 /** The configuration: its defaults, each variable's faults, and all of them at once. */
 import { describe, expect, test } from 'vitest'
+import { StartupError } from '../lib/startup-error.ts'
+import { parseNetworks } from '../platform/net/index.ts'
 import { readConfig, VARIABLES } from './config.ts'
-import { StartupError } from './lib/startup-error.ts'
-import { parseNetworks } from './platform/net/index.ts'
 
 const KEY = Buffer.alloc(32, 9)
 

@@ -1,15 +1,15 @@
 /** The start command: database, migrations, service, and a stop that loses nothing. */
 import { resolve } from 'node:path'
-import { type Config, readConfig } from './config.ts'
-import { keySource } from './key-source.ts'
-import { StartupError } from './lib/startup-error.ts'
-import { within } from './lib/within.ts'
-import { refuseLooseModes } from './platform/crypto/index.ts'
-import type { DatabaseAddress } from './platform/db/index.ts'
-import { migrate, requireMigrated } from './platform/db/migrate.ts'
-import { untilOpen } from './platform/db/until-open.ts'
-import { canFail } from './platform/observe/can-fail.ts'
-import { type Logger, openLog } from './platform/observe/log.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { keySource } from '../config/key-source.ts'
+import { StartupError } from '../lib/startup-error.ts'
+import { within } from '../lib/within.ts'
+import { refuseLooseModes } from '../platform/crypto/index.ts'
+import type { DatabaseAddress } from '../platform/db/index.ts'
+import { migrate, requireMigrated } from '../platform/db/migrate.ts'
+import { untilOpen } from '../platform/db/until-open.ts'
+import { canFail } from '../platform/observe/can-fail.ts'
+import { type Logger, openLog } from '../platform/observe/log.ts'
 
 /** What still runs after this is cut off, so that the whole stop stays within 10 s. */
 const STOP_MS = 8_000
@@ -34,7 +34,7 @@ export async function openDatabase(
 ): Promise<{ address: DatabaseAddress; stop(): Promise<void> }> {
   if (config.DATABASE_URL)
     return { address: { url: config.DATABASE_URL }, stop: async () => undefined }
-  const { joinEmbedded, startEmbedded } = await import('./platform/db/embedded/index.ts')
+  const { joinEmbedded, startEmbedded } = await import('../platform/db/embedded/index.ts')
   const open = joins ? joinEmbedded : startEmbedded
   const settings = {
     max_connections: String(Math.max(60, config.DATABASE_POOL_SIZE + BESIDE_POOL)),
@@ -54,7 +54,7 @@ export async function start(role: string): Promise<void> {
   const secrets = { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE }
   await refuseLooseModes(secrets, isProduction, log)
   // The application's modules load while the database starts.
-  const loading = import('./app.ts')
+  const loading = import('../app.ts')
   // A start that fails lets go of all that it has taken so far.
   await using undo = new AsyncDisposableStack()
   const onStop = (what: string, stop: () => Promise<unknown>) =>

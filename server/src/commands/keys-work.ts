@@ -1,10 +1,10 @@
 /** What `wardkeep keys` does. What was asked for goes to stdout, how far it is to stderr. */
-import { findPlatformTenant, ROOT_SEALED, SEALED, verifySealed } from './app.ts'
-import { readConfig } from './config.ts'
-import { type KeySource, keySource } from './key-source.ts'
-import { openRootSealer, type RotatedRoot, rotateRoot } from './platform/crypto/index.ts'
-import { alone, openScopes, type Scopes } from './platform/db/index.ts'
-import { openLog } from './platform/observe/log.ts'
+import { findPlatformTenant, ROOT_SEALED, SEALED, verifySealed } from '../app.ts'
+import { readConfig } from '../config/config.ts'
+import { type KeySource, keySource } from '../config/key-source.ts'
+import { openRootSealer, type RotatedRoot, rotateRoot } from '../platform/crypto/index.ts'
+import { alone, openScopes, type Scopes } from '../platform/db/index.ts'
+import { openLog } from '../platform/observe/log.ts'
 import { migrateOrExplain, openDatabase, requireSchema } from './start.ts'
 
 /**

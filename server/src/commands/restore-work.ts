@@ -1,11 +1,11 @@
 /** What `wardkeep backup restore` does: a backup in its place, or a file into an empty database. */
 import { resolve } from 'node:path'
-import { type App, restoreFile, storeBy } from './app.ts'
+import { type App, restoreFile, storeBy } from '../app.ts'
+import { readConfig } from '../config/config.ts'
+import { givenKeys } from '../config/key-source.ts'
+import { StartupError } from '../lib/startup-error.ts'
+import { openLog } from '../platform/observe/log.ts'
 import { isId, onBackups, progress } from './backup-work.ts'
-import { readConfig } from './config.ts'
-import { givenKeys } from './key-source.ts'
-import { StartupError } from './lib/startup-error.ts'
-import { openLog } from './platform/observe/log.ts'
 import { openDatabase } from './start.ts'
 
 export interface RestoreChoices {

@@ -1,7 +1,7 @@
 /** The variables of backups. */
-import { isRecipient } from './lib/age-recipient.ts'
-import { parseCron } from './lib/cron.ts'
-import { parseS3Url, type S3Credentials, type S3Location } from './lib/s3-url.ts'
+import { isRecipient } from '../lib/age-recipient.ts'
+import { parseCron } from '../lib/cron.ts'
+import { parseS3Url, type S3Credentials, type S3Location } from '../lib/s3-url.ts'
 import { integer, list, variable } from './variable.ts'
 
 export const BACKUP_VARIABLES = {
