@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The `wardkeep` command. */
 import { enableCompileCache } from 'node:module'
+import packageJson from '../package.json' with { type: 'json' }
 import { Problem } from './lib/problems.ts'
 import { StartupError } from './lib/startup-error.ts'
 
@@ -9,9 +10,9 @@ enableCompileCache()
 process.on('unhandledRejection', fail)
 
 const { Command } = await import('commander')
-const program = new Command('wardkeep').description(
-  'Multi-tenant administration for clinical software',
-)
+const program = new Command('wardkeep')
+  .description('Multi-tenant administration for clinical software')
+  .version(packageJson.version, '--version', 'print the release, and stop')
 
 program
   .command('start')

@@ -1,6 +1,7 @@
 /** The commands of the runbooks, beside a service that runs on the same database. */
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { wardkeep } from './command.ts'
@@ -17,6 +18,14 @@ beforeAll(async () => {
 })
 
 const run = (...args: string[]) => wardkeep(service.database, args)
+
+test('wardkeep --version says which release it is', async () => {
+  expect(await run('--version')).toEqual({
+    code: 0,
+    stdout: `${packageJson.version}\n`,
+    stderr: '',
+  })
+})
 
 /** A sentence for the operator, without a stack. */
 const fault = (text: string) => ({ code: 1, stdout: '', stderr: `${text}\n` })
