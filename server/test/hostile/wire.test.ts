@@ -82,7 +82,6 @@ describe('a request of bad grammar is refused', () => {
     ['a blank before the colon', 'GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length : 0\r\n\r\n'],
     ['a NUL in a header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n'],
     ['lines that end in CR alone', 'GET /healthz HTTP/1.1\rHost: x\r\r'],
-    ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n'],
     ['a version that does not exist', 'GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n'],
   ])('%s', async (_what, request) => {
     expect(statusesOf(await exchange(request))).toEqual([400])
@@ -106,18 +105,59 @@ describe('a method that nobody serves', () => {
   })
 })
 
-describe('the Host', () => {
-  const bodyOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
+const PATHS = ['/healthz', '/api/auth/tenants', '/docs', '/verify-email', '/nothing']
 
+/** Expects the answer to be a refusal like any other: in its shape, with an id, and with that in the log. */
+function expectRefusal(answer: string, status: number, code: string) {
+  expect(statusesOf(answer)).toEqual([status])
+  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({
+    detail: expect.any(String),
+    code,
+  })
+  const id = /^x-request-id: (\S+)\r$/im.exec(answer)?.[1]
+  const logged = service.logged.filter(
+    ([, fields]) => (fields as { req_id?: string }).req_id === id,
+  )
+  expect(logged).toEqual([['info', expect.objectContaining({ status }), 'request']])
+}
+
+describe('the Host', () => {
   test.each([
+    ['left out', []],
     ['twice', ['Host: a.test', 'Host: b.test']],
     ['twice alike, in other letters', ['Host: a.test', 'hOsT: a.test']],
   ])('%s is refused, as nobody knows which is meant', async (_what, hosts) => {
-    for (const path of ['/healthz', '/api/auth/tenants', '/docs', '/verify-email', '/nothing']) {
+    for (const path of PATHS) {
       const answer = await exchange(lines(`GET ${path} HTTP/1.1`, ...hosts, 'Connection: close'))
-      expect([path, statusesOf(answer)]).toEqual([path, [400]])
-      expect(bodyOf(answer).code).toBe('ambiguous_host')
+      expectRefusal(answer, 400, 'ambiguous_host')
     }
+  })
+
+  test('may be left out by HTTP/1.0, which does not know it', async () => {
+    expect(statusesOf(await exchange(lines('GET /healthz HTTP/1.0')))).toEqual([200])
+  })
+})
+
+describe('what a request expects', () => {
+  test('is refused where nobody knows it', async () => {
+    for (const path of PATHS)
+      for (const sent of [`GET ${path} HTTP/1.1`, `POST ${path} HTTP/1.1`]) {
+        const answer = await exchange(lines(sent, 'Host: x', 'Expect: tea', 'Connection: close'))
+        expectRefusal(answer, 417, 'expectation_failed')
+      }
+  })
+
+  test('is met where it is to be asked for the body', async () => {
+    const head = lines(
+      'POST /api/auth/login HTTP/1.1',
+      'Host: x',
+      'Expect: 100-Continue',
+      'Content-Type: application/json',
+      'Content-Length: 2',
+      'Connection: close',
+    )
+    const answer = await exchange(`${head}{}`)
+    expect(statusesOf(answer)).toEqual([100, 422])
   })
 })
 

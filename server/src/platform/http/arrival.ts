@@ -1,4 +1,5 @@
 /** What is looked at of every request before it is known which operation it is for: pages and 404s too. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { networkOf } from '../../lib/network.ts'
 import { Problem } from '../../lib/problems.ts'
@@ -17,7 +18,7 @@ interface ArrivalOptions {
   log: Logger
 }
 
-/** Every answer's headers, the limit by address, and one `Host`. */
+/** Every answer's headers, the limit by address, and what HTTP asks of a request. */
 export function watchArrivals(app: FastifyInstance, options: ArrivalOptions): void {
   const { limits, trustedProxies, log } = options
   let isWarned = false
@@ -30,9 +31,16 @@ export function watchArrivals(app: FastifyInstance, options: ArrivalOptions): vo
     }
     whenDone(countArrival(limits, request, reply), done)
   })
-  app.addHook('onRequest', (request, _reply, done) =>
-    done(hasOneHost(request.raw.rawHeaders) ? undefined : new Problem('ambiguous_host')),
-  )
+  // Node would answer these by itself, with no body and unseen by any hook.
+  const unmet = new WeakSet<IncomingMessage>()
+  app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    unmet.add(request)
+    app.routing(request, response)
+  })
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
+    if (!hasItsHost(raw)) return done(new Problem('ambiguous_host'))
+    done(unmet.has(raw) ? new Problem('expectation_failed') : undefined)
+  })
 }
 
 /** What is wrong with what a proxy has told of the caller; undefined where nothing is. */
@@ -76,10 +84,13 @@ export function callersRequestId({ headers }: FastifyRequest): string | undefine
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined
 }
 
-/** RFC 9112 §3.2: with two it is anyone's guess which of them a proxy has gone by. Names stand at even places. */
-function hasOneHost(rawHeaders: readonly string[]): boolean {
+/**
+ * RFC 9112 §3.2: with two it is anyone's guess which of them a proxy has gone by; HTTP/1.0 knows it not, and may
+ * leave it out. Names stand at even places.
+ */
+function hasItsHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2)
     if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts += 1
-  return hosts <= 1
+  return hosts === 1 || (hosts === 0 && httpVersion !== '1.1')
 }

@@ -84,6 +84,9 @@ export function requireOperations(app: FastifyInstance): void {
   })
 }
 
+/** Of HTTP, as 431 is, and not of any operation: it is answered before one is asked. */
+const EXPECTATION_FAILED = 417
+
 /** @param few lets a caller have few of its requests under way at once */
 function addOperation(
   app: FastifyInstance,
@@ -91,7 +94,7 @@ function addOperation(
   guards: Guards,
   few?: FewAtOnce,
 ): void {
-  const statuses = new Set(statusesOf(op))
+  const statuses = new Set([...statusesOf(op), EXPECTATION_FAILED])
   app.route({
     method: op.method,
     url: op.path.replaceAll(/\{(\w+)\}/g, ':$1'),

@@ -29,6 +29,8 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
   const { log, trustedProxies: hops } = options
   const app = fastify({
     logger: false,
+    // Ours answers whoever names no Host, see arrival.ts.
+    http: { requireHostHeader: false },
     bodyLimit: OPEN_BODY_LIMIT,
     // The address that the nearest trusted proxy saw; nothing that a caller writes before it counts.
     trustProxy: hops === 0 ? false : (_address, hop) => hop < hops,
