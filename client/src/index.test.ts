@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from 'vitest'
-import { type Client, createClient, type Tokens } from './index.ts'
+import { type Client, type ClientOptions, createClient, type Tokens } from './index.ts'
 
 interface Call {
   method: string
@@ -93,7 +93,7 @@ function drip(response: ServerResponse): void {
 const now = (): Tokens => ({ access_token: good.access, refresh_token: good.refresh })
 
 /** A client whose access token has expired. */
-function late(options: { onTokens?: (tokens: Tokens | null) => void } = {}): Client {
+function late(options: Partial<ClientOptions> = {}): Client {
   const tokens = { access_token: 'expired', refresh_token: good.refresh }
   return createClient({ baseUrl, tokens, ...options })
 }
@@ -294,6 +294,96 @@ describe('a session', () => {
     expect((await api.signOut()).response.status).toBe(401)
     expect((await api.signOut()).response.status).toBe(401)
     expect(seen.map(({ token }) => token)).toEqual(['Bearer access-1', null])
+    expect(kept).toEqual([null])
+  })
+})
+
+describe('a session that has ended or was followed by another', () => {
+  const body = { theme: 'dark' as const }
+  const other = { access_token: 'access-b', refresh_token: 'refresh-b' }
+  let kept: (Tokens | null)[]
+
+  beforeEach(() => {
+    kept = []
+  })
+
+  /** A client with an expired token, to which the first answer to a path comes only when it is let go. */
+  function lateBehind(path: string) {
+    const [held, freed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let isFirst = true
+    const api = late({
+      onTokens: (tokens) => kept.push(tokens),
+      async fetch(request) {
+        const answer = await fetch(request)
+        if (isFirst && request.url.endsWith(path)) {
+          isFirst = false
+          held.resolve()
+          await freed.promise
+        }
+        return answer
+      },
+    })
+    return { api, held: held.promise, letGo: freed.resolve }
+  }
+
+  async function signInOther(api: Client) {
+    Object.assign(good, { access: other.access_token, refresh: other.refresh_token })
+    await api.signIn({ email: 'b@b.test', password: 'secret' })
+  }
+
+  const tokensOf = (path: string) =>
+    seen.filter(({ url }) => url === path).map(({ token }) => token)
+
+  test.each([
+    ['its renewal comes late', '/api/auth/refresh', 200],
+    ['the end of it comes late', '/api/auth/refresh', 401],
+    ['the 401 itself comes late', '/api/preferences/theme', 200],
+  ])('sends no call as somebody else, and takes no tokens away: %s', async (_, path, status) => {
+    const { api, held, letGo } = lateBehind(path)
+    refreshStatus = status
+    const call = api.PUT('/api/preferences/theme', { body })
+    await held
+    await signInOther(api)
+    letGo()
+    expect((await call).response.status).toBe(401)
+    expect(tokensOf('/api/preferences/theme')).toEqual(['Bearer expired'])
+    expect((await api.GET('/api/users/me')).response.status).toBe(200)
+    expect(kept).toEqual([other])
+  })
+
+  test('does not have the other wait for its renewal', async () => {
+    const { api, held, letGo } = lateBehind('/api/auth/refresh')
+    const call = api.GET('/api/auth/me')
+    await held
+    await signInOther(api)
+    good.access = 'another by now'
+    expect((await api.GET('/api/users/me')).response.status).toBe(200)
+    expect(tokensOf('/api/users/me')).toEqual(['Bearer access-b', 'Bearer access-3'])
+    letGo()
+    expect((await call).response.status).toBe(401)
+    expect(kept).toEqual([other, now()])
+  })
+
+  test('does not end the other with its sign-out', async () => {
+    const { api, held, letGo } = lateBehind('/api/auth/logout')
+    const signOut = api.signOut()
+    await held
+    await signInOther(api)
+    letGo()
+    expect((await signOut).response.status).toBe(200)
+    expect((await api.GET('/api/users/me')).response.status).toBe(200)
+    expect(kept).toEqual([other])
+  })
+
+  test('is over with its sign-out, whatever its renewal brings', async () => {
+    const { api, held, letGo } = lateBehind('/api/auth/refresh')
+    const call = api.GET('/api/auth/me')
+    await held
+    await api.signOut()
+    letGo()
+    expect((await call).response.status).toBe(401)
+    await api.GET('/api/users/me')
+    expect(tokensOf('/api/users/me')).toEqual([null])
     expect(kept).toEqual([null])
   })
 })

@@ -61,15 +61,16 @@ export function createClient(options: ClientOptions): Client {
   return Object.assign(api, {
     async signIn(credentials: Credentials) {
       const answer = await login(api, credentials)
-      if (answer.data) session.keep(answer.data)
+      if (answer.data) session.begin(answer.data)
       return answer
     },
     async signOut({ all_devices = false }: { all_devices?: boolean } = {}) {
-      const refresh_token = session.tokens()?.refresh_token ?? null
+      const own = session.current()
+      const refresh_token = own?.tokens.refresh_token ?? null
       const answer = await logout(api, { refresh_token, all_devices })
       const { ok, status } = answer.response
       // What still lives needs its tokens, to be ended later.
-      if ((ok || status === 401) && session.tokens()) session.keep(null)
+      if (own && (ok || status === 401)) session.end(own)
       return answer
     },
   })
