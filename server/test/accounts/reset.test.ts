@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { atOnce, tally } from '../races/race.ts'
 import { newColleague, refresh, standing } from '../sessions/users.ts'
-import { mailedToken, mailsTo } from '../support/accounts.ts'
+import { forgive, mailedToken, mailsTo } from '../support/accounts.ts'
 import {
   type Clinic,
   makeClinic,
@@ -246,6 +246,21 @@ describe('asking for it', () => {
     await until('the jobs are done', () => idle(service))
     expect(await mailsTo(service, known.email)).toHaveLength(1)
     expect(await mailsTo(service, 'nobody@nowhere.test')).toEqual([])
+  })
+
+  test('takes nothing from the owner where it mails nothing', async () => {
+    const { email } = await newColleague(service, clinic)
+    await forgive(service)
+    for (let times = 0; times < 4; times += 1) {
+      await askForLink(service, 'request-reset', email, 'nowhere')
+      await askForLink(service, 'resend-verification', email, 'north')
+    }
+    await until('the jobs are done', () => idle(service))
+    // Those of the eight networks that they came from.
+    expect(await service.database.sql('select from throttles')).toHaveLength(8)
+    await askForLink(service, 'request-reset', email, 'north')
+    const token = await mailedToken(service, email, 'reset-password')
+    expect((await resetPassword(service, token)).status).toBe(200)
   })
 
   test('changes nothing by itself', async () => {

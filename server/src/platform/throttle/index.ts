@@ -51,6 +51,8 @@ export interface Throttle {
   guess<T>(counts: readonly [Count, ...Count[]], attempt: () => Promise<T>): Promise<T>
   /** Counts an event that is no guess at one secret, such as a registration. @throws Problem 429 */
   count(count: Count): Promise<void>
+  /** The same within the caller's transaction. Returns false, and counts nothing, where one has to wait. */
+  take(tx: TenantTx, count: Count): Promise<boolean>
   /**
    * Does work of which each refusal of a status counts, as it tells what exists; one at a time, as guesses.
    * @throws Problem 429
@@ -80,13 +82,18 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
     return found.some(({ failures }) => failures > 0)
   }
 
+  const failureOf = (count: Count): store.Failure => ({
+    key: keyOf(count),
+    ...count.rule,
+    now: isoAt(clock),
+    forget_at: isoAt(clock, FORGOTTEN_AFTER),
+  })
+
   async function countFailures(tx: TenantTx, counts: readonly Count[]): Promise<void> {
-    const now = isoAt(clock)
-    const forget_at = isoAt(clock, FORGOTTEN_AFTER)
-    const failures = counts.map((count) => ({ key: keyOf(count), ...count.rule }))
+    const failures = counts.map(failureOf)
     // Always in the order of the keys: two that share several never wait for each other.
     failures.sort((a, b) => a.key.compare(b.key))
-    await Promise.all(failures.map((one) => store.countFailure(tx, { ...one, now, forget_at })))
+    await Promise.all(failures.map((one) => store.countFailure(tx, one)))
   }
 
   const fail = (counts: readonly Count[]) => db.acrossTenants((tx) => countFailures(tx, counts))
@@ -116,6 +123,7 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
         await refuseWaiting([count])
         await fail([count])
       }),
+    take: (tx, count) => store.countUnlessWaiting(tx, failureOf(count)),
     countRefusals: (count, status, work) =>
       inTurn(keyOf(count).toString('hex'), async () => {
         await refuseWaiting([count])

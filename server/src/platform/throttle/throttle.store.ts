@@ -53,18 +53,30 @@ export interface Failure {
 
 /** Counts a failure, atomically: any number at once counts as that many. */
 export async function countFailure(tx: TenantTx, failure: Failure): Promise<void> {
-  const { key, now, forget_at, free, first, longest } = failure
+  await counting(failure).execute(tx.db)
+}
+
+/** The same unless one has to wait: of any number at once as many count as one after another. Returns whether it did. */
+export async function countUnlessWaiting(tx: TenantTx, failure: Failure): Promise<boolean> {
+  const { rows } = await sql`
+    ${counting(failure)} where throttles.free_at <= ${failure.now}::timestamptz returning key`.execute(
+    tx.db,
+  )
+  return rows.length > 0
+}
+
+function counting({ key, now, forget_at, free, first, longest }: Failure): RawBuilder<unknown> {
   const freeAfter = (failures: RawBuilder<unknown>) => sql`${now}::timestamptz
     + make_interval(secs => case when ${failures} < ${free}::int then 0
       else least(${longest}::float8, ${first}::float8 * power(2, least(${failures} - ${free}::int, 30))) end)`
   const failures = sql`(case when throttles.forget_at <= ${now}::timestamptz then 1 else throttles.failures + 1 end)`
-  await sql`
+  return sql`
     insert into throttles (key, failures, free_at, forget_at)
     values (${key}, 1, ${freeAfter(sql`1`)}, ${forget_at})
     on conflict (key) do update set
       failures = ${failures},
       free_at = ${freeAfter(failures)},
-      forget_at = excluded.forget_at`.execute(tx.db)
+      forget_at = excluded.forget_at`
 }
 
 export async function forget(tx: TenantTx, key: Buffer): Promise<void> {

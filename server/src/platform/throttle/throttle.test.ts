@@ -147,6 +147,16 @@ describe('events that are no guess', () => {
     await expect(throttle.count(count)).rejects.toMatchObject({ code: 'too_many_requests' })
   })
 
+  test('are taken within a transaction, of many at once as many as are free', async () => {
+    const count = fresh(3)
+    const db = scopesOf(database)
+    const take = () => db.acrossTenants((tx) => throttle.take(tx, count))
+    const taken = await Promise.all(Array.from({ length: 16 }, take))
+    expect(taken.filter(Boolean)).toHaveLength(3)
+    moved.ms += 5_000
+    expect([await take(), await take()]).toEqual([true, false])
+  })
+
   test('of which only conflicts count', async () => {
     const count = fresh(2)
     const taken = () =>

@@ -2,7 +2,6 @@
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import { foldEmail } from '../../../lib/email.ts'
 import { networkOf } from '../../../lib/network.ts'
-import { Problem } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type JobKind, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
@@ -18,8 +17,12 @@ import type { TokenPurpose } from './account-tokens.table.ts'
 
 const LIFE: Record<TokenPurpose, number> = { verify_email: DAY, reset_password: HOUR }
 
-/** Nobody's mailbox is filled by others: asking for links is slowed by address asked for and from. */
+/**
+ * Nobody's mailbox is filled by others. Counted where a mail is written: what sends none keeps no owner from a
+ * link of their own.
+ */
 const BY_MAILBOX: ThrottleRule = { name: 'mail', free: 3, first: 60, longest: 3600 }
+/** Asking is slowed by where it comes from, whomever it is for. */
 const BY_ADDRESS: ThrottleRule = { name: 'mail from', free: 30, first: 10, longest: 900 }
 
 /** A link that is asked for. Whether there is such an account is found out later, by the job. */
@@ -100,24 +103,20 @@ export function sendingLinks(deps: LinksDeps): Links {
       const found = await accounts.findAccounts(tx, email, tenant ?? undefined, {
         unconfirmed: purpose === 'verify_email',
       })
-      for (const account of found)
-        if (account.tenant_is_active) await send(tx, account, purpose, origin)
+      const recipients = found.filter((account) => account.tenant_is_active)
+      if (recipients.length === 0) return
+      if (!(await throttle.take(tx, { rule: BY_MAILBOX, of: `${purpose}/${email}` }))) return
+      for (const account of recipients) await send(tx, account, purpose, origin)
     }),
   )
 
   return {
     async requestLink({ purpose, tenant, origin, ...asked }) {
-      const email = foldEmail(asked.email)
       await throttle.count({ rule: BY_ADDRESS, of: networkOf(origin.ip) })
-      const isTooOften = await throttle
-        .count({ rule: BY_MAILBOX, of: `${purpose}/${email}` })
-        .then(() => false, refusedOrThrow)
-      // The same answer: that somebody else has asked already is nobody's business.
-      if (isTooOften) return
       await db.acrossTenants((tx) =>
         jobs.send(tx, LINK_JOB, {
           purpose,
-          email,
+          email: foldEmail(asked.email),
           tenant: tenant ?? null,
           origin: { ...origin },
         }),
@@ -132,8 +131,3 @@ const PAGES = {
   verify_email: ['/verify-email', verificationMail],
   reset_password: ['/reset-password', resetMail],
 } as const
-
-function refusedOrThrow(error: unknown): true {
-  if (error instanceof Problem && error.code === 'too_many_requests') return true
-  throw error
-}
