@@ -1,12 +1,14 @@
 /** Faults of our own: one webhook's stay its own, and the log says what happened, but no secret. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
+import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
+import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { startNode } from './node.ts'
-import { openScene, type Scene, SECRET } from './scene.ts'
+import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 
 let scene: Scene
 let tenant: number
@@ -59,6 +61,49 @@ describe('a webhook whose secret cannot be opened', () => {
     expect(await scene.attempts(bare)).toEqual([])
     expect(receiver.received).toEqual([])
   })
+})
+
+/** Damages all secrets that the webhook has by now. */
+const spoilSecrets = ({ id }: TestWebhook) =>
+  scene.database.sql(
+    "update webhook_secrets set sealed_secret = sealed_secret || '\\x00' where webhook_id = $1",
+    [id],
+  )
+
+/** As the API does it. */
+const giveSecret = (webhook: TestWebhook, secret: string) =>
+  scene.db.inTenant(tenant, async (tx) => {
+    await openSecrets(scene).replace(tx, webhook, secret)
+    tx.invalidate(`webhook:${webhook.id}`)
+  })
+
+test('a secret that signs along and cannot be opened is told of once, and the others sign', async () => {
+  const webhook = await scene.webhook(tenant, receiver.url, { secrets: [newSecret()] })
+  await spoilSecrets(webhook)
+  await giveSecret(webhook, SECRET)
+  const node = await startNode(scene)
+  for (const count of [1, 2]) {
+    await scene.event(tenant)
+    await scene.untilSettled(webhook, count)
+    await until('it is let go of', async () => isIdle(await scene.queue(webhook)) || undefined)
+  }
+  expect(receiver.verifyWith(SECRET)).toHaveLength(2)
+  for (const { headers } of receiver.received)
+    expect(headers['webhook-signature']?.split(' ')).toHaveLength(1)
+  const told = node.logged.filter(([, , text]) => text.includes('cannot be opened'))
+  expect(told).toEqual([['warn', { webhook_id: webhook.id }, expect.any(String)]])
+})
+
+test('a webhook whose secret cannot be opened is sent what waits once it gets a new one', async () => {
+  const webhook = await scene.webhook(tenant, receiver.url)
+  await spoilSecrets(webhook)
+  await startNode(scene)
+  await scene.event(tenant)
+  await until('it is let alone', async () => (await scene.queue(webhook)).paused_until ?? undefined)
+  const secret = newSecret()
+  await giveSecret(webhook, secret)
+  await scene.untilSettled(webhook)
+  expect(receiver.verifyWith(secret)).toHaveLength(1)
 })
 
 test('a tenant whose data key does not open is sent nothing for a while, and others get theirs', async () => {

@@ -116,10 +116,6 @@ describe('a secret', () => {
       [id],
     )
     expect((await replace(id, secretOf('mended'))).status).toBe(200)
-    await at.service.database.sql(
-      'delete from webhook_secrets where webhook_id = $1 and expires_at is not null',
-      [id],
-    )
     expect(await signatures(id, secretOf('mended'))).toBe(1)
   })
 })

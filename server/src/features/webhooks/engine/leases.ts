@@ -69,6 +69,8 @@ export function openLeases(deps: LeasesDeps): Leases {
   /** What has changed since the claim began that is under way: it may have read it before. */
   const changed = new Set<number | null>()
   const changedTenants = new Set<number>()
+  /** The webhooks of which the log knows that a secret does not open while another does. */
+  const told = new Set<number>()
 
   const states = batcher<Queue>(
     (failing) => db.acrossTenants((tx) => store.saveQueues(tx, failing.map(stateOf))),
@@ -94,6 +96,15 @@ export function openLeases(deps: LeasesDeps): Leases {
   function fail(queue: Queue, why: string, err?: unknown): void {
     log.error({ err, webhook_id: queue.id }, `nothing is sent to a webhook for a while: ${why}`)
     pauseUntil(queue, clock.now() + FAULT_PAUSE)
+  }
+
+  /** Tells once, until all open again. */
+  function tellUnreadable(webhookId: number): void {
+    if (told.has(webhookId)) return
+    told.add(webhookId)
+    const text =
+      'a secret of a webhook cannot be opened, and its others sign alone: give it a new one'
+    log.warn({ webhook_id: webhookId }, text)
   }
 
   const isOverdue = (queue: Queue) =>
@@ -165,7 +176,9 @@ export function openLeases(deps: LeasesDeps): Leases {
         const isStale =
           changed.has(queue.id) || changed.has(null) || changedTenants.has(queue.tenantId)
         if (isStale) end(queue)
-        else if (!target) fail(queue, 'its secret cannot be opened')
+        else if (!target) fail(queue, 'its secret cannot be opened; give it a new one')
+        else if (target.keys.length < claimed.secrets.length) tellUnreadable(queue.id)
+        else told.delete(queue.id)
       }
       return { claimed: opened.length, hasMore: opened.length === limit }
     },

@@ -2,12 +2,14 @@
 import { createSecretKey } from 'node:crypto'
 import { type KeyRing, UnreadableError } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { secretPlace } from '../registrations/secrets.ts'
+import { openSecret } from '../registrations/secrets.ts'
 import type { Target } from '../sending/attempt.ts'
-import { keyOf } from '../sending/signature.ts'
 import type { ClaimedQueue } from './claims.store.ts'
 
-/** Undefined when its secrets can't be opened, or its tenant's keys: nothing goes out unsigned. */
+/**
+ * Those of its secrets that do not open are left out. Undefined when none does, or its tenant's keys do not:
+ * nothing goes out unsigned.
+ */
 export async function openTarget(
   keyRing: KeyRing,
   tx: TenantTx,
@@ -15,13 +17,13 @@ export async function openTarget(
 ): Promise<Target | undefined> {
   try {
     const tenantKeys = await keyRing.ofTenant(tx, tenant_id)
-    const keys = secrets.map(({ id, sealed_secret }) =>
-      keyOf(tenantKeys.open(sealed_secret, secretPlace(id)).toString()),
-    )
-    const known = keys.filter((key) => key !== undefined).map((key) => createSecretKey(key))
-    return known.length > 0 ? { url, keys: known } : undefined
+    const keys = secrets
+      .map((secret) => openSecret(tenantKeys, secret))
+      .filter((key) => key !== undefined)
+      .map((key) => createSecretKey(key))
+    return keys.length > 0 ? { url, keys } : undefined
   } catch (error) {
-    // Sealed with another key, or damaged: what one webhook or tenant has must not hold the others up.
+    // Wrapped with another key, or damaged: what one tenant has must not hold the others up.
     if (error instanceof UnreadableError) return undefined
     throw error
   }

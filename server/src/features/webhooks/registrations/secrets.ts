@@ -10,7 +10,7 @@ import {
   UnreadableError,
 } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { endLease } from '../engine/queues.store.ts'
+import { endLease, scheduleNow } from '../engine/queues.store.ts'
 import { keyOf } from '../sending/signature.ts'
 import * as store from './secrets.store.ts'
 
@@ -28,6 +28,22 @@ export const WEBHOOK_SECRETS: SealedTable = {
 
 export const secretPlace = (id: string): Place => placeIn(WEBHOOK_SECRETS, 'sealed_secret', id)
 
+/**
+ * The key in a kept secret; undefined where that cannot be opened: sealed with a key that is lost, or damaged.
+ * Such a secret signs nothing, and keeps no other from signing.
+ */
+export function openSecret(
+  keys: TenantKeys,
+  { id, sealed_secret }: Pick<store.SealedSecret, 'id' | 'sealed_secret'>,
+): Buffer | undefined {
+  try {
+    return keyOf(keys.open(sealed_secret, secretPlace(id)).toString())
+  } catch (error) {
+    if (error instanceof UnreadableError) return undefined
+    throw error
+  }
+}
+
 interface Owner {
   id: number
   tenant_id: number
@@ -44,27 +60,13 @@ export interface Secrets {
 }
 
 export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock }): Secrets {
-  function isSame(
-    keys: TenantKeys,
-    { id, sealed_secret }: store.SealedSecret,
-    secret: string,
-  ): boolean {
-    try {
-      const opened = keys.open(sealed_secret, secretPlace(id))
-      const [known, given] = [keyOf(opened.toString()), keyOf(secret)]
-      return known !== undefined && given !== undefined && known.equals(given)
-    } catch (error) {
-      // One that cannot be opened signs nothing: replacing it is how it is mended.
-      if (error instanceof UnreadableError) return false
-      throw error
-    }
-  }
-
   return {
     async replace(tx, webhook, secret) {
       const living = await store.livingSecrets(tx, webhook.id, isoAt(clock))
       const keys = await keyRing.forWriting(tx, webhook.tenant_id)
-      const same = living.map((known) => isSame(keys, known, secret))
+      const opened = living.map((known) => openSecret(keys, known))
+      const given = keyOf(secret)
+      const same = opened.map((key) => given !== undefined && key?.equals(given))
       const [current] = living
       if (current?.expires_at === null) {
         if (same[0]) return false
@@ -83,6 +85,9 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
       const sealed_secret = keys.seal(secret, secretPlace(id))
       await store.insertSecret(tx, { id, tenant_id, webhook_id: webhook.id, sealed_secret })
       await endLease(tx, webhook.id)
+      // Nothing could be signed, so the queue is paused: what waits in it goes out now.
+      if (living.length > 0 && opened.every((key) => key === undefined))
+        await scheduleNow(tx, webhook.id, isoAt(clock))
       return true
     },
 
