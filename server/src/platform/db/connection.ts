@@ -20,6 +20,7 @@ const OURS = [
   'application_name',
   'connectionTimeoutMillis',
   'keepAlive',
+  'keepAliveInitialDelayMillis',
   'types',
   'statement_timeout',
   'lock_timeout',
@@ -32,6 +33,9 @@ const OURS = [
   'client_encoding',
 ]
 
+/** A server that hears nothing of a process for a minute takes it for dead, and lets go of its locks. */
+const LIVENESS = ['tcp_keepalives_idle=30', 'tcp_keepalives_interval=10', 'tcp_keepalives_count=3']
+
 /**
  * What all connections have in common. The driver would let an `options` parameter of the URL take
  * the place of ours, and with it of the role: it is taken out of there and put before them.
@@ -41,9 +45,11 @@ function base(address: DatabaseAddress, settings: readonly string[]): pg.ClientC
     types: wireTypes,
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
+    // The system's own is two hours.
+    keepAliveInitialDelayMillis: 30_000,
     application_name: 'wardkeep',
   }
-  const ours = settings.map((setting) => `-c ${setting}`).join(' ')
+  const ours = [...LIVENESS, ...settings].map((setting) => `-c ${setting}`).join(' ')
   if (!('url' in address)) return { ...address, ...common, options: ours }
   const url = new URL(address.url)
   const theirs = url.searchParams.get('options')
@@ -51,6 +57,9 @@ function base(address: DatabaseAddress, settings: readonly string[]): pg.ClientC
   const options = theirs ? `${theirs} ${ours}` : ours
   return { connectionString: url.href, ...common, options }
 }
+
+/** Above the server's own limit of a statement: only a connection that has gone silent runs into it. */
+const SILENT_MS = 32_000
 
 /** What holds for every connection that works for requests or jobs. */
 const LIMITS = [
@@ -73,9 +82,14 @@ const UNLIMITED = ['statement_timeout=0', 'lock_timeout=0', 'idle_in_transaction
 /** One connection, for work that no scope has. */
 export type Connection = pg.Client
 
-/** A connection as the owner of the tables: migrations and upkeep only. */
+/**
+ * A connection as the owner of the tables: migrations, backups and repairs only. One that is lost does not
+ * end the process: what is asked of it next says so.
+ */
 export function ownerClient(address: DatabaseAddress): Connection {
-  return new pg.Client(base(address, ['timezone=UTC', ...UNLIMITED]))
+  const client = new pg.Client(base(address, ['timezone=UTC', ...UNLIMITED]))
+  client.on('error', () => undefined)
+  return client
 }
 
 /**
@@ -96,13 +110,17 @@ export function openPool(address: DatabaseAddress, size: number): pg.Pool {
     max: size,
     idleTimeoutMillis: 60_000,
     pipeline: true,
-    // Above the server's own limit: only a connection that has gone silent runs into it.
-    query_timeout: 32_000,
+    query_timeout: SILENT_MS,
   } as pg.PoolConfig)
 }
 
 /** The small pool of background work, across tenants. Its rows keep the driver's own types. */
 export function openWorkerPool(address: DatabaseAddress, size: number): pg.Pool {
   const { types: _, ...rest } = base(address, [`role=${PLATFORM_ROLE}`, ...LIMITS])
-  return new pg.Pool({ ...rest, max: size, idleTimeoutMillis: 60_000 })
+  return new pg.Pool({
+    ...rest,
+    max: size,
+    idleTimeoutMillis: 60_000,
+    query_timeout: SILENT_MS,
+  })
 }

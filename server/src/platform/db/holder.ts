@@ -16,14 +16,10 @@ export interface Holder {
   close(): Promise<void>
 }
 
-/** A database that hears nothing of the process for a minute takes it for dead. */
-const LIVENESS = `set tcp_keepalives_idle = 30; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 3`
-
 export async function openHolder(connection: Connection): Promise<Holder> {
   const losing = new AbortController()
   connection.on('error', (error) => losing.abort(error))
   await connection.connect()
-  await connection.query(LIVENESS)
   const call = async (name: string, lock: keyof typeof LOCKS, number: number) => {
     const values = [LOCKS[lock], number]
     const { rows } = await connection.query(`select ${name}($1, $2) as done`, values)

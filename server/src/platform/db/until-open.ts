@@ -14,8 +14,6 @@ export async function untilOpen(
   signal: AbortSignal,
 ): Promise<boolean> {
   const client = ownerClient(address)
-  // A connection that is lost is said by what is asked next.
-  client.on('error', () => undefined)
   await client.connect()
   try {
     const isClosed = async () => isAmong(await readClosed(client), null)

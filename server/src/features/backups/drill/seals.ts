@@ -21,8 +21,6 @@ export async function proveDatabase(
   sealed: readonly SealedTable[],
 ): Promise<void> {
   const client = ownerClient(address)
-  // What it lost is told by the query that runs.
-  client.on('error', () => undefined)
   await client.connect()
   try {
     await client.query(`begin read only; set local role ${PLATFORM_ROLE}`)

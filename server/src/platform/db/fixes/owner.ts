@@ -20,8 +20,6 @@ export function ownersDoor(openConnection: () => Connection): Owner {
   /** @throws when another repair is at work, on whatever node */
   async function withoutTransaction<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
     const client = openConnection()
-    // What runs on it says so itself when it is lost.
-    client.on('error', () => undefined)
     await client.connect()
     try {
       await client.query(`set search_path = public; set statement_timeout = '60s'; ${LOCK_TIMEOUT}`)
