@@ -13,7 +13,9 @@ export default defineConfig({
     setupFiles: ['server/test/support/record-statements.ts'],
     provide: { chaos: 'short' },
     reporters: ['default', './scripts/slowest.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // A limit for what hangs: beside other work all of it may take many times as long as alone.
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
   },
 })

@@ -3,6 +3,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { type BatcherOptions, batcher, type Verdict } from './batcher.ts'
 
+const PATIENCE = { timeout: 20_000 }
+
 /** Collects batches; what is written waits for `hold`, and fails where `refuse` says so. */
 function gathering(
   options: Partial<BatcherOptions<string>> & {
@@ -58,7 +60,7 @@ test('what is added while a batch is written waits for the next one', async () =
     { onError: () => 'drop' },
   )
   const adding = [batches.add('a')]
-  await vi.waitUntil(() => written.length === 1)
+  await vi.waitUntil(() => written.length === 1, PATIENCE)
   for (const item of ['b', 'c']) adding.push(batches.add(item))
   first.open()
   await Promise.all(adding)
@@ -105,7 +107,7 @@ describe('a batch that cannot be written', () => {
     await vi.waitUntil(async () => {
       await batches.add('b').catch(() => undefined)
       return written.length > 0
-    })
+    }, PATIENCE)
     process.off('unhandledRejection', unhandled)
     expect(unhandled).not.toHaveBeenCalled()
   })

@@ -4,7 +4,7 @@ import { ownerClient } from '../../src/platform/db/connection.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { makeClinic, type Person, signIn } from '../support/clinics.ts'
 import { untilRead } from '../support/journal.ts'
-import { happenTo, openScene, type Scene } from './scene.ts'
+import { happenTo, openScene, rests, type Scene } from './scene.ts'
 
 let scene: Scene
 let chats = 7000
@@ -188,6 +188,7 @@ test('a role that is lost before the message goes out is lost for it', async () 
       [people.admin.id],
     )
   await expect.poll(async () => (await waiting()).length, { timeout: 20_000 }).toBe(1)
+  await rests(scene, people.admin)
   await administer('PUT', `${people.admin.id}/role`, { role: 'doctor' })
   scene.bot.chatAnswers(chat)
   scene.service.clock.advance(61_000)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import type { Person } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
-import { openScene, type Scene } from './scene.ts'
+import { openScene, rests, type Scene } from './scene.ts'
 
 let scene: Scene
 
@@ -17,16 +17,6 @@ const happen = ({ tenant_id, id }: Person) =>
     }),
   )
 
-const rests = ({ id }: Person) =>
-  until('the chat rests', async () => {
-    const rows = await scene.service.database.sql(
-      `select from messenger_chats c join messenger_links l on l.chat_hash = c.hash
-       where l.user_id = $1 and c.due_at is not null and c.free_at > to_timestamp($2)`,
-      [id, scene.service.clock.now() / 1000 + 60],
-    )
-    return rows.length > 0 || undefined
-  })
-
 test('what is older than a day is only counted, and after seven days dropped', async () => {
   scene = await openScene()
   const { nurse } = scene.clinic.people
@@ -34,14 +24,14 @@ test('what is older than a day is only counted, and after seven days dropped', a
   await scene.link(nurse, chat)
   scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many', retry_after: 90_000 })
   await happen(nurse)
-  await rests(nurse)
+  await rests(scene, nurse)
   scene.bot.chatAnswers(chat)
   scene.service.clock.advance(90_001_000)
   // The journal goes by the real time, so by the service's clock it was yesterday.
   expect(await scene.heard(chat, 'password')).toBe('1 event: 1 password changed')
   scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many', retry_after: 600_000 })
   await happen(nurse)
-  await rests(nurse)
+  await rests(scene, nurse)
   scene.bot.chatAnswers(chat)
   scene.service.clock.advance(600_001_000)
   await until('nothing waits any more', async () => {

@@ -114,3 +114,18 @@ export function happenTo(
       from generate_series(2, ${times}::integer)`.execute(tx.db)
   })
 }
+
+/** Waits until the person's chat has been tried and found resting until later. */
+export const rests = ({ service }: Scene, { id }: Person) =>
+  until(
+    'the chat rests',
+    async () => {
+      const rows = await service.database.sql(
+        `select from messenger_chats c join messenger_links l on l.chat_hash = c.hash
+         where l.user_id = $1 and c.due_at is not null and c.free_at > to_timestamp($2)`,
+        [id, (service.clock.now() + 1500) / 1000],
+      )
+      return rows.length > 0 || undefined
+    },
+    30_000,
+  )

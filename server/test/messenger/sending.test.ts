@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { mailsTo } from '../support/accounts.ts'
 import { until } from '../support/embedded.ts'
-import { happenTo, type Linked, linkedIn, newChat, openScene, type Scene } from './scene.ts'
+import { happenTo, type Linked, linkedIn, newChat, openScene, rests, type Scene } from './scene.ts'
 
 let scene: Scene
 beforeAll(async () => {
@@ -21,17 +21,6 @@ const isLinked = async ({ person }: Linked) => {
   )
   return row?.linked
 }
-
-/** Waits until the chat has been tried and found resting until later. */
-const rests = ({ person }: Linked) =>
-  until('the chat rests', async () => {
-    const rows = await scene.service.database.sql<{ free_at: string }>(
-      `select free_at from messenger_chats c join messenger_links l on l.chat_hash = c.hash
-       where l.user_id = $1 and c.due_at is not null and c.free_at > to_timestamp($2)`,
-      [person.id, (scene.service.clock.now() + 1500) / 1000],
-    )
-    return rows.length > 0 || undefined
-  })
 
 const unlinkings = ({ person }: Linked) =>
   scene.service.database
@@ -103,7 +92,7 @@ describe('a chat', () => {
     scene.bot.chatAnswers(one.chat, { code: 403, description: 'Forbidden: for a while' })
     await happenTo(scene, one.person, 'user.password_changed')
     for (const hours of [1, 24]) {
-      await rests(one)
+      await rests(scene, one.person)
       expect(await isLinked(one)).toBe(true)
       scene.service.clock.advance(hours * 3_600_000 + 1000)
     }
@@ -122,7 +111,7 @@ describe('a chat', () => {
     const one = await linkedIn(scene)
     scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: chat not found' })
     await happenTo(scene, one.person, 'user.password_changed')
-    await rests(one)
+    await rests(scene, one.person)
     scene.bot.chatAnswers(one.chat)
     const before = scene.bot.textsTo(one.chat).length
     scene.bot.says(one.chat, command)
@@ -137,7 +126,7 @@ describe('a chat', () => {
     const one = await linkedIn(scene)
     scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: chat not found' })
     await happenTo(scene, one.person, 'user.password_changed')
-    await rests(one)
+    await rests(scene, one.person)
     scene.bot.chatAnswers(one.chat)
     scene.service.clock.advance(3_601_000)
     await scene.heard(one.chat, /password/)
@@ -154,7 +143,7 @@ describe('a chat', () => {
     const [one, other] = [await linkedIn(scene), await linkedIn(scene)]
     scene.bot.chatAnswers(one.chat, { code: 429, description: 'Too Many', retry_after: 4000 })
     await happenTo(scene, one.person, 'user.password_changed')
-    await rests(one)
+    await rests(scene, one.person)
     await happenTo(scene, other.person, 'user.password_changed')
     await scene.heard(other.chat, /password/)
     scene.bot.chatAnswers(one.chat)
@@ -167,7 +156,7 @@ describe('a chat', () => {
       )
       return answers.length > 0 || undefined
     })
-    await rests(one)
+    await rests(scene, one.person)
     expect(scene.bot.textsTo(one.chat).join()).not.toContain('password')
     scene.service.clock.advance(4_001_000)
     await scene.heard(one.chat, /password/)
@@ -179,7 +168,7 @@ describe('a chat', () => {
       const one = await linkedIn(scene)
       scene.bot.chatAnswers(one.chat, answer)
       await happenTo(scene, one.person, 'user.password_changed')
-      await rests(one)
+      await rests(scene, one.person)
       scene.bot.chatAnswers(one.chat)
       scene.service.clock.advance(5_001)
       await scene.heard(one.chat, /password/)

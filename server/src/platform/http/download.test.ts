@@ -15,6 +15,7 @@ import { openServer } from './server.ts'
 
 const TEXT = Buffer.from('0123456789')
 const CHUNK = Buffer.alloc(64 * 1024)
+const PATIENCE = { timeout: 20_000 }
 
 const noLimits = { requests: 0, guesses: 0, notifications: 0, userWrites: 0, tenantWrites: 0 }
 
@@ -173,9 +174,9 @@ test('an answer that waits behind another one ends with their connection too', a
   socket.write(asked + asked)
   // Nothing of it is read.
   socket.pause()
-  await vi.waitFor(() => expect(seen.reading).toBe(2))
+  await vi.waitFor(() => expect(seen.reading).toBe(2), PATIENCE)
   socket.destroy()
-  await vi.waitFor(() => expect(seen.reading).toBe(0))
+  await vi.waitFor(() => expect(seen.reading).toBe(0), PATIENCE)
 })
 
 test('a caller who goes away ends the reading, which never ran ahead of them', async () => {
