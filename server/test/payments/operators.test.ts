@@ -126,6 +126,29 @@ describe('a notification', () => {
     expect((await at.process(999_999)).status).toBe(404)
   })
 
+  test('is tried again without its key where one holds that, which the admin does not see', async () => {
+    const told = at.about('succeeded', 'pay_held', { amount: 'much' })
+    const { id } = await at.settle(told)
+    await at.service.database.sql(
+      'update payment_notifications set holds_key = false where id = $1',
+      [id],
+    )
+    await at.settle(at.about('succeeded', 'pay_held', { metadata: {} }, { id: told.id }))
+    expect(await at.rowsOf(told.id)).toMatchObject([
+      { tenant_id: at.clinic.id, holds_key: false },
+      { tenant_id: null, holds_key: true },
+    ])
+    expect(await at.process(id, at.clinic.people.admin)).toMatchObject({
+      status: 200,
+      body: { id, state: 'received' },
+    })
+    await at.untilSettled()
+    expect(await at.rowsOf(told.id)).toMatchObject([
+      { state: 'failed', reason: 'amount_unreadable', holds_key: false },
+      { state: 'failed', reason: 'tenant_unreadable', holds_key: true },
+    ])
+  })
+
   test('that failed degrades the health, and is counted by state', async () => {
     await until('the health report says so', async () => {
       const { body } = await at.get('/api/admin/health')

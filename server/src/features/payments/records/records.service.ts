@@ -101,13 +101,15 @@ export function recordsService(deps: RecordsDeps): Records {
       }),
 
     async process(caller, id) {
-      const run = () => forCaller(db, caller, (tx) => process(deps, tx, caller, id))
+      const run = (takesKey: boolean) =>
+        forCaller(db, caller, (tx) => process(deps, tx, caller, id, takesKey))
       try {
-        return await run()
+        return await run(true)
       } catch (error) {
-        // Another of the same event took the key meanwhile: this one goes on without it.
+        // Another of the same event holds the key: it took it meanwhile, or is not the caller's to see. So
+        // this one goes on without it.
         if (problemOf(error)?.code !== 'conflict') throw error
-        return run()
+        return run(false)
       }
     },
   }
@@ -118,9 +120,10 @@ async function process(
   tx: TenantTx,
   caller: Admin,
   id: number,
+  takesKey: boolean,
 ): Promise<PaymentNotification> {
   await found(tx, id)
-  await tryAgain(deps, tx, id)
+  await tryAgain(deps, tx, id, takesKey)
   const after = await found(tx, id)
   await note(tx, caller, 'payment_notification.processed', after)
   return after
@@ -128,19 +131,21 @@ async function process(
 
 /**
  * Has a notification worked on again now where its sender is proven, and otherwise notes why it is not.
+ * @param takesKey whether it is to hold the key of its event, where no other is seen to
  * @throws Problem 404, and 409 unless it is unverified or failed
  */
 export async function tryAgain(
   { clock, seals, providers }: Pick<RecordsDeps, 'clock' | 'seals' | 'providers'>,
   tx: TenantTx,
   id: number,
+  takesKey = true,
 ): Promise<void> {
   const { kept, sent } = await opened(seals, tx, id, true)
   if (kept.state !== 'unverified' && kept.state !== 'failed')
     throw new Problem('notification_settled')
   const proven = providers[kept.provider].prove({ ...kept, sent })
   if ('refused' in proven) return store.noteReason(tx, id, proven.refused)
-  await store.arm(tx, id, isoAt(clock), proven.verified_at)
+  await store.arm(tx, id, { now: isoAt(clock), verified_at: proven.verified_at, takesKey })
   tx.notify(INBOX_TOPIC)
 }
 

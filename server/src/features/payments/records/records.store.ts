@@ -158,19 +158,19 @@ export function findKept(
 }
 
 /**
- * Has a notification worked on at once, with all its tries again. It holds its key from now on, unless
- * another does: then both are applied, of which the second changes nothing.
+ * Has a notification worked on at once, with all its tries again. With `takesKey` it holds its key from now
+ * on, unless another is seen to: then both are applied, of which the second changes nothing.
+ * @throws a conflict where one holds the key that the transaction does not see
  */
 export async function arm(
   tx: TenantTx,
   id: number,
-  now: string,
-  verifiedAt: string | null,
+  { now, verified_at, takesKey }: { now: string; verified_at: string | null; takesKey: boolean },
 ): Promise<void> {
   await sql`update payment_notifications n
     set state = 'received', reason = null, due_at = least(${now}::timestamptz, now()), armed_at = ${now}::timestamptz,
-      waiting_since = ${now}::timestamptz, tries = 0, processed_at = null, verified_at = ${verifiedAt}::timestamptz,
-      holds_key = n.holds_key or not exists (select from payment_notifications o
+      waiting_since = ${now}::timestamptz, tries = 0, processed_at = null, verified_at = ${verified_at}::timestamptz,
+      holds_key = n.holds_key or ${takesKey}::boolean and not exists (select from payment_notifications o
         where o.provider = n.provider and o.event_key = n.event_key and o.holds_key)
     where n.id = ${id}`.execute(tx.db)
 }
