@@ -3,7 +3,9 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { disabler } from '../../src/features/webhooks/engine/disable.ts'
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { notifyDue } from '../../src/features/webhooks/engine/topics.ts'
+import { shareWebhook } from '../../src/features/webhooks/registrations/registrations.store.ts'
 import { DAY } from '../../src/lib/clock.ts'
+import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { startNode } from './node.ts'
@@ -21,6 +23,8 @@ beforeEach(async () => {
   await scene.admin(tenant, 'doctor@clinic.test', { role: 'doctor' })
   await scene.admin(await scene.tenant(), 'stranger@clinic.test')
 })
+
+const iso = (offset = 0) => new Date(Date.now() + offset).toISOString()
 
 async function rowOf({ id }: TestWebhook) {
   const [row] = await scene.database.sql('select * from webhooks where id = $1', [id])
@@ -159,20 +163,72 @@ test('a webhook of the platform’s own tenant is deactivated with word to the s
   expect(node.mails.map(({ to }) => to)).toEqual(['root@platform.test'])
 })
 
-test('of many who deactivate a webhook at once, one does, and an admin’s own decision stands', async () => {
+/** A webhook whose receiver fails since then, and how a process that knows so deactivates it. */
+async function failingWebhook(since: string) {
   const webhook = await scene.webhook(tenant, 'https://receiver.test/')
+  await scene.database.sql('update webhook_queues set failing_since = $1', [since])
   const mails: string[] = []
   const mailer = {
     isConfigured: true,
     send: async (_: unknown, { to }: { to: string }) => void mails.push(to),
   }
   const disable = disabler({ db: scene.db, mailer, keepDays: 30 })
-  const since = new Date(scene.clock.now()).toISOString()
-  await Promise.all(Array.from({ length: 10 }, () => disable(webhook, 'failing', since)))
+  const failing = (reason: 'failing' | 'gone') => disable({ ...webhook, resets: 0, reason, since })
+  return { webhook, mails, failing }
+}
+
+test('of many who deactivate a webhook at once, one does, and an admin’s own decision stands', async () => {
+  const { webhook, mails, failing } = await failingWebhook(iso(-5 * DAY))
+  await Promise.all(Array.from({ length: 10 }, () => failing('failing')))
   expect(mails).toHaveLength(2)
   expect(await journaled()).toHaveLength(1)
   await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
-  await disable(webhook, 'gone', since)
+  await failing('gone')
   expect(await rowOf(webhook)).toMatchObject({ disabled_reason: 'admin' })
   expect(mails).toHaveLength(2)
+})
+
+describe('a webhook is not deactivated by a try from before', () => {
+  test.each(['failing', 'gone'] as const)('it was activated again: %s', async (reason) => {
+    const { webhook, failing } = await failingWebhook(iso(-5 * DAY))
+    await scene.db.acrossTenants((tx) => resetCircuit(tx, webhook.id, iso()))
+    await failing(reason)
+    expect(await rowOf(webhook)).toMatchObject({ is_active: true })
+  })
+
+  test.each([
+    ['fails anew', -DAY],
+    ['still does', null],
+  ])('its receiver did well, and %s', async (_how, since) => {
+    const { webhook, failing } = await failingWebhook(iso(-5 * DAY))
+    await scene.database.sql('update webhook_queues set failing_since = $1', [
+      since === null ? null : iso(since),
+    ])
+    await failing('failing')
+    expect(await rowOf(webhook)).toMatchObject({ is_active: true })
+  })
+
+  test('a test that is being written down has found it well', async () => {
+    const { webhook, failing } = await failingWebhook(iso(-5 * DAY))
+    const { pass, open } = gate()
+    const locked = gate()
+    const tested = scene.db.inTenant(tenant, async (tx) => {
+      await shareWebhook(tx, webhook.id)
+      locked.open()
+      await pass
+      await resetCircuit(tx, webhook.id, iso(), 'same')
+    })
+    await locked.pass
+    const late = failing('failing')
+    await until('it waits', async () => {
+      const [waiting] = await scene.database.sql(
+        `select from pg_locks where not granted
+           and pid in (select pid from pg_stat_activity where datname = current_database())`,
+      )
+      return waiting
+    })
+    open()
+    await Promise.all([tested, late])
+    expect(await rowOf(webhook)).toMatchObject({ is_active: true })
+  })
 })

@@ -49,7 +49,8 @@ async function deactivated(reason: 'failing' | 'gone' = 'failing') {
     since,
   ])
   const mailer = { isConfigured: false, send: async () => undefined }
-  await disabler({ db: service.app.db, mailer, keepDays: 14 })(webhook, reason, since)
+  const disable = disabler({ db: service.app.db, mailer, keepDays: 14 })
+  await disable({ ...webhook, resets: 0, reason, since })
   return { receiver, webhook, since }
 }
 

@@ -231,6 +231,16 @@ describe('a receiver that answers again', () => {
     expect(await queueOf(id)).toMatchObject({ failures: 9, due_at: null })
   })
 
+  test('nor when the webhook has got another URL meanwhile', async () => {
+    const { id } = await answering(async () => {
+      await at.call('PUT', `/${id}`, { body: { url: 'http://127.0.0.1:9/other' } })
+      await failing(id)
+      return { status: 200 }
+    })
+    expect((await tryOut(id)).body.delivered).toBe(true)
+    expect(await queueOf(id)).toMatchObject({ failures: 9, failing_since: expect.any(String) })
+  })
+
   test('nor while the webhook is inactive', async () => {
     const { id } = await answering()
     await at.call('PUT', `/${id}`, { body: { is_active: false } })

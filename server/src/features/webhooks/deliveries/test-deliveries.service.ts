@@ -10,7 +10,7 @@ import { openTarget } from '../engine/targets.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { type EventEntry, messageId } from '../events/message.ts'
 import { TEST_EVENT } from '../events/subscription.ts'
-import { findWebhook, keepWebhook } from '../registrations/registrations.store.ts'
+import { findWebhook, shareWebhook } from '../registrations/registrations.store.ts'
 import { livingSecrets } from '../registrations/secrets.store.ts'
 import { DEADLINE_MS, type Send, type Target } from '../sending/attempt.ts'
 import type { TestResult } from '../webhooks.schema.ts'
@@ -88,11 +88,12 @@ export function testDeliveriesService({
   async function keep(
     tx: TenantTx,
     webhookId: number,
-    entry: EventEntry,
+    { entry, target }: { entry: EventEntry; target: Target },
     attempt: store.DoneDelivery['attempt'],
   ) {
     // Deleted while the receiver thought: then there is no list for it to be in.
-    if (!(await keepWebhook(tx, webhookId))) return
+    const webhook = await shareWebhook(tx, webhookId)
+    if (!webhook) return
     await store.insertDone(tx, {
       tenant_id: entry.tenant_id,
       webhook_id: webhookId,
@@ -103,7 +104,9 @@ export function testDeliveriesService({
       finished_at: isoAt(clock),
       attempt,
     })
-    if (attempt.error !== null || !(await store.isHeldBack(tx, webhookId))) return
+    // What has answered at another URL says nothing of the receiver at this one.
+    if (attempt.error !== null || webhook.url !== target.url) return
+    if (!(await store.isHeldBack(tx, webhookId))) return
     // The receiver answers again: what waits for it need not wait any longer.
     await resetCircuit(tx, webhookId, isoAt(clock), 'same')
     await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at: isoAt(clock) })
@@ -116,10 +119,11 @@ export function testDeliveriesService({
     webhookId: number,
     signal = stopping.signal,
   ): Promise<TestResult> {
-    const { target, entry } = await begin(sender, webhookId)
+    const message = await begin(sender, webhookId)
+    const { target, entry } = message
     const { error, retry_after: _, ...sent } = await send(target, entry, signal)
     if (error === 'aborted') throw new Problem('stopping', { retryAfter: 1 })
-    await db.inTenant(sender.tenant_id, (tx) => keep(tx, webhookId, entry, { ...sent, error }))
+    await db.inTenant(sender.tenant_id, (tx) => keep(tx, webhookId, message, { ...sent, error }))
     const { detail, status_code, duration_ms, response_body } = sent
     return {
       delivered: error === null,

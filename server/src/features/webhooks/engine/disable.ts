@@ -3,20 +3,12 @@ import type { Scopes } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import { listAdmins } from '../../users/index.ts'
-import { deactivate } from '../registrations/registrations.store.ts'
+import { deactivate, type Failing } from '../registrations/registrations.store.ts'
 import { shownUrl } from '../registrations/shown-url.ts'
-import type { DisableReason } from './circuit.ts'
 import { disabledMail } from './mails.ts'
 
-/**
- * Does nothing where the webhook is not active any more, or has another address by now.
- * @param since when its receiver began to fail, ISO 8601
- */
-export type Disable = (
-  webhook: { id: number; tenant_id: number; url: string },
-  reason: DisableReason,
-  since: string,
-) => Promise<void>
+/** Does nothing where the webhook is not active any more, or has been well since. */
+export type Disable = (webhook: Failing & { tenant_id: number }) => Promise<void>
 
 export interface DisableDeps {
   db: Scopes
@@ -26,10 +18,11 @@ export interface DisableDeps {
 }
 
 export function disabler({ db, mailer, keepDays }: DisableDeps): Disable {
-  return ({ id, tenant_id, url }, reason, since) =>
-    db.inTenant(tenant_id, async (tx) => {
+  return (webhook) =>
+    db.inTenant(webhook.tenant_id, async (tx) => {
       // Somebody was quicker: another process, or an admin.
-      if (!(await deactivate(tx, { id, url }, reason))) return
+      if (!(await deactivate(tx, webhook))) return
+      const { id, tenant_id, url, reason, since } = webhook
       tx.invalidate(`webhook:${id}`)
       await append(tx, SYSTEM, {
         action: 'webhook.disabled',

@@ -120,11 +120,12 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     void record(queue, outcome)
     if (disable) {
       end(queue)
-      const webhook = { id: queue.id, tenant_id: queue.tenantId, url: queue.target.url }
+      const { id, tenantId: tenant_id, target, resets } = queue
       const since = circuit.failing_since ?? attempt.started_at
+      const webhook = { id, tenant_id, url: target.url, resets, reason: disable, since }
       // One after the other: when our own network fails, many receivers do at once.
       disabling = disabling.then(() =>
-        canFail(deps.disable(webhook, disable, since), 'deactivating a webhook', log),
+        canFail(deps.disable(webhook), 'deactivating a webhook', log),
       )
     } else if (wasFailing !== isFailing(queue)) leases.save(queue)
   }

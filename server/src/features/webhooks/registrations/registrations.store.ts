@@ -95,21 +95,38 @@ export async function updateWebhook(
     .execute()
 }
 
+/** What a receiver's failures were counted for. */
+export interface Failing {
+  id: number
+  url: string
+  /** Of its queue when that was claimed. */
+  resets: number
+  reason: DisableReason
+  /** The first failure in a row, ISO 8601. */
+  since: string
+}
+
 /**
- * Deactivates a webhook by the service's own decision. Returns whether this changed anything. What the receiver at `url` has answered says nothing about
- * one at another address, which the webhook may have been given meanwhile.
+ * Deactivates a webhook by the service's own decision. Returns whether this changed anything: failures from before
+ * it got another URL, was activated, or did well, as a late answer tells of them, say nothing of how it does now.
  */
 export async function deactivate(
   tx: TenantTx,
-  webhook: { id: number; url: string },
-  reason: DisableReason,
+  { id, url, resets, reason, since }: Failing,
 ): Promise<boolean> {
+  // In a statement of its own: what is read behind it is as whoever had it locked has left it.
+  await lockWebhook(tx, id)
   const { numUpdatedRows } = await tx.db
     .updateTable('webhooks')
     .set({ is_active: false, disabled_reason: reason })
-    .where('id', '=', webhook.id)
-    .where('url', '=', webhook.url)
+    .where('id', '=', id)
+    .where('url', '=', url)
     .where('is_active', '=', true)
+    .where(
+      sql<boolean>`exists (select from webhook_queues q
+        where q.webhook_id = webhooks.id and q.resets = ${resets}
+          and coalesce(q.failing_since <= ${since}::timestamptz, ${reason === 'gone'}))`,
+    )
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
