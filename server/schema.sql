@@ -75,17 +75,16 @@ declare
   part text;
   made integer := 0;
 begin
-  perform pg_advisory_xact_lock(7261936);
   for ahead in -months_back .. months_ahead loop
     first_day := (date_trunc('month', now() at time zone 'UTC') + make_interval(months => ahead))::date;
     foreach parent in array array['journal', 'journal_resources'] loop
       part := parent || to_char(first_day, '_YYYY_MM');
       continue when to_regclass('public.' || part) is not null;
-      execute format(
-        'create table %I partition of %I for values from (%L) to (%L)', part, parent,
-        first_day::text || ' 00:00:00+00', (first_day + interval '1 month')::date::text || ' 00:00:00+00');
-      execute format('alter table %I enable row level security', part);
-      execute format('alter table %I force row level security', part);
+      perform pg_advisory_xact_lock(7261936);
+      -- Another session may have made it meanwhile: a name that was looked up in vain may not be looked up again.
+      continue when exists (
+        select from pg_class where relname = part and relnamespace = 'public'::regnamespace);
+      perform make_partition(parent, part, first_day, (first_day + interval '1 month')::date);
       execute format(
         'create trigger journal__no_truncate before truncate on %I for each statement execute function refuse_journal_change()', part);
       made := made + 1;
@@ -119,11 +118,7 @@ begin
       -- Another session may have made it meanwhile: a name that was looked up in vain may not be looked up again.
       continue when exists (
         select from pg_class where relname = part and relnamespace = 'public'::regnamespace);
-      execute format(
-        'create table %I partition of %I for values from (%L) to (%L)', part, parent,
-        one_day::text || ' 00:00:00+00', (one_day + 1)::text || ' 00:00:00+00');
-      execute format('alter table %I enable row level security', part);
-      execute format('alter table %I force row level security', part);
+      perform make_partition(parent, part, one_day, one_day + 1);
       made := made + 1;
     end loop;
   end loop;
@@ -144,6 +139,21 @@ begin
   execute format('create policy platform on %s to wardkeep_platform using (true) with check (true)', target);
 end $procedure$;
 REVOKE ALL ON ROUTINE isolate(regclass,text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.make_partition(parent text, part text, first_day date, day_after date)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  execute format('create table %I (like %I including defaults including generated including constraints)', part, parent);
+  execute format('alter table %I enable row level security', part);
+  execute format('alter table %I force row level security', part);
+  execute format(
+    'alter table %I attach partition %I for values from (%L) to (%L)', parent, part,
+    first_day::text || ' 00:00:00+00', day_after::text || ' 00:00:00+00');
+end $function$;
+REVOKE ALL ON ROUTINE make_partition(text,text,date,date) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.note_destroyed_key()
  RETURNS trigger

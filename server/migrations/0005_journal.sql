@@ -63,6 +63,21 @@ create trigger journal__append_only before update or delete on journal_resources
 create trigger journal__no_truncate before truncate on journal_resources
   for each statement execute function refuse_journal_change();
 
+-- Makes a partition, for the functions below and of later migrations. Made as a table and attached, as a
+-- table that is born a partition waits for all who read its parent, a dump too, with everybody else behind it.
+create function make_partition(parent text, part text, first_day date, day_after date) returns void
+language plpgsql set search_path = public, pg_temp
+as $$
+begin
+  execute format('create table %I (like %I including defaults including generated including constraints)', part, parent);
+  execute format('alter table %I enable row level security', part);
+  execute format('alter table %I force row level security', part);
+  execute format(
+    'alter table %I attach partition %I for values from (%L) to (%L)', parent, part,
+    first_day::text || ' 00:00:00+00', day_after::text || ' 00:00:00+00');
+end $$;
+revoke execute on function make_partition from public;
+
 -- Makes the partitions of this month and the months after it, of both tables; those before it are for
 -- entries that come from a backup. There is no default partition: one would have to be searched for every
 -- new partition. Returns how many it made.
@@ -75,17 +90,16 @@ declare
   part text;
   made integer := 0;
 begin
-  perform pg_advisory_xact_lock(7261936);
   for ahead in -months_back .. months_ahead loop
     first_day := (date_trunc('month', now() at time zone 'UTC') + make_interval(months => ahead))::date;
     foreach parent in array array['journal', 'journal_resources'] loop
       part := parent || to_char(first_day, '_YYYY_MM');
       continue when to_regclass('public.' || part) is not null;
-      execute format(
-        'create table %I partition of %I for values from (%L) to (%L)', part, parent,
-        first_day::text || ' 00:00:00+00', (first_day + interval '1 month')::date::text || ' 00:00:00+00');
-      execute format('alter table %I enable row level security', part);
-      execute format('alter table %I force row level security', part);
+      perform pg_advisory_xact_lock(7261936);
+      -- Another session may have made it meanwhile: a name that was looked up in vain may not be looked up again.
+      continue when exists (
+        select from pg_class where relname = part and relnamespace = 'public'::regnamespace);
+      perform make_partition(parent, part, first_day, (first_day + interval '1 month')::date);
       execute format(
         'create trigger journal__no_truncate before truncate on %I for each statement execute function refuse_journal_change()', part);
       made := made + 1;

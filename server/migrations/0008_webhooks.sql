@@ -159,11 +159,7 @@ begin
       -- Another session may have made it meanwhile: a name that was looked up in vain may not be looked up again.
       continue when exists (
         select from pg_class where relname = part and relnamespace = 'public'::regnamespace);
-      execute format(
-        'create table %I partition of %I for values from (%L) to (%L)', part, parent,
-        one_day::text || ' 00:00:00+00', (one_day + 1)::text || ' 00:00:00+00');
-      execute format('alter table %I enable row level security', part);
-      execute format('alter table %I force row level security', part);
+      perform make_partition(parent, part, one_day, one_day + 1);
       made := made + 1;
     end loop;
   end loop;

@@ -64,7 +64,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     tables: WEBHOOK_TABLES,
     services,
     operations: webhookOperations(services),
-    upkeep: [daysUpkeep(db)],
+    upkeep: daysUpkeep(db),
     goesOut: true,
     background() {
       const own = core.openPool(POOL_SIZE)

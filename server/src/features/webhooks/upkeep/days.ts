@@ -9,15 +9,21 @@ import * as store from './upkeep.store.ts'
  * where missing. Returns how many it made.
  */
 export function ensureWebhookDays(db: Scopes, from: string | null = null): Promise<number> {
-  return db.acrossTenants((tx) => store.ensureDays(tx, from))
+  return db.acrossTenants((tx) => store.ensureDays(tx, from, 2))
 }
 
-/** Keeps them ahead, on every node: making them twice is harmless. */
-export function daysUpkeep(db: Scopes): Upkeep {
-  return {
-    what: 'making partitions of deliveries ahead',
+/** Keeps them ahead, on every node: making them twice is harmless. What is wanted later holds no start up. */
+export const daysUpkeep = (db: Scopes): Upkeep[] => [
+  {
+    what: 'making partitions of deliveries of today and tomorrow',
     everyMs: 6 * HOUR,
     isNeededToServe: true,
+    run: () => db.acrossTenants((tx) => store.ensureDays(tx, null, 1)),
+  },
+  {
+    what: 'making partitions of deliveries ahead',
+    everyMs: 6 * HOUR,
+    isNeededToServe: false,
     run: () => ensureWebhookDays(db),
-  }
-}
+  },
+]

@@ -4,12 +4,16 @@ import type { TenantTx } from '../../../platform/db/index.ts'
 import { isServed } from '../engine/served.ts'
 import '../webhooks.table.ts'
 
-/** Makes the partitions of the days from `from` (at the latest today) to two days ahead, where missing. */
-export async function ensureDays(tx: TenantTx, from: string | null): Promise<number> {
+/** Makes the partitions of the days from `from` (at the latest today) to so many days ahead, where missing. */
+export async function ensureDays(
+  tx: TenantTx,
+  from: string | null,
+  ahead: number,
+): Promise<number> {
   const { rows } = await sql<{ made: number }>`
     select ensure_webhook_partitions(
       least((${from}::timestamptz at time zone 'UTC')::date, (now() at time zone 'UTC')::date),
-      (now() at time zone 'UTC')::date + 2) as made`.execute(tx.db)
+      (now() at time zone 'UTC')::date + ${ahead}::integer) as made`.execute(tx.db)
   return rows[0]?.made ?? 0
 }
 

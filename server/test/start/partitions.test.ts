@@ -1,0 +1,75 @@
+/** Room for what is to come is made beside whoever reads for long, and holds no start up that can do without. */
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { ownerClient } from '../../src/platform/db/index.ts'
+import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/embedded.ts'
+import { openService } from '../support/service.ts'
+
+// Starts on a busy machine take their time.
+vi.setConfig({ testTimeout: 60_000 })
+
+const TABLES = ['journal', 'journal_resources', 'webhook_attempts', 'webhook_deliveries']
+
+let database: TestDatabase
+
+beforeEach(async () => {
+  database = await migratedDatabase()
+})
+
+const open = () => openService({ database, role: 'api' })
+
+/** The partitions of a table, the last first. */
+const partsOf = async (table: string) =>
+  (
+    await database.sql<{ part: string }>(
+      `select inhrelid::regclass::text as part from pg_inherits
+       where inhparent = $1::regclass order by 1 desc`,
+      [table],
+    )
+  ).map(({ part }) => part)
+
+/** Holds the tables until the end of the test. */
+async function hold(mode: string): Promise<void> {
+  const client = ownerClient(database.address)
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query(`begin; lock table ${TABLES.join()} in ${mode} mode`)
+}
+
+/** Ends the wait for the journal, as its limit does by and by. */
+async function endWait(): Promise<void> {
+  await until('somebody waits for the journal', async () => {
+    const ended = await database.sql(
+      `select pg_cancel_backend(pid) from pg_locks where relation = 'journal'::regclass and not granted
+         and mode = 'ShareUpdateExclusiveLock' and ${OF_THIS_DATABASE}`,
+    )
+    return ended.length > 0 || undefined
+  })
+}
+
+test('a start makes partitions while a dump reads their tables', async () => {
+  const parts = await Promise.all(TABLES.map(partsOf))
+  for (const [last] of parts) await database.sql(`drop table ${last}`)
+  await hold('access share')
+  await open()
+  expect(await Promise.all(TABLES.map(partsOf))).toEqual(parts)
+})
+
+test('a start goes on where what cannot be made is wanted later alone, and tells of it', async () => {
+  const [last] = await partsOf('journal')
+  await database.sql(`drop table ${last}`)
+  await hold('share update exclusive')
+  const opening = open()
+  await endWait()
+  const { logged } = await opening
+  expect(logged.map(([, , message]) => message)).toContain('making journal partitions ahead failed')
+})
+
+test('a start fails where the next month cannot be made', async () => {
+  const [, next] = await partsOf('journal')
+  await database.sql(`drop table ${next}`)
+  await hold('share update exclusive')
+  const refused = expect(open()).rejects.toThrow('canceling statement')
+  await endWait()
+  await refused
+})
