@@ -1,5 +1,8 @@
 /** The start command: database, migrations, service, and a stop that loses nothing. */
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { type Config, readConfig } from '../config/config.ts'
 import { keySource } from '../config/key-source.ts'
 import { StartupError } from '../lib/startup-error.ts'
@@ -53,6 +56,10 @@ export async function start(role: string): Promise<void> {
   const isProduction = config.NODE_ENV === 'production'
   const secrets = { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE }
   await refuseLooseModes(secrets, isProduction, log)
+  // Before a database is made, and the passwords of a first start are shown.
+  const own = role === 'worker' ? undefined : serviceAt(config)
+  const ofMetrics = metricsAt(config)
+  for (const at of [own, ofMetrics]) if (at) await listeningOn(at, tried(at))
   // The application's modules load while the database starts.
   const loading = import('../app.ts')
   // A start that fails lets go of all that it has taken so far.
@@ -70,15 +77,13 @@ export async function start(role: string): Promise<void> {
   const app = await openApp({ config, address, publicUrl, rootKeys, log, role })
   onStop('the service', app.close)
   const announce = await app.setUp((lines) => void process.stdout.write(`${lines}\n`))
-  if (config.METRICS_PORT !== undefined) {
-    const at = { host: config.METRICS_HOST, port: config.METRICS_PORT }
-    const serving = app.metrics.serve(at.host, at.port)
-    const metrics = await listeningOn(['METRICS_HOST', 'METRICS_PORT'], at, serving)
+  if (ofMetrics) {
+    const serving = app.metrics.serve(ofMetrics.host, ofMetrics.port)
+    const metrics = await listeningOn(ofMetrics, serving)
     onStop('the metrics', async () => metrics.close())
   }
-  const at = { host: config.HOST, port: config.PORT }
   const listening =
-    role === 'worker' ? undefined : await listeningOn(['HOST', 'PORT'], at, app.server.listen(at))
+    own && (await listeningOn(own, app.server.listen({ host: own.host, port: own.port })))
   stopOnSignal(undo.move(), log)
   if (listening === undefined) return void log.info({}, 'doing background work')
   // At once: whoever waits for the address has read all of it.
@@ -134,12 +139,34 @@ async function explained<T>(config: Config, work: Promise<T>): Promise<T> {
 /** Where an address cannot be listened on, whoever has it: no such one, not ours, or no name of one. */
 const UNUSABLE = ['EACCES', 'EADDRNOTAVAIL', 'EINVAL', 'ENOTFOUND', 'EAI_AGAIN']
 
+/** An address to listen on, with the variables that it is of. */
+interface At {
+  host: string
+  port: number
+  names: readonly [host: string, port: string]
+}
+
+const serviceAt = ({ HOST, PORT }: Config): At => ({
+  host: HOST,
+  port: PORT,
+  names: ['HOST', 'PORT'],
+})
+
+const metricsAt = ({ METRICS_HOST, METRICS_PORT }: Config): At | undefined =>
+  METRICS_PORT === undefined
+    ? undefined
+    : { host: METRICS_HOST, port: METRICS_PORT, names: ['METRICS_HOST', 'METRICS_PORT'] }
+
+/** Listens, and ends that at once. */
+async function tried({ host, port }: At): Promise<void> {
+  const server = createServer()
+  await once(server.listen(port, host), 'listening')
+  await promisify(server.close.bind(server))()
+}
+
 /** @throws StartupError that names the variables where the address is taken or none to listen on */
-async function listeningOn<T>(
-  [HOST, PORT]: readonly [host: string, port: string],
-  { host, port }: { host: string; port: number },
-  listening: Promise<T>,
-): Promise<T> {
+async function listeningOn<T>({ host, port, names }: At, listening: Promise<T>): Promise<T> {
+  const [HOST, PORT] = names
   try {
     return await listening
   } catch (error) {
