@@ -10,7 +10,7 @@ import { backupCommands } from '../../src/features/backups/commands/commands.ts'
 import type { NamedDrillDeps } from '../../src/features/backups/drill/planned.ts'
 import { checkNext } from '../../src/features/backups/fixes/check.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
-import type { Store } from '../../src/features/backups/stores/store.ts'
+import type { OpenStore } from '../../src/features/backups/stores/store.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import type { Admin } from '../../src/platform/access/index.ts'
 import { LOCKS } from '../../src/platform/db/index.ts'
@@ -74,7 +74,7 @@ test.each([
 function watched(id: string) {
   const answers: number[] = []
   const files = folderStore(join(service.dataDir, 'backups'))
-  const store: Store = {
+  const store: OpenStore = {
     ...files,
     async *read(name, range) {
       answers.push((await remove(id)).status)
@@ -92,7 +92,7 @@ const commandsOf = (deps: NamedDrillDeps) =>
   })
 const never = new AbortController().signal
 
-test.each<[string, (deps: NamedDrillDeps, id: string) => Promise<unknown>]>([
+test.each<[string, (deps: NamedDrillDeps & { store: OpenStore }, id: string) => Promise<unknown>]>([
   ['verified by a command', (deps, id) => commandsOf(deps).verify(id, () => undefined)],
   ['restored in a drill', (deps, id) => commandsOf(deps).drill(id, () => undefined)],
   ['read again by itself', (deps) => checkNext({ ...deps, clock: inTwoDays }, never)],

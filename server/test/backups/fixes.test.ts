@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { checkNext } from '../../src/features/backups/fixes/check.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { type OpenStore, StoreError } from '../../src/features/backups/stores/store.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import { parseCron } from '../../src/lib/cron.ts'
 import { LOCKS, ownerClient } from '../../src/platform/db/index.ts'
@@ -80,8 +81,7 @@ describe('a file that is gone', () => {
 })
 
 /** Reads the backup again that was read longest ago, two days from now. */
-async function check(): Promise<string | undefined> {
-  const store = folderStore(folder())
+async function check(store = folderStore(folder())): Promise<string | undefined> {
   const clock = { now: () => Date.now() + 2 * DAY }
   const deps = {
     db: service.app.db,
@@ -120,6 +120,44 @@ test('a file that is not as it was written is found when it is read again', asyn
   expect(await failures(id)).toHaveLength(1)
   expect(await damaged.findings()).toEqual([])
   expect(await damaged.repair(finding)).toBe('already gone')
+})
+
+describe('a file that the store does not hand out', () => {
+  /** The next in the row, which alone the store refuses. */
+  async function refused() {
+    await make(service, root)
+    const id = await make(service, clinic.people.admin)
+    await sql("update backups set checked_at = null, verified_at = '2001-01-01' where id = $1", [
+      id,
+    ])
+    const store = folderStore(folder())
+    const read: OpenStore['read'] = (name, range) => {
+      if (name.startsWith(id)) throw new StoreError('the object is archived')
+      return store.read(name, range)
+    }
+    return { id, store: { ...store, read } }
+  }
+
+  test('is noted, keeps no other from being read, and has its turn again', async () => {
+    const { id, store } = await refused()
+    const read = await check(store)
+    expect(read).toBeTruthy()
+    expect(read).not.toBe(id)
+    const finding = await only('backups.damaged')
+    expect(finding).toMatchObject({ subject: `backup ${id}` })
+    expect(finding.measured.fault).toMatch(/did not hand it out/)
+    expect((await rowOf(id)).verified_at).toMatch(/^2001/)
+    await sql("update backups set checked_at = '2001-01-01' where id = $1", [id])
+    expect(await check()).toBe(id)
+    expect(await fixIn(service, 'backups.damaged').findings()).toEqual([])
+  })
+
+  test('is not at fault where the store is away', async () => {
+    const { id, store } = await refused()
+    const away = async () => Promise.reject(new StoreError('the store is away'))
+    await expect(check({ ...store, check: away })).rejects.toThrow('the store is away')
+    expect(await rowOf(id)).toMatchObject({ fault: null, checked_at: null })
+  })
 })
 
 describe('a file that no entry tells of', () => {

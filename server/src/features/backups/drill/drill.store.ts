@@ -35,6 +35,8 @@ const DISPROVEN = {
   verified_at: null,
   fault: 'It could not be read to its end, or has failed in a drill',
 }
+/** It was proven before, and may be again. */
+const UNREAD = { fault: 'The store did not hand it out when it was to be read again' }
 
 /** Enters a drill's success. Returns what the backup is of; undefined where the file is gone. */
 export const saveDrill = (tx: TenantTx, file: ReadFile, seconds: number) =>
@@ -44,10 +46,13 @@ export const saveDrill = (tx: TenantTx, file: ReadFile, seconds: number) =>
 export const saveVerified = (tx: TenantTx, file: ReadFile, isProven: boolean) =>
   save(tx, file, isProven ? PROVEN : DISPROVEN)
 
+/** Says that the store is there, and does not hand the file out. */
+export const saveUnread = (tx: TenantTx, file: ReadFile) => save(tx, file, UNREAD)
+
 function save(
   tx: TenantTx,
   { id, rewritten_at }: ReadFile,
-  proof: (typeof PROVEN | typeof DISPROVEN) & { drill_seconds?: number },
+  proof: (typeof PROVEN | typeof DISPROVEN | typeof UNREAD) & { drill_seconds?: number },
 ): Promise<Proven | undefined> {
   return tx.db
     .updateTable('backups')

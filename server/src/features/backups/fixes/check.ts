@@ -7,12 +7,12 @@ import type { Scopes } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { fileName, verifyFile } from '../create/create.ts'
-import { saveVerified } from '../drill/drill.store.ts'
+import { saveUnread, saveVerified } from '../drill/drill.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Keeper } from '../file/identity.ts'
-import { NotStoredError, type Store } from '../stores/store.ts'
+import { NotStoredError, type OpenStore } from '../stores/store.ts'
 import type { Reading } from '../work/reading.ts'
-import { nextToCheck, saveChecked } from './fixes.store.ts'
+import { nextToCheck, saveChecked, type ToCheck } from './fixes.store.ts'
 
 const CHECK = jobKind<Record<string, never>>('backups.check', {
   expireInSeconds: 24 * 60 * 60 - 1,
@@ -24,7 +24,7 @@ const OLD_MS = DAY
 
 export interface CheckDeps {
   db: Scopes
-  store: Store
+  store: OpenStore
   keeper: Keeper
   reading: Reading
   clock: Clock
@@ -38,33 +38,53 @@ export function checksBackups(deps: CheckDeps & { jobs: Jobs }): void {
   })
 }
 
-/** Reads the one that was read longest ago. Returns its id; undefined where all were read of late. */
-export async function checkNext(
-  { db, store, keeper, reading, clock, log }: CheckDeps,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const backup = await db.acrossTenants((tx) => nextToCheck(tx, isoAt(clock, -OLD_MS)), 'read')
-  if (!backup) return undefined
+/**
+ * Reads the one that was read longest ago; the next one where the store does not hand it out, so that none keeps the
+ * others from their turn. Returns the id of the one that was read; undefined where all were of late.
+ */
+export async function checkNext(deps: CheckDeps, signal: AbortSignal): Promise<string | undefined> {
+  const unread: string[] = []
+  for (;;) {
+    const before = isoAt(deps.clock, -OLD_MS)
+    const backup = await deps.db.acrossTenants((tx) => nextToCheck(tx, before, unread), 'read')
+    if (!backup || (await check(deps, backup, signal))) return backup?.id
+    unread.push(backup.id)
+  }
+}
+
+/** Reads a backup, and says what came of it. Returns whether the store has handed it out. */
+async function check(deps: CheckDeps, backup: ToCheck, signal: AbortSignal): Promise<boolean> {
+  const { db, store, keeper, reading, log } = deps
   const { id, sha256, rewritten_at } = backup
+  const file = { name: fileName(id, rewritten_at), sha256 }
   await using _held = await reading.hold(id)
   try {
-    await verifyFile(
-      store,
-      keeper,
-      { name: fileName(id, rewritten_at), sha256 },
-      signal,
-      () => undefined,
-    )
-    await db.acrossTenants((tx) => saveVerified(tx, backup, true))
+    await verifyFile(store, keeper, file, signal, () => undefined)
   } catch (error) {
-    const isUnreadable = error instanceof UnreadableFile
-    // Of one whose file is gone the store tells by itself.
-    if (!isUnreadable && !(error instanceof NotStoredError)) throw error
-    log.error({ err: error, backup: id }, 'a backup is not as it was written')
-    await db.acrossTenants(async (tx) => {
-      if (isUnreadable) await saveVerified(tx, backup, false)
-      await saveChecked(tx, id)
-    })
+    signal.throwIfAborted()
+    const isRead = await saveFault(deps, backup, error)
+    log.error({ err: error, backup: id }, 'a backup is not as it was written, or cannot be read')
+    return isRead
   }
-  return id
+  await db.acrossTenants((tx) => saveVerified(tx, backup, true))
+  return true
+}
+
+/** @throws what the store says where it is away: that tells nothing of its files */
+async function saveFault(
+  { db, store }: CheckDeps,
+  backup: ToCheck,
+  error: unknown,
+): Promise<boolean> {
+  if (error instanceof UnreadableFile)
+    await db.acrossTenants((tx) => saveVerified(tx, backup, false))
+  // Of one whose file is gone the store tells by itself.
+  else if (error instanceof NotStoredError)
+    await db.acrossTenants((tx) => saveChecked(tx, backup.id))
+  else {
+    await store.check()
+    await db.acrossTenants((tx) => saveUnread(tx, backup))
+    return false
+  }
+  return true
 }

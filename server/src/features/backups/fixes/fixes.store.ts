@@ -59,16 +59,24 @@ export function failBackup(
     .executeTakeFirst()
 }
 
-/** The backup that was read longest ago, where that is before; one that was found faulty comes again. */
+export interface ToCheck {
+  id: string
+  sha256: string | null
+  rewritten_at: string | null
+}
+
+/** The backup, but for these, that was read longest ago, where that is before; one that was found faulty comes again. */
 export function nextToCheck(
   tx: TenantTx,
   before: string,
-): Promise<{ id: string; sha256: string | null; rewritten_at: string | null } | undefined> {
+  except: readonly string[],
+): Promise<ToCheck | undefined> {
   const read = sql`greatest(checked_at, verified_at)`
   return tx.db
     .selectFrom('backups')
     .select(['id', 'sha256', 'rewritten_at'])
     .where('status', '=', 'completed')
+    .where(sql<boolean>`id <> all(${except}::uuid[])`)
     .where(sql<boolean>`coalesce(${read} < ${before}::timestamptz, true)`)
     .orderBy(sql`${read} asc nulls first`)
     .orderBy('id')

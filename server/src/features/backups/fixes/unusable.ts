@@ -65,8 +65,8 @@ export const DAMAGED: Fix = {
   key: 'backups.damaged',
   title: 'The file of a backup is not as it was written',
   description:
-    'A backup was read again to its end, as one is every few hours, and its checksum was another, or it ' +
-    'did not open. Nothing can be restored from it.',
+    'A backup was read again to its end, as one is every few hours, and its checksum was another, it did ' +
+    'not open, or the store did not hand it out. Nothing can be restored from it as it is.',
   severity: 'high',
   automatic: false,
   plan: `${PLAN} Where the disk is at fault, look after that first.`,
