@@ -199,7 +199,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     readers,
     metrics: openMetrics(() => hold.since() !== null),
     checks: checksOf(changes, hold),
-    upkeep: [...partitionsUpkeep(db), listWritesUpkeep(db)],
+    upkeep: [...partitionsUpkeep(db), listWritesUpkeep(db), hold.upkeep],
     fixes: [...jobs.fixes, ...readers.fixes, ...databaseFixes({ openConnection })],
     tables: CORE_TABLES,
     openConnection,

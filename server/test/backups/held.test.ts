@@ -1,5 +1,6 @@
 /** A restored copy speaks to nobody until it is told to, on every node, and loses nothing by that. */
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { MINUTE } from '../../src/lib/clock.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
@@ -71,4 +72,21 @@ test('what waits goes out with the release, under its id, from a node that only 
       },
     ],
   })
+})
+
+test('a node that has not heard of the release finds it within a minute', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const copy = await migratedDatabase()
+  await copy.sql('update installation set outbound_held_at = now()')
+  const { hold } = (await openService({ database: copy, role: 'api' })).app
+  let isBegun = false
+  hold.whenReleased(() => {
+    isBegun = true
+  })
+  // As a release does whose notification came to nobody.
+  await copy.sql('update installation set outbound_held_at = null')
+  vi.advanceTimersByTime(MINUTE)
+  await until('it is begun', () => isBegun || undefined)
+  expect(hold.since()).toBeNull()
 })

@@ -3,10 +3,12 @@
  * that lives: mails, webhooks and messages wait until its operator says that they may go, and what destroys
  * for good by itself waits along. Neither is begun before, so that no message pays for the question.
  */
+import { MINUTE } from '../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from '../journal/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
+import type { Upkeep } from '../upkeep.ts'
 import * as store from './hold.store.ts'
 
 declare module '../db/topics.ts' {
@@ -24,6 +26,8 @@ export interface OutboundHold {
   onRelease(work: (tx: TenantTx) => Promise<void>): void
   /** Lets everything go, on every node. Returns whether it was held. */
   release(): Promise<boolean>
+  /** Looks for a release that was not heard of, as long as it is held. */
+  readonly upkeep: Upkeep
   /** Begins nothing more. */
   stop(): void
 }
@@ -36,12 +40,13 @@ export async function openOutboundHold(
   const waiting = new Set<() => void>()
   const releasing: ((tx: TenantTx) => Promise<void>)[] = []
   let since = await db.acrossTenants(store.findHeldSince, 'read')
+  const what = 'asking whether mails, webhooks and messages may go'
   const unsubscribe = changes.subscribe((topic) => {
-    if (since !== null && (topic === 'outbound' || topic === null))
-      void canFail(look(), 'asking whether mails, webhooks and messages may go', log)
+    if (topic === 'outbound' || topic === null) void canFail(look(), what, log)
   })
 
   async function look(): Promise<void> {
+    if (since === null) return
     since = await db.acrossTenants(store.findHeldSince, 'read')
     if (since !== null) return
     const begun = [...waiting]
@@ -70,6 +75,7 @@ export async function openOutboundHold(
         })
         return true
       }),
+    upkeep: { what, everyMs: MINUTE, isNeededToServe: false, run: look },
     stop() {
       waiting.clear()
       unsubscribe()
