@@ -167,6 +167,14 @@ describe('which it could not, it says', () => {
   })
 })
 
+test('of a file that neither the database nor a list entry tells of it says so, and ends with 1', async () => {
+  const lost = crypto.randomUUID()
+  await cp(join(kept, `${id}.tar.zst.age`), join(folder, `${lost}.tar.zst.age`))
+  const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
+  expect(ended).toMatchObject({ code: 1, stdout: `${id} is written anew without it.\n` })
+  expect(ended.stderr).toContain(`${lost} may still hold it: neither the database nor`)
+})
+
 /** When a job was begun that has died. */
 const BEGUN = '2026-11-23T01:02:03.004Z'
 
