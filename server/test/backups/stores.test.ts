@@ -1,7 +1,9 @@
 /** What every store of backups keeps, on a folder and on a bucket alike. */
-import { describe, expect, test } from 'vitest'
+import { type FileHandle, open as openFile, readdir } from 'node:fs/promises'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { NotStoredError } from '../../src/features/backups/stores/store.ts'
-import { until } from '../support/embedded.ts'
+import { scratch, until } from '../support/embedded.ts'
 import { bytesOf, folderSubject, later, PART, s3Subject, whole } from './stores.ts'
 
 const never = new AbortController().signal
@@ -136,4 +138,20 @@ describe.each([
     await store.requireRoom(1024)
     expect(store.place).not.toContain('@')
   })
+})
+
+test('a folder keeps what was deleted deleted, and what was written, through a power cut', async () => {
+  const folder = await scratch()
+  const handle = await openFile(folder)
+  const synced: string[][] = []
+  const syncing = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
+  syncing.mockImplementation(async function (this: FileHandle) {
+    if ((await this.stat()).isDirectory()) synced.push(await readdir(folder))
+  })
+  onTestFinished(() => syncing.mockRestore())
+  await handle.close()
+  const store = folderStore(folder)
+  await store.write('x', later(bytesOf(3)), never)
+  await store.delete('x')
+  expect(synced).toEqual([['x'], []])
 })

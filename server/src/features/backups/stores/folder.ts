@@ -56,7 +56,7 @@ export function folderStore(folder: string): OpenStore {
     }
   }
 
-  /** A rename is durable once its folder is. */
+  /** A rename or a deletion is durable once its folder is. */
   async function syncFolder(): Promise<void> {
     const handle = await open(folder, 'r')
     try {
@@ -95,6 +95,7 @@ export function folderStore(folder: string): OpenStore {
     },
     async delete(name) {
       await rm(path(name), { force: true })
+      await syncFolder().catch(unlessGone)
       return true
     },
     lockedUntil: async () => null,
