@@ -25,6 +25,10 @@ const openness = (table: string) =>
 
 const TODAYS_REGISTRATION = `${openness('live')} < ${openness('stage')}`
 
+/** Whether it is kept off the public list. */
+const hidden = (table: string) => `coalesce(${table}.settings -> 'listed' = 'false', false)`
+const HIDDEN_SINCE = `${hidden('live')} and not ${hidden('stage')}`
+
 /** Whose second factor a tenant demands: what it says today counts. */
 const demanded = (table: string) => `${table}.settings -> 'require_totp'`
 const TODAYS_DEMAND = `${demanded('live')} is not null and ${demanded('live')} is distinct from ${demanded('stage')}`
@@ -71,6 +75,9 @@ export async function narrowAccess(
         then jsonb_set(stage.settings, '{require_totp}', ${demanded('live')}) else stage.settings end
     from tenants live where live.id = stage.id`)
   await keepRegistration(client)
+  await client.query(`
+    update stage_tenants stage set settings = jsonb_set(stage.settings, '{listed}', 'false')
+    from tenants live where live.id = stage.id and ${HIDDEN_SINCE}`)
   await client.query(`
     update stage_webhooks stage set
       is_active = stage.is_active and live.is_active and not ${TELLS_OTHERS},
@@ -190,6 +197,7 @@ const TENANTS_NOW = {
     deleted: 'live.deleted_at is not null and stage.deleted_at is null',
     is_active: 'stage.is_active and not live.is_active',
     registration: TODAYS_REGISTRATION,
+    listed: HIDDEN_SINCE,
     require_totp: TODAYS_DEMAND,
   },
 }
