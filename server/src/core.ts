@@ -197,7 +197,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     refusals,
     readJournal,
     readers,
-    metrics: openMetrics(() => hold.since() !== null),
+    metrics: openMetrics(() => hold.since() !== null, log),
     checks: checksOf(changes, hold),
     upkeep: [...partitionsUpkeep(db), listWritesUpkeep(db), hold.upkeep],
     fixes: [...jobs.fixes, ...readers.fixes, ...databaseFixes({ openConnection })],

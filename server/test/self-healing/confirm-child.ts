@@ -39,7 +39,7 @@ const healing = await openSelfHealing(
     clock: systemClock,
     log: silentLog,
     jobs: openJobs({ address, log: silentLog, works: false }),
-    metrics: openMetrics(() => false),
+    metrics: openMetrics(() => false, silentLog),
     openConnection: () => ownerClient(address),
     config: { SELF_HEALING: 'propose', SELF_HEALING_SCAN: parseCron('*/5 * * * *') },
   },

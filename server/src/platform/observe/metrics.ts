@@ -1,6 +1,12 @@
 /** Prometheus metrics, served on a port of their own (decisions §11). */
 import { createServer, type Server } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { within } from '../../lib/within.ts'
+import { canFail } from './can-fail.ts'
+import type { Logger } from './log.ts'
+
+/** What cannot tell its series within this is left out of a scrape. */
+const PATIENCE_MS = 2_000
 
 export interface Metrics {
   answered(route: string, method: string, status: number, seconds: number): void
@@ -11,7 +17,7 @@ export interface Metrics {
 }
 
 /** @param isHeld whether mails, webhooks and messages wait, as in a restored copy */
-export function openMetrics(isHeld: () => boolean): Metrics {
+export function openMetrics(isHeld: () => boolean, log: Logger): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   new Gauge({
@@ -58,7 +64,7 @@ export function openMetrics(isHeld: () => boolean): Metrics {
         if (request.url !== '/metrics') return void response.writeHead(404).end()
         response
           .writeHead(200, { 'content-type': registry.contentType })
-          .end(await registry.metrics())
+          .end(await tell(registry, log))
       })
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject).listen(port, host, resolve)
@@ -66,4 +72,21 @@ export function openMetrics(isHeld: () => boolean): Metrics {
       return server
     },
   }
+}
+
+/** All series but those that cannot be told now: of these the log says why. */
+async function tell(registry: Registry, log: Logger): Promise<string> {
+  const told = await Promise.all(
+    registry
+      .getMetricsAsArray()
+      .map(({ name }) =>
+        canFail(inTime(registry.getSingleMetricAsString(name)), `telling ${name}`, log),
+      ),
+  )
+  return `${told.filter((series) => series !== undefined).join('\n\n')}\n`
+}
+
+async function inTime(telling: Promise<string>): Promise<string> {
+  if (await within(PATIENCE_MS, telling)) return telling
+  throw new Error(`it took more than ${PATIENCE_MS / 1000} seconds`)
 }
