@@ -172,6 +172,26 @@ test('of a receiver that is down, the one probe is the delivery that is retried 
   expect(items.every((one: any) => one.next_attempt_at > body.next_attempt_at)).toBe(true)
 })
 
+test('a retry by hand goes out before what was read ahead while the receiver is busy', async () => {
+  const { id } = await register()
+  const [first, others] = [gate(), gate()]
+  receiver.answerWith(async (_request, index) => {
+    await (index === 0 ? first : others).pass
+    return { status: 200 }
+  })
+  for (let count = 0; count < 12; count += 1) await anEvent()
+  const [latest] = await until('all are queued', async () => {
+    const { items } = (await at.call('GET', `/${id}/deliveries`)).body
+    return items.length === 12 ? items : undefined
+  })
+  // As many as may be under way at once.
+  await arrived(4)
+  await at.call('POST', `/${id}/deliveries/${latest.id}/retry`)
+  first.open()
+  await arrived(5)
+  expect(receiver.received[4]?.id).toBe(latest.message_id)
+})
+
 test('a retry by hand lifts a pause that began while another message is under way', async () => {
   const { id } = await register()
   const { pass, open } = gate()

@@ -109,5 +109,7 @@ declare module '../../platform/db/topics.ts' {
     webhook: `webhook:${number}`
     /** Deliveries: of one webhook, or of many. */
     due: 'due' | `due:${number}`
+    /** A delivery of the webhook that comes before all that wait. */
+    first: `first:${number}`
   }
 }

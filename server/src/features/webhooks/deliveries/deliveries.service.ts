@@ -7,7 +7,7 @@ import type { Admin } from '../../../platform/access/index.ts'
 import { listMode, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import { scheduleNow } from '../engine/queues.store.ts'
-import { notifyDue } from '../engine/topics.ts'
+import { notifyFirst } from '../engine/topics.ts'
 import { messageId, parseMessageId } from '../events/message.ts'
 import { findWebhook, shareWebhook } from '../registrations/registrations.store.ts'
 import {
@@ -58,7 +58,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
         // The queue first, as everyone does who needs both.
         await scheduleNow(tx, webhookId, now)
         const queued = orNotFound(await store.queueAgain(tx, delivery, now), 'delivery')
-        notifyDue(tx, [webhookId])
+        notifyFirst(tx, webhookId)
         await append(tx, actorOf(caller), {
           action: 'webhook.delivery_retried',
           tenant_id: webhook.tenant_id,

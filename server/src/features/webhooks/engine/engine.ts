@@ -14,7 +14,7 @@ import type { Disable } from './disable.ts'
 import { type DispatcherDeps, openDispatcher } from './dispatcher.ts'
 import { openLeases } from './leases.ts'
 import { createPrefetch } from './prefetch.ts'
-import { end, wantMore } from './queue.ts'
+import { end, startOver, wantMore } from './queue.ts'
 import { createResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
 import { noticeOf } from './topics.ts'
@@ -96,7 +96,7 @@ export function startEngine(deps: EngineDeps): Engine {
     if (what === 'changed') leases.change(webhookId)
     const leased = webhookId === null ? undefined : leases.queues.get(webhookId)
     for (const queue of webhookId === null ? leases.queues.values() : leased ? [leased] : [])
-      wantMore(queue)
+      (what === 'first' ? startOver : wantMore)(queue)
     prefetcher.wake()
     // One that is over may have been made free for a new claim.
     if (!leased || leased.isOver) claimer.wake()

@@ -5,11 +5,14 @@ import { type ClaimedQueue, LEASE_SECONDS } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
 import {
   end,
+  fetched,
+  fetching,
   isHungry,
   isQuiet,
   maySend,
   openQueue,
   type Queue,
+  startOver,
   stateOf,
   TRUSTED_MS,
 } from './queue.ts'
@@ -95,6 +98,28 @@ describe('a queue wants to be fetched for', () => {
     expect(isHungry(queue, NOW - 2000)).toBe(false)
     end(queue)
     expect(isHungry(queue, NOW)).toBe(false)
+  })
+})
+
+describe('a delivery that comes first', () => {
+  const due = (...ids: number[]) => ids.map((id) => ({ id, resource_type: 'user' }) as DueDelivery)
+
+  test('has all that waits read anew, in its order', () => {
+    queue.waiting = due(1, 2, 3)
+    queue.wantsMore = false
+    startOver(queue)
+    expect(isHungry(queue, NOW)).toBe(true)
+    fetched(queue, due(9, 1, 2, 3), fetching(queue))
+    expect(queue.waiting.map(({ id }) => id)).toEqual([9, 1, 2, 3])
+  })
+
+  test('is not behind what was just being read', () => {
+    queue.waiting = []
+    const limit = fetching(queue)
+    startOver(queue)
+    expect(fetched(queue, due(1, 2, 3), limit)).toEqual([])
+    expect(queue.waiting).toEqual([])
+    expect(isHungry(queue, NOW)).toBe(true)
   })
 })
 

@@ -29,6 +29,8 @@ export interface Queue {
   closed: Set<number>
   /** Whether there may be due deliveries that are not fetched. */
   wantsMore: boolean
+  /** Whether another delivery has come first since the fetch that is under way began. */
+  isOutrun: boolean
   /** Since when it has had nothing to do; what comes within a moment needs no new claim. */
   idleSince: number | undefined
   /** Until when the lease is sure to hold. */
@@ -70,6 +72,7 @@ export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number
     open: new Set(),
     closed: new Set(),
     wantsMore: true,
+    isOutrun: false,
     idleSince: undefined,
     leasedUntil: askedAt + TRUSTED_MS,
     isOver: false,
@@ -102,9 +105,17 @@ export function wantMore(queue: Queue): void {
   queue.wantsMore = true
 }
 
+/** A delivery has come before all that wait, and is to be tried now: they are read anew, in their order. */
+export function startOver(queue: Queue): void {
+  queue.waiting = []
+  queue.wantsMore = true
+  queue.isOutrun = true
+}
+
 /** Its next deliveries are about to be read. Returns how many there may be at most. */
 export function fetching(queue: Queue): number {
   queue.wantsMore = false
+  queue.isOutrun = false
   queue.closed.clear()
   return queue.open.size + queue.waiting.length + Math.floor(queue.circuit.slots) * AHEAD
 }
@@ -115,6 +126,7 @@ export function fetching(queue: Queue): number {
  * @param limit how many were asked for
  */
 export function fetched(queue: Queue, found: readonly DueDelivery[], limit: number): DueDelivery[] {
+  if (queue.isOutrun) return []
   // As many as were asked for: there may be more behind them.
   if (found.length === limit) queue.wantsMore = true
   const queued = new Set(queue.waiting.map(({ id }) => id))

@@ -24,6 +24,7 @@ describe('due deliveries are announced', () => {
 
   test('and read as they were meant', () => {
     expect(announced([7]).map(noticeOf)).toEqual([{ what: 'due', webhookId: 7 }])
+    expect(noticeOf('first:7')).toEqual({ what: 'first', webhookId: 7 })
     expect(noticeOf('due')).toEqual({ what: 'due', webhookId: null })
   })
 })

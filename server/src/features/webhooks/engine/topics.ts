@@ -10,9 +10,14 @@ export function notifyDue(tx: TenantTx, webhookIds: readonly number[]): void {
   else tx.notify(...webhookIds.map((id) => `due:${id}` as const))
 }
 
+/** As `notifyDue`, for a delivery that comes before all that wait. */
+export function notifyFirst(tx: TenantTx, webhookId: number): void {
+  tx.notify(`first:${webhookId}`)
+}
+
 /** What an engine has to look at: one webhook, a tenant's, or all of them (null). */
 type Notice =
-  | { what: 'due' | 'changed'; webhookId: number | null }
+  | { what: 'due' | 'first' | 'changed'; webhookId: number | null }
   | { what: 'tenant'; tenantId: number }
 
 /** What a topic means for an engine; undefined when it is no business of webhooks. */
@@ -22,7 +27,7 @@ export function noticeOf(topic: string | null): Notice | undefined {
   if (topic === 'due') return { what: 'due', webhookId: null }
   const { kind, number } = parseTopic(topic)
   if (number === undefined) return undefined
-  if (kind === 'due') return { what: 'due', webhookId: number }
+  if (kind === 'due' || kind === 'first') return { what: kind, webhookId: number }
   if (kind === 'tenant') return { what: 'tenant', tenantId: number }
   return kind === 'webhook' ? { what: 'changed', webhookId: number } : undefined
 }
