@@ -2143,7 +2143,7 @@ export interface components {
              */
             state: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
             /** @enum {string|null} */
-            reason: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused" | null;
+            reason: "not_configured" | "invalid_signature" | "does_not_open" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused" | null;
             attempts: number;
             times_received: number;
             /** Format: date-time */
@@ -2169,7 +2169,7 @@ export interface components {
              */
             state: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
             /** @enum {string|null} */
-            reason: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused" | null;
+            reason: "not_configured" | "invalid_signature" | "does_not_open" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused" | null;
             attempts: number;
             times_received: number;
             /** Format: date-time */
@@ -5031,7 +5031,7 @@ export interface operations {
             query?: {
                 provider?: "cardnet" | "paygate";
                 state?: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
-                reason?: "not_configured" | "invalid_signature" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused";
+                reason?: "not_configured" | "invalid_signature" | "does_not_open" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused";
                 from_date?: string;
                 to_date?: string;
                 page?: number;

@@ -4,7 +4,7 @@ import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { until } from '../support/embedded.ts'
 import { SHOP } from '../support/paygate.ts'
-import { openService } from '../support/service.ts'
+import { openService, type Service } from '../support/service.ts'
 import { openPaidClinic, settingsOf, untilRow } from './clinic.ts'
 
 test('the day begins anew when the credentials are accepted again', async () => {
@@ -98,5 +98,40 @@ describe('what waits past the retention', () => {
     )
     await tidy(30.1)
     expect(await rows()).toMatchObject([{ state: 'received', reason: 'provider_refused' }])
+  })
+})
+
+describe('what waits in vain', () => {
+  const processBy = (node: Service, id: number, token: string) =>
+    node.call('POST', `/api/admin/payment-notifications/${id}/process`, { token })
+
+  test('has failed when it is processed by hand where its provider is configured no more', async () => {
+    const scene = await openPaidClinic({ role: 'api' })
+    const { database } = scene.service
+    await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
+    const { id } = await untilRow(scene, { state: 'received' })
+    const { token } = scene.root
+    expect(await processBy(scene.service, id, token)).toMatchObject({
+      status: 409,
+      body: { code: 'notification_settled' },
+    })
+    const bare = await openService({ database, role: 'api' })
+    for (const _again of [1, 2])
+      expect(await processBy(bare, id, token)).toMatchObject({
+        status: 200,
+        body: { state: 'failed', reason: 'not_configured', processed_at: expect.any(String) },
+      })
+    expect((await processBy(scene.service, id, token)).body).toMatchObject({ state: 'received' })
+  })
+
+  test('has failed where it does not open, instead of being claimed for ever', async () => {
+    const scene = await openPaidClinic({ role: 'api' })
+    const { database } = scene.service
+    await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
+    await database.sql(
+      'update payment_notifications set sealed_body = set_byte(sealed_body, 50, get_byte(sealed_body, 50) # 1)',
+    )
+    await openService({ database, config: settingsOf(scene.paygate) })
+    await untilRow(scene, { state: 'failed', reason: 'does_not_open', attempts: 1 })
   })
 })

@@ -28,6 +28,7 @@ export interface PaymentFacts {
 export const REASONS = {
   not_configured: 'the provider was not configured when it came, or is not any more',
   invalid_signature: 'no configured secret has made its signature, by the time it came',
+  does_not_open: 'what was sent does not open: the key that sealed it is lost, or it was changed',
   unreadable: 'the payment in it is incomplete or malformed',
   tenant_unreadable: 'its metadata.tenant_id is no tenant number',
   unknown_tenant: 'there is no such tenant, or it is deleted',

@@ -51,8 +51,8 @@ export function openPayments(core: Core): Feature {
   const isAsked = paygate.api !== null
   const isReconciled = isAsked && everyMs > 0
   const watch = watchInbox({ db, clock, changes, log, registry, isReconciled })
-  const fixDeps = { db, clock, seals, providers, isReconciled }
-  const records = recordsService({ db, clock, seals, providers })
+  const fixDeps = { db, clock, seals, providers, log, isReconciled }
+  const records = recordsService({ db, clock, seals, providers, log })
   keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS, isAsked })
   return {
     name: 'payments',

@@ -19,7 +19,8 @@ export interface Read {
 
 interface ReadOf {
   claimed: Claimed
-  sent: Sent
+  /** Null of one that does not open. */
+  sent: Sent | null
   /** Whether it came again after it was claimed. */
   isRearmed?: boolean
 }
@@ -164,7 +165,7 @@ async function outcomeOf(
   return {
     ...common,
     tenant_id,
-    sealed: isProven ? await seals.seal(tx, sent, { seal_id, tenant_id }) : null,
+    sealed: sent && isProven ? await seals.seal(tx, sent, { seal_id, tenant_id }) : null,
     state: verdict.state,
     reason: verdict.reason,
     ...(verdict.isRearmed ? { tries: 0, armed_at: now } : {}),

@@ -16,7 +16,7 @@ const UNCLAIMED_FOR = 15 * MINUTE
 export const GIVEN_UP: readonly Reason[] = ['provider_away', 'not_confirmed']
 const MOST_COUNTED = 10_000
 
-export type FixDeps = Pick<RecordsDeps, 'seals' | 'providers'> & { clock: Clock }
+export type FixDeps = Pick<RecordsDeps, 'seals' | 'providers' | 'log'> & { clock: Clock }
 
 export function stuck(deps: FixDeps): Fix {
   const { clock } = deps

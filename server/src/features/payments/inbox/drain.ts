@@ -9,7 +9,7 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import { applierIn, type Read } from '../applying/apply.ts'
 import type { Provider, Reading } from '../payment-facts.ts'
 import { type Claimed, claim, lockDue, nextDue } from './claims.store.ts'
-import type { Sent } from './sealed.ts'
+import { DOES_NOT_OPEN, openOrNull, type Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 import {
   LEASE_MS,
@@ -29,14 +29,14 @@ export function startDrain(
   provider: Provider,
   read: (sent: Sent) => Reading,
 ): Worker {
-  const { db, clock, changes, log, seals } = deps
+  const { db, clock, changes, log } = deps
   const applyIn = applierIn(deps)
 
   async function readAll(tx: TenantTx, claimed: readonly Claimed[]): Promise<Read[]> {
     const reads: Read[] = []
     for (const one of claimed) {
-      const sent = await seals.open(tx, one, one)
-      reads.push({ reading: read(sent), of: { claimed: one, sent } })
+      const sent = await openOrNull(deps, tx, one)
+      reads.push({ reading: sent ? read(sent) : DOES_NOT_OPEN, of: { claimed: one, sent } })
     }
     return reads
   }

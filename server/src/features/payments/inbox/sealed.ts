@@ -2,9 +2,16 @@
  * What of a notification is sealed: its body and its signature. By the platform's key until a tenant is
  * proven, then by the tenant's, so that whoever destroys that key destroys them.
  */
-import { type KeyRing, placeIn, type SealedTable } from '../../../platform/crypto/index.ts'
+import {
+  type KeyRing,
+  placeIn,
+  type SealedTable,
+  UnreadableError,
+} from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
+import type { Reading } from '../payment-facts.ts'
 
 export const PAYMENT_NOTIFICATIONS: SealedTable = {
   table: 'payment_notifications',
@@ -70,5 +77,23 @@ export function openSeals(keyRing: KeyRing): Seals {
             : keys.open(sealed_signature, places.signature).toString(),
       }
     },
+  }
+}
+
+/** What one that does not open says. */
+export const DOES_NOT_OPEN: Reading = { is: 'failed', reason: 'does_not_open' }
+
+/** Opens a notification; null for one that does not open, which the log tells: it must not hold others up. */
+export async function openOrNull(
+  { seals, log }: { seals: Pick<Seals, 'open'>; log: Logger },
+  tx: TenantTx,
+  one: SealedFields & SealPlace & { id: number },
+): Promise<Sent | null> {
+  try {
+    return await seals.open(tx, one, one)
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error
+    log.warn({ err: error, id: one.id }, 'a notification does not open')
+    return null
   }
 }

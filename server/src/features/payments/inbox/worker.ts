@@ -2,20 +2,13 @@
 import { batcher } from '../../../lib/batcher.ts'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
-import { UnreadableError } from '../../../platform/crypto/index.ts'
-import {
-  type Changes,
-  isPassing,
-  logFailures,
-  type Scopes,
-  type TenantTx,
-} from '../../../platform/db/index.ts'
+import { type Changes, isPassing, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Apply, Read, Settled } from '../applying/apply.ts'
 import type { Provider, Reading } from '../payment-facts.ts'
 import { type Claimed, claim, nextDue, release } from './claims.store.ts'
-import type { Seals, Sent } from './sealed.ts'
+import { DOES_NOT_OPEN, openOrNull, type Seals, type Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 
 /** Longer than any reading takes. */
@@ -54,7 +47,7 @@ export const msUntil = (due: string, clock: Clock) =>
 export const lookFailed = (log: Logger) => logFailures('looking for notifications', log)
 
 export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: WorkerOptions): Worker {
-  const { db, clock, changes, log, seals } = deps
+  const { db, clock, changes, log } = deps
   const working = new Map<Claimed, Promise<unknown>>()
   const cut = new AbortController()
   const applying = batcher<Read>(async (reads) => deps.onSettled(await deps.apply(reads)), {
@@ -66,19 +59,9 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
     },
   })
 
-  async function work(claimed: Claimed, sent: Sent): Promise<void> {
-    await applying.add({ reading: await read(sent, cut.signal), of: { claimed, sent } })
-  }
-
-  /** Undefined for one that does not open: it must not hold the others up. */
-  async function openOrLog(tx: TenantTx, one: Claimed): Promise<Sent | undefined> {
-    try {
-      return await seals.open(tx, one, one)
-    } catch (error) {
-      if (!(error instanceof UnreadableError)) throw error
-      log.warn({ err: error, id: one.id }, 'opening a notification failed')
-      return undefined
-    }
+  async function work(claimed: Claimed, sent: Sent | null): Promise<void> {
+    const reading = sent ? await read(sent, cut.signal) : DOES_NOT_OPEN
+    await applying.add({ reading, of: { claimed, sent } })
   }
 
   async function look(): Promise<boolean | number> {
@@ -87,11 +70,8 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
     const { opened, next } = await db.acrossTenants(async (tx) => {
       const lease = { now: isoAt(clock), until: isoAt(clock, LEASE_MS) }
       const claimed = await claim(tx, provider, lease, room)
-      const opened: { one: Claimed; sent: Sent }[] = []
-      for (const one of claimed) {
-        const sent = await openOrLog(tx, one)
-        if (sent) opened.push({ one, sent })
-      }
+      const opened: { one: Claimed; sent: Sent | null }[] = []
+      for (const one of claimed) opened.push({ one, sent: await openOrNull(deps, tx, one) })
       return { opened, next: claimed.length > 0 ? null : await nextDue(tx, provider) }
     })
     for (const { one, sent } of opened) {

@@ -15,8 +15,9 @@ import {
   type TenantTx,
 } from '../../../platform/db/index.ts'
 import { type Action, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
 import { ofNamedTenant } from '../../tenants/index.ts'
-import type { Seals, Sent } from '../inbox/sealed.ts'
+import { openOrNull, type Seals, type Sent } from '../inbox/sealed.ts'
 import { INBOX_TOPIC } from '../inbox/topics.ts'
 import type { Provider, Reason } from '../payment-facts.ts'
 import {
@@ -48,6 +49,7 @@ export interface RecordsDeps {
   db: Scopes
   clock: Clock
   seals: Seals
+  log: Logger
   providers: { readonly [P in Provider]: { prove: Prove } }
 }
 
@@ -61,7 +63,7 @@ export interface Records {
   ): Promise<Page<PaymentNotification>>
   /** With its body, which is journaled as a read. */
   notification(caller: Admin, id: number): Promise<NotificationWithBody>
-  /** Has it tried again now. @throws Problem 409 unless it is unverified or failed */
+  /** Has it tried again now, or says why it cannot be. @throws Problem 409 where it is settled, or waits */
   process(caller: Admin, id: number): Promise<PaymentNotification>
 }
 
@@ -95,7 +97,8 @@ export function recordsService(deps: RecordsDeps): Records {
     notification: (caller, id) =>
       forCaller(db, caller, async (tx) => {
         const shown = await found(tx, id)
-        const { sent } = await opened(seals, tx, id, false)
+        const kept = orNotFound(await store.findKept(tx, id, false), 'notification')
+        const sent = await seals.open(tx, kept, kept)
         await note(tx, caller, 'payment_notification.read', shown)
         return { ...shown, body: sent.body.toString() }
       }),
@@ -130,32 +133,33 @@ async function process(
 }
 
 /**
- * Has a notification worked on again now where its sender is proven, and otherwise notes why it is not.
+ * Has a notification worked on again now where it opens and its sender is proven, and otherwise notes why
+ * it is not; one that would wait in vain has failed.
  * @param takesKey whether it is to hold the key of its event, where no other is seen to
- * @throws Problem 404, and 409 unless it is unverified or failed
+ * @throws Problem 404, and 409 where it is settled, or is worked on by itself
  */
 export async function tryAgain(
-  { clock, seals, providers }: Pick<RecordsDeps, 'clock' | 'seals' | 'providers'>,
+  deps: Pick<RecordsDeps, 'clock' | 'seals' | 'providers' | 'log'>,
   tx: TenantTx,
   id: number,
   takesKey = true,
 ): Promise<void> {
-  const { kept, sent } = await opened(seals, tx, id, true)
-  if (kept.state !== 'unverified' && kept.state !== 'failed')
-    throw new Problem('notification_settled')
-  const proven = providers[kept.provider].prove({ ...kept, sent })
-  if ('refused' in proven) return store.noteReason(tx, id, proven.refused)
-  await store.arm(tx, id, { now: isoAt(clock), verified_at: proven.verified_at, takesKey })
+  const kept = orNotFound(await store.findKept(tx, id, true), 'notification')
+  const isOpen = kept.state !== 'applied' && kept.state !== 'superseded' && kept.state !== 'ignored'
+  if (!isOpen) throw new Problem('notification_settled')
+  const sent = await openOrNull(deps, tx, kept)
+  const proven = sent
+    ? deps.providers[kept.provider].prove({ ...kept, sent })
+    : ({ refused: 'does_not_open' } as const)
+  const now = isoAt(deps.clock)
+  if ('refused' in proven) return store.giveUp(tx, id, { now, reason: proven.refused })
+  if (kept.state === 'received') throw new Problem('notification_settled')
+  await store.arm(tx, id, { now, verified_at: proven.verified_at, takesKey })
   tx.notify(INBOX_TOPIC)
 }
 
 async function found(tx: TenantTx, id: number): Promise<PaymentNotification> {
   return orNotFound(await store.findNotification(tx, id), 'notification')
-}
-
-async function opened(seals: Seals, tx: TenantTx, id: number, lock: boolean) {
-  const kept = orNotFound(await store.findKept(tx, id, lock), 'notification')
-  return { kept, sent: await seals.open(tx, kept, kept) }
 }
 
 /** What no tenant is proven of is an entry of whoever looked. */

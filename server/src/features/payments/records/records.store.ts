@@ -175,7 +175,15 @@ export async function arm(
     where n.id = ${id}`.execute(tx.db)
 }
 
-/** Notes why a notification that was tried by hand stays as it is. */
-export async function noteReason(tx: TenantTx, id: number, reason: Reason): Promise<void> {
-  await tx.db.updateTable('payment_notifications').set({ reason }).where('id', '=', id).execute()
+/** Notes why a notification that was tried by hand stays as it is; one that waited has failed. */
+export async function giveUp(
+  tx: TenantTx,
+  id: number,
+  { now, reason }: { now: string; reason: Reason },
+): Promise<void> {
+  await sql`update payment_notifications
+    set state = case state when 'received' then 'failed' else state end, reason = ${reason},
+      due_at = null, leased_until = null, waiting_since = null,
+      processed_at = case state when 'received' then ${now}::timestamptz else processed_at end
+    where id = ${id}`.execute(tx.db)
 }
