@@ -64,7 +64,9 @@ async function openFeatures(core: Core, onClose: OnClose) {
   const features = {
     auth,
     tenants: opened(openTenants(core, auth)),
-    departments: opened(openDepartments(core, { mayHead: isActiveDoctor, findUnfitHeads })),
+    departments: opened(
+      openDepartments(core, { ...auth, mayHead: isActiveDoctor, findUnfitHeads }),
+    ),
     users: opened(openUsers(core, { ...auth, leaves: messenger.userLeaves })),
     preferences: opened(openPreferences(core)),
     audit: opened(openAudit(core)),

@@ -210,6 +210,7 @@ describe('an administrator', () => {
       endSessions: async () => undefined,
       passwordSet: async () => undefined,
       leaves: async () => undefined,
+      requireSignedIn: async () => undefined,
     } as Parameters<typeof usersService>[0])
     const { id: user_id, tenant_id, email } = clinic.people.admin
     const caller = { user_id, tenant_id, email, role: 'admin', session_id: 's', origin } as never

@@ -1,6 +1,7 @@
 /** Sign-in, put together: keys and tokens, sessions, recovery, registration, the second factor. */
 import type { Needs } from '../../core.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
+import type { RequireSignedIn } from '../../platform/access/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
@@ -22,6 +23,7 @@ import { sessionStates } from './sessions/session-states.ts'
 import { sessionOperations } from './sessions/sessions.routes.ts'
 import { type Sessions, sessionsService } from './sessions/sessions.service.ts'
 import { SESSION_TABLES } from './sessions/sessions.table.ts'
+import { requireSignedIn } from './sessions/signed-in.ts'
 import { tenantAsker } from './sign-in/asked-tenant.ts'
 import { signInOperations } from './sign-in/sign-in.routes.ts'
 import { signInService } from './sign-in/sign-in.service.ts'
@@ -67,6 +69,7 @@ export interface Auth extends Feature {
   /** Ends sessions of a user, or of a whole tenant, within the transaction of the cause. */
   endSessions: Sessions['end']
   passwordSet: Recovery['passwordSet']
+  requireSignedIn: RequireSignedIn
 }
 
 /** What other features do, handed in: they do not know each other. */
@@ -95,7 +98,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     ...core,
     sessions,
     tell,
-    onUser: actingOn(db),
+    onUser: actingOn(db, requireSignedIn),
     checkPassword: passwordCheck(core),
   })
   const disown = [secondFactor.disown, handed.disownChat]
@@ -119,6 +122,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     secondFactor,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
+    requireSignedIn,
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),

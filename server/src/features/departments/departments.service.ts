@@ -4,7 +4,12 @@ import type { Cursor } from '../../lib/cursor.ts'
 import { type Page, toPage } from '../../lib/page.ts'
 import { invalidValue, orNotFound, Problem, type Refuse } from '../../lib/problems.ts'
 import { recent } from '../../lib/recent.ts'
-import { type Admin, type Auditor, requireOwnTenant } from '../../platform/access/index.ts'
+import {
+  type Admin,
+  type Auditor,
+  type RequireSignedIn,
+  requireOwnTenant,
+} from '../../platform/access/index.ts'
 import {
   type Changes,
   forCaller,
@@ -22,7 +27,7 @@ import {
   differing,
   journalEntry,
 } from '../../platform/journal/index.ts'
-import { findAskedTenant, findTenant, ofNamedTenant } from '../tenants/index.ts'
+import { findAskedTenant, findTenant, ofNamedTenant, shareTenant } from '../tenants/index.ts'
 import {
   type Department,
   type DepartmentChange,
@@ -61,13 +66,15 @@ export interface DepartmentsDeps {
   clock: Clock
   changes: Pick<Changes, 'subscribe'>
   mayHead: MayHead
+  requireSignedIn: RequireSignedIn
 }
 
 /** Anyone may ask for a public list, so the database is asked for it once in a while. */
 const PUBLIC_FOR = 5 * SECOND
 const MAX_PUBLIC = 1_000
 
-export function departmentsService({ db, clock, changes, mayHead }: DepartmentsDeps): Departments {
+export function departmentsService(deps: DepartmentsDeps): Departments {
+  const { db, clock, changes, mayHead, requireSignedIn } = deps
   const publicLists = recent<PublicDepartment[] | undefined>(clock, PUBLIC_FOR, MAX_PUBLIC)
   changes.subscribe((topic) => {
     const kind = topic === null ? null : parseTopic(topic).kind
@@ -127,7 +134,8 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
       requireOwnTenant(caller, department.tenant_id)
       const tenantId = department.tenant_id ?? caller.tenant_id
       return forCaller(db, caller, async (tx) => {
-        orNotFound(await findTenant(tx, tenantId), 'tenant')
+        const [tenant] = await Promise.all([shareTenant(tx, tenantId), requireSignedIn(tx, caller)])
+        orNotFound(tenant, 'tenant')
         await requireHead(tx, tenantId, department.head_doctor_id)
         const { name, head_doctor_id = null } = department
         const created = await store.insertDepartment(tx, {
@@ -146,7 +154,11 @@ export function departmentsService({ db, clock, changes, mayHead }: DepartmentsD
 
     update: (caller, id, change) =>
       forCaller(db, caller, async (tx) => {
-        const before = orNotFound(await store.lockDepartment(tx, id), 'department')
+        const [found] = await Promise.all([
+          store.lockDepartment(tx, id),
+          requireSignedIn(tx, caller),
+        ])
+        const before = orNotFound(found, 'department')
         await requireHead(tx, before.tenant_id, change.head_doctor_id)
         if (differing(before, change).length === 0) return before
         const after = await store.updateDepartment(tx, id, change)

@@ -58,9 +58,10 @@ export function findDepartment(tx: TenantTx, id: number): Promise<Department | u
   return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
 }
 
-/** As `findDepartment`, and keeps others from changing it until the transaction ends. */
-export function lockDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
-  return visible(tx).select(COLUMNS).where('id', '=', id).forUpdate().executeTakeFirst()
+/** As `findDepartment`, and keeps others from changing it until the transaction ends; sent at once. */
+export async function lockDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
+  const department = visible(tx).select(COLUMNS).where('id', '=', id).forUpdate()
+  return (await tx.sendFor<Department>(department.compile()).rows)[0]
 }
 
 export function insertDepartment(

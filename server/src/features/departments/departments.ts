@@ -2,19 +2,25 @@
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { departmentOperations } from './departments.routes.ts'
-import { departmentsService, type MayHead } from './departments.service.ts'
+import { type DepartmentsDeps, departmentsService } from './departments.service.ts'
 import { purgeDepartments } from './departments.store.ts'
 import { DEPARTMENT_TABLES } from './departments.table.ts'
 import { departmentHeadFix, type FindUnfitHeads } from './head.fix.ts'
 
 export function openDepartments(
   { db, clock, changes }: Needs<'db' | 'clock' | 'changes'>,
-  { mayHead, findUnfitHeads }: { mayHead: MayHead; findUnfitHeads: FindUnfitHeads },
+  {
+    mayHead,
+    requireSignedIn,
+    findUnfitHeads,
+  }: Pick<DepartmentsDeps, 'mayHead' | 'requireSignedIn'> & { findUnfitHeads: FindUnfitHeads },
 ): Feature {
   return {
     name: 'departments',
     tables: DEPARTMENT_TABLES,
-    operations: departmentOperations(departmentsService({ db, clock, changes, mayHead })),
+    operations: departmentOperations(
+      departmentsService({ db, clock, changes, mayHead, requireSignedIn }),
+    ),
     conflicts: { departments__name: 'department_name_taken' },
     purgeRows: purgeDepartments,
     fixes: [departmentHeadFix(mayHead, findUnfitHeads)],

@@ -2,7 +2,7 @@
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { recent } from '../../lib/recent.ts'
-import type { Admin, Auditor, Superadmin } from '../../platform/access/index.ts'
+import type { Admin, Auditor, RequireSignedIn, Superadmin } from '../../platform/access/index.ts'
 import {
   type Changes,
   forCaller,
@@ -38,16 +38,24 @@ export interface TenantsDeps {
   clock: Clock
   changes: Pick<Changes, 'subscribe'>
   endSessions: EndTenantSessions
+  requireSignedIn: RequireSignedIn
 }
 
 /** Anyone may ask for the public list, so the database is asked for it once in a while. */
 const PUBLIC_FOR = 5 * SECOND
 
-export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps): Tenants {
+export function tenantsService(deps: TenantsDeps): Tenants {
+  const { db, clock, changes, endSessions, requireSignedIn } = deps
   const publicList = recent<PublicTenant[]>(clock, PUBLIC_FOR, 1)
   changes.subscribe((topic) => {
     if (topic === null || parseTopic(topic).kind === 'tenant') publicList.forget()
   })
+
+  /** Locks the tenant for a caller who is still signed in. @throws Problem 401, 404 */
+  async function lock(tx: TenantTx, caller: Admin, id: number): Promise<store.KnownTenant> {
+    const [tenant] = await Promise.all([store.lockTenant(tx, id), requireSignedIn(tx, caller)])
+    return orNotFound(tenant, 'tenant')
+  }
 
   return {
     list: (caller) => forCaller(db, caller, store.listTenants, 'read'),
@@ -64,6 +72,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
 
     create: (caller, tenant) =>
       db.acrossTenants(async (tx) => {
+        await requireSignedIn(tx, caller)
         const created = await store.insertTenant(tx, tenant)
         tx.invalidate(`tenant:${created.id}`)
         await append(tx, actorOf(caller), {
@@ -77,7 +86,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
       forCaller(db, caller, async (tx) => {
         const active = change.is_active
         if (active === false && caller.role === 'superadmin') await store.lockOperators(tx)
-        const before = orNotFound(await store.lockTenant(tx, id), 'tenant')
+        const before = await lock(tx, caller, id)
         if (active !== undefined && caller.role !== 'superadmin')
           throw new Problem('superadmin_required', {
             detail: 'Only a superadmin may activate or deactivate a tenant',
@@ -105,7 +114,7 @@ export function tenantsService({ db, clock, changes, endSessions }: TenantsDeps)
     delete: (caller, id) =>
       db.acrossTenants(async (tx) => {
         await store.lockOperators(tx)
-        const tenant = orNotFound(await store.lockTenant(tx, id), 'tenant')
+        const tenant = await lock(tx, caller, id)
         await refuseLosing(tx, caller, tenant)
         await store.markDeleted(tx, id)
         await endSessions(tx, { tenantId: id }, 'tenant_deleted')

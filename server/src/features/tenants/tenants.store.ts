@@ -34,29 +34,23 @@ export function listPublicTenants(tx: TenantTx): Promise<PublicTenant[]> {
     .execute()
 }
 
+const known = (tx: TenantTx, id: number) =>
+  living(tx)
+    .select([...COLUMNS, 'is_platform', 'is_demo'])
+    .where('id', '=', id)
+
 export function findTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
-  return living(tx)
-    .select([...COLUMNS, 'is_platform', 'is_demo'])
-    .where('id', '=', id)
-    .executeTakeFirst()
+  return known(tx, id).executeTakeFirst()
 }
 
-/** As `findTenant`, and keeps others from changing the tenant until the transaction ends. */
-export function lockTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
-  return living(tx)
-    .select([...COLUMNS, 'is_platform', 'is_demo'])
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst()
+/** As `findTenant`, and keeps others from changing the tenant until the transaction ends; sent at once. */
+export async function lockTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
+  return (await tx.sendFor<KnownTenant>(known(tx, id).forUpdate().compile()).rows)[0]
 }
 
-/** As `findTenant`, and keeps the tenant as it is until the transaction ends, for others who only read it too. */
-export function shareTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
-  return living(tx)
-    .select([...COLUMNS, 'is_platform', 'is_demo'])
-    .where('id', '=', id)
-    .forShare()
-    .executeTakeFirst()
+/** The same for others who only read it too: it stays as it is until the transaction ends; sent at once. */
+export async function shareTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
+  return (await tx.sendFor<KnownTenant>(known(tx, id).forShare().compile()).rows)[0]
 }
 
 /** Which tenant a request is about: that of a subdomain, or the only one beside the platform's. */

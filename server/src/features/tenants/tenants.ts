@@ -2,7 +2,7 @@
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { tenantOperations } from './tenants.routes.ts'
-import { type EndTenantSessions, type Tenants, tenantsService } from './tenants.service.ts'
+import { type Tenants, type TenantsDeps, tenantsService } from './tenants.service.ts'
 import { countTenants } from './tenants.store.ts'
 import { TENANT_TABLES } from './tenants.table.ts'
 
@@ -10,9 +10,9 @@ type Core = Needs<'db' | 'clock' | 'changes', 'TENANT_MODE'>
 
 export function openTenants(
   { db, clock, changes, config }: Core,
-  { endSessions }: { endSessions: EndTenantSessions },
+  { endSessions, requireSignedIn }: Pick<TenantsDeps, 'endSessions' | 'requireSignedIn'>,
 ): Feature & { service: Tenants } {
-  const service = tenantsService({ db, clock, changes, endSessions })
+  const service = tenantsService({ db, clock, changes, endSessions, requireSignedIn })
   return {
     name: 'tenants',
     tables: TENANT_TABLES,

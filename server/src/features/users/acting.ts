@@ -1,6 +1,6 @@
 /** Acting on another user, as their administrator may. */
 import { orNotFound, Problem } from '../../lib/problems.ts'
-import type { Admin } from '../../platform/access/index.ts'
+import type { Admin, RequireSignedIn } from '../../platform/access/index.ts'
 import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
 import { countOperators, lockOperators } from '../tenants/index.ts'
 import type { User } from './users.schema.ts'
@@ -8,7 +8,7 @@ import * as store from './users.store.ts'
 
 /**
  * Runs `work` on a user whom the caller may act on, locked until the transaction ends.
- * @throws Problem 404, or 403 for an admin who acts on a superadmin
+ * @throws Problem 404, 403 for an admin who acts on a superadmin, 401 where the caller's session has ended meanwhile
  */
 export type OnUser = <T>(
   caller: Admin,
@@ -16,25 +16,20 @@ export type OnUser = <T>(
   work: (tx: TenantTx, target: User, otherOperators: number) => Promise<T>,
 ) => Promise<T>
 
-export function actingOn(db: Scopes): OnUser {
+export function actingOn(db: Scopes, requireSignedIn: RequireSignedIn): OnUser {
   return (caller, id, work) =>
     forCaller(db, caller, async (tx) => {
       // Always in this order: of two superadmins who demote each other one waits, and then sees it.
       if (caller.role === 'superadmin') await lockOperators(tx)
       const operators = caller.role === 'superadmin' ? await countOperators(tx, { userId: id }) : 0
-      const target = await findTarget(tx, caller, id, store.lockUser)
-      return work(tx, target, operators)
+      const [found] = await Promise.all([store.lockUser(tx, id), requireSignedIn(tx, caller)])
+      return work(tx, requireTarget(caller, found), operators)
     })
 }
 
 /** @throws Problem 404, or 403 for an admin who acts on a superadmin */
-export async function findTarget(
-  tx: TenantTx,
-  caller: Admin,
-  id: number,
-  find: (tx: TenantTx, id: number) => Promise<User | undefined>,
-): Promise<User> {
-  const target = orNotFound(await find(tx, id), 'user')
+export function requireTarget(caller: Admin, found: User | undefined): User {
+  const target = orNotFound(found, 'user')
   if (target.role === 'superadmin' && caller.role !== 'superadmin')
     throw new Problem('superadmin_required', {
       detail: 'Only a superadmin may act on a superadmin',

@@ -9,6 +9,7 @@ import {
   type Admin,
   type Auditor,
   type Caller,
+  type RequireSignedIn,
   requireOwnTenant,
 } from '../../platform/access/index.ts'
 import {
@@ -28,8 +29,8 @@ import {
 import { actorOf, differing } from '../../platform/journal/index.ts'
 import type { Throttle } from '../../platform/throttle/index.ts'
 import { type Department, findDepartment, leaveHeadless } from '../departments/index.ts'
-import { findTenant, ofNamedTenant } from '../tenants/index.ts'
-import { actingOn, findTarget } from './acting.ts'
+import { findTenant, type KnownTenant, ofNamedTenant, shareTenant } from '../tenants/index.ts'
+import { actingOn, requireTarget } from './acting.ts'
 import { passwordCheck } from './own-password.ts'
 import { appendChange } from './users.journal.ts'
 import {
@@ -66,6 +67,7 @@ export interface UsersDeps {
   /** Ends sessions and voids links of a user whose password was set; handed in, as those know users. */
   passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
   leaves: UserLeaves
+  requireSignedIn: RequireSignedIn
 }
 
 /** What a command on a user refers to, who may be yet to be made. */
@@ -94,9 +96,9 @@ export interface Users {
 }
 
 export function usersService(deps: UsersDeps): Users {
-  const { db, clock, passwords, endSessions } = deps
+  const { db, clock, passwords, endSessions, requireSignedIn } = deps
 
-  const onUser = actingOn(db)
+  const onUser = actingOn(db, requireSignedIn)
   const checkPassword = passwordCheck(deps)
 
   return {
@@ -130,8 +132,8 @@ export function usersService(deps: UsersDeps): Users {
       requireOwnTenant(caller, tenant_id)
       const tenantId = tenant_id ?? caller.tenant_id
       requireSuperadminFor(caller, user.role)
-      const requirePlace = async (tx: TenantTx) => {
-        orNotFound(await findTenant(tx, tenantId), 'tenant')
+      const requirePlace = async (tx: TenantTx, tenant: KnownTenant | undefined) => {
+        orNotFound(tenant, 'tenant')
         await requireDepartment(tx, tenantId, fields.department_id)
       }
       // What the database alone refuses costs no hash; who comes in between meets the constraint.
@@ -139,14 +141,15 @@ export function usersService(deps: UsersDeps): Users {
         db,
         caller,
         async (tx) => {
-          await requirePlace(tx)
+          await requirePlace(tx, await findTenant(tx, tenantId))
           if (await store.isEmailTaken(tx, tenantId, user.email)) throw new Problem('email_taken')
         },
         'read',
       )
       const password_hash = await passwords.hash(password, partyOf(caller))
       return forCaller(db, caller, async (tx) => {
-        await requirePlace(tx)
+        const [tenant] = await Promise.all([shareTenant(tx, tenantId), requireSignedIn(tx, caller)])
+        await requirePlace(tx, tenant)
         const created = await store.insertUser(tx, {
           department_id: null,
           can_see_all_patients: false,
@@ -216,7 +219,8 @@ export function usersService(deps: UsersDeps): Users {
           detail: 'user_id: change your own password with PUT /api/users/me/password',
         })
       // Looked up before the costly hash, so that made-up ids keep no sign-in waiting.
-      await forCaller(db, caller, (tx) => findTarget(tx, caller, id, store.findUser), 'read')
+      const found = await forCaller(db, caller, (tx) => store.findUser(tx, id), 'read')
+      requireTarget(caller, found)
       const password_hash = await passwords.hash(password, partyOf(caller))
       await onUser(caller, id, async (tx, target) => {
         refuseWeakPassword(password, target.email, ['body', 'password'])
@@ -234,6 +238,7 @@ export function usersService(deps: UsersDeps): Users {
         const before = await store.findUser(tx, id)
         const after = await store.replacePassword(tx, id, current, fresh)
         if (!before || !after) throw new Problem('conflict')
+        await requireSignedIn(tx, caller)
         await deps.passwordSet(tx, after)
         await appendChange(tx, caller, 'user.password_changed', before, after)
       })

@@ -64,9 +64,10 @@ export function findUser(tx: TenantTx, id: number): Promise<User | undefined> {
   return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
 }
 
-/** As `findUser`, and keeps others from changing the user until the transaction ends. */
-export function lockUser(tx: TenantTx, id: number): Promise<User | undefined> {
-  return visible(tx).select(COLUMNS).where('id', '=', id).forUpdate().executeTakeFirst()
+/** As `findUser`, and keeps others from changing the user until the transaction ends; sent at once. */
+export async function lockUser(tx: TenantTx, id: number): Promise<User | undefined> {
+  const user = visible(tx).select(COLUMNS).where('id', '=', id).forUpdate()
+  return (await tx.sendFor<User>(user.compile()).rows)[0]
 }
 
 /** Whether the tenant has a user of this address, in whatever spelling. */

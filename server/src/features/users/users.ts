@@ -8,9 +8,10 @@ import { USER_TABLES } from './users.table.ts'
 
 export function openUsers(
   { db, clock, passwords, throttle }: Needs<'db' | 'clock' | 'passwords' | 'throttle'>,
-  { endSessions, passwordSet, leaves }: Pick<UsersDeps, 'endSessions' | 'passwordSet' | 'leaves'>,
+  handed: Pick<UsersDeps, 'endSessions' | 'passwordSet' | 'leaves' | 'requireSignedIn'>,
 ): Feature {
-  const deps = { db, clock, passwords, throttle, endSessions, passwordSet, leaves }
+  const { endSessions, passwordSet, leaves, requireSignedIn } = handed
+  const deps = { db, clock, passwords, throttle, endSessions, passwordSet, leaves, requireSignedIn }
   return {
     name: 'users',
     tables: USER_TABLES,

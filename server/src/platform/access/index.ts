@@ -25,3 +25,4 @@ export type {
   Restriction,
   Superadmin,
 } from './caller.ts'
+export type { RequireSignedIn } from './signed-in.ts'

@@ -17,6 +17,7 @@ import { sessionEntry } from './sessions.journal.ts'
 import type { Session } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 import { type SignOut, signingOut } from './sign-out.ts'
+import { sessionEnded } from './signed-in.ts'
 
 /** How long a session lives: while it is not used, and in all. Who operates the platform signs in daily. */
 const LIFE = { idle: 14 * DAY, longest: 90 * DAY }
@@ -176,8 +177,7 @@ function identityOf(
   state: store.SessionState | undefined,
   now: number,
 ): Identity {
-  if (state?.profile.id !== claims.userId || state.ends_at <= now)
-    throw new Problem('invalid_token', { detail: 'The session has ended; sign in again' })
+  if (state?.profile.id !== claims.userId || state.ends_at <= now) throw sessionEnded()
   const { id, tenant_id, email, role, department_id, can_see_all_patients } = state.profile
   const { restriction } = state
   return {

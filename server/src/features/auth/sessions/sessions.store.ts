@@ -1,7 +1,7 @@
 /** The sessions' SQL: their state, their life and their refresh tokens. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Static } from 'typebox'
-import type { Restriction } from '../../../platform/access/index.ts'
+import type { Caller, Restriction } from '../../../platform/access/index.ts'
 import { type Scopes, statement, type TenantTx } from '../../../platform/db/index.ts'
 import { type EntryRow, insertion, JOURNAL_TOPIC } from '../../../platform/journal/index.ts'
 import { type Profile, STATUS } from '../../users/index.ts'
@@ -17,15 +17,24 @@ export interface SessionState {
   ends_at: number
 }
 
+/** The session where it lives, as does what it is of. */
+const living = (tx: TenantTx, id: string) =>
+  tx.db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .innerJoin('tenants', 'tenants.id', 'sessions.tenant_id')
+    .where('sessions.id', '=', id)
+    .where('sessions.ended_at', 'is', null)
+    .where('users.is_active', '=', true)
+    .where('tenants.is_active', '=', true)
+    .where('tenants.deleted_at', 'is', null)
+
 /** The state of a session; undefined when it has ended, or its user or tenant may not go on. */
 export async function findSessionState(
   tx: TenantTx,
   id: string,
 ): Promise<SessionState | undefined> {
-  const row = await tx.db
-    .selectFrom('sessions')
-    .innerJoin('users', 'users.id', 'sessions.user_id')
-    .innerJoin('tenants', 'tenants.id', 'sessions.tenant_id')
+  const row = await living(tx, id)
     .leftJoin('departments', 'departments.id', 'users.department_id')
     .select([
       'users.id',
@@ -46,17 +55,22 @@ export async function findSessionState(
       sql<boolean>`users.email_verified_at is not null`.as('email_verified'),
       sql<boolean>`users.totp_enabled_at is not null`.as('totp_enabled'),
     ])
-    .where('sessions.id', '=', id)
     .where('sessions.tenant_id', '=', tx.tenantId)
-    .where('sessions.ended_at', 'is', null)
-    .where('users.is_active', '=', true)
-    .where('tenants.is_active', '=', true)
-    .where('tenants.deleted_at', 'is', null)
     .executeTakeFirst()
   if (!row) return undefined
   const { is_demo, demanded, absolute_expires_at, ...profile } = row
   const ends_at = Date.parse(absolute_expires_at)
   return { profile, is_demo, restriction: restrictionOf(profile, demanded), ends_at }
+}
+
+/** Whether the caller's session lives and they have the role that they called with. The question is sent at once. */
+export async function isSignedIn(tx: TenantTx, caller: Caller): Promise<boolean> {
+  const session = living(tx, caller.session_id)
+    .select('sessions.id')
+    .where('sessions.tenant_id', '=', caller.tenant_id)
+    .where('sessions.user_id', '=', caller.user_id)
+    .where('users.role', '=', caller.role)
+  return (await tx.sendFor(session.compile()).rows).length > 0
 }
 
 /** When the user last signed in; null when they never have, or are gone. */

@@ -1,0 +1,149 @@
+/** A command that waits for its record while its caller is signed out: it comes to nothing, and is answered 401. */
+import type pg from 'pg'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { fresh, newColleague, newPerson, ownerConnection } from '../sessions/users.ts'
+import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import { type Answer, openService, type Service } from '../support/service.ts'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+let other: pg.Client
+
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'north')
+})
+beforeEach(async () => {
+  other = await ownerConnection(service)
+})
+
+/** Locks a row for as long as the sessions of the caller take to end. */
+async function signOutMeanwhile(
+  caller: Person,
+  [table, id]: [table: string, id: number],
+  command: () => Promise<Answer>,
+): Promise<Answer> {
+  await other.query('begin')
+  await other.query(`select from ${table} where id = $1 for update`, [id])
+  const answering = command()
+  const { rows } = await other.query('select pg_backend_pid() as pid')
+  await until('the command to wait', async () => {
+    const [row] = await service.database.sql(
+      'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+      [rows[0].pid],
+    )
+    return row
+  })
+  await other.query('update users set is_active = false where id = $1', [caller.id])
+  await other.query('update sessions set ended_at = now() where user_id = $1', [caller.id])
+  await other.query('commit')
+  return answering
+}
+
+const entriesBy = ({ id }: Person) =>
+  service.database.sql(`select action from journal where user_id = $1 and action <> 'auth.login'`, [
+    id,
+  ])
+
+const operator = () =>
+  newPerson(service, root, { tenantId: root.tenant_id, subdomain: 'platform', role: 'superadmin' })
+
+test('whoever is blocked does not undo it behind the block', async () => {
+  const caller = await newColleague(service, clinic, 'admin')
+  const path = `/api/admin/users/${caller.id}/unblock`
+  const answer = await signOutMeanwhile(caller, ['users', caller.id], () =>
+    service.call('POST', path, { token: caller.token }),
+  )
+  expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+  expect(answer.headers['www-authenticate']).toContain('invalid_token')
+  const [user] = await service.database.sql('select is_active from users where id = $1', [
+    caller.id,
+  ])
+  expect(user).toEqual({ is_active: false })
+  expect(await entriesBy(caller)).toEqual([])
+})
+
+/** Whoever calls, and another user of the clinic. */
+interface Scene {
+  caller: Person
+  colleague: Person
+}
+
+type Wait = (scene: Scene) => [table: string, id: number]
+type Command = [method: string, path: string, body?: object | undefined]
+
+const onColleague: Wait = ({ colleague }) => ['users', colleague.id]
+const onTenant: Wait = () => ['tenants', clinic.id]
+const onSelf: Wait = ({ caller }) => ['users', caller.id]
+
+const COMMANDS: Record<string, [wait: Wait, command: (scene: Scene) => Command]> = {
+  createUser: [
+    onTenant,
+    () => [
+      'POST',
+      '/api/admin/users',
+      {
+        email: `${fresh('late')}@north.test`,
+        password: PASSWORD,
+        full_name: 'Late',
+        role: 'nurse',
+        tenant_id: clinic.id,
+      },
+    ],
+  ],
+  updateUser: [onColleague, ofColleague('PUT', '', { full_name: 'Other' })],
+  deleteUser: [onColleague, ofColleague('DELETE', '')],
+  blockUser: [onColleague, ofColleague('POST', '/block')],
+  changeUserRole: [onColleague, ofColleague('PUT', '/role', { role: 'nurse' })],
+  resetUserPassword: [onColleague, ofColleague('PUT', '/password', { password: 'late-Horse-81' })],
+  removeUserTotp: [onColleague, ofColleague('DELETE', '/totp')],
+  changeOwnPassword: [
+    onSelf,
+    () => [
+      'PUT',
+      '/api/users/me/password',
+      { current_password: PASSWORD, new_password: 'late-Horse-81' },
+    ],
+  ],
+  updateTenant: [onTenant, () => ['PUT', `/api/admin/tenants/${clinic.id}`, { name: fresh('n') }]],
+  deleteTenant: [onTenant, () => ['DELETE', `/api/admin/tenants/${clinic.id}`]],
+  createDepartment: [
+    onTenant,
+    () => ['POST', '/api/admin/departments', { name: fresh('late'), tenant_id: clinic.id }],
+  ],
+  updateDepartment: [
+    () => ['departments', clinic.departmentId],
+    () => ['PUT', `/api/admin/departments/${clinic.departmentId}`, { name: fresh('late') }],
+  ],
+}
+
+function ofColleague(method: string, path: string, body?: object) {
+  return ({ colleague }: Scene): Command => [
+    method,
+    `/api/admin/users/${colleague.id}${path}`,
+    body,
+  ]
+}
+
+test.each(Object.entries(COMMANDS))('%s', async (_, [wait, command]) => {
+  const scene = { caller: await operator(), colleague: await newColleague(service, clinic) }
+  const [method, path, body] = command(scene)
+  const answer = await signOutMeanwhile(scene.caller, wait(scene), () =>
+    service.call(method, path, { token: scene.caller.token, ...(body ? { body } : {}) }),
+  )
+  expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+  expect(await entriesBy(scene.caller)).toEqual([])
+})
+
+test('what waits for no record looks as well: createTenant', async () => {
+  const { id, token } = await operator()
+  await service.call('GET', '/api/users/me', { token })
+  // Nobody is told, so the node holds the session for alive.
+  await service.database.sql('update sessions set ended_at = now() where user_id = $1', [id])
+  const body = { name: 'Late', subdomain: fresh('late') }
+  const answer = await service.call('POST', '/api/admin/tenants', { token, body })
+  expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+})
