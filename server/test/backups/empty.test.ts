@@ -211,11 +211,13 @@ describe('restored', () => {
   test('no session comes back, no number is given out again, and it is the same installation', async () => {
     expect(await database.sql('select from sessions')).toEqual([])
     expect(await database.sql('select from signing_keys')).toEqual([])
-    const [next] = await database.sql<{ next: number; highest: number }>(
-      `select nextval(pg_get_serial_sequence('users', 'id'))::float8 as next, max(id)::float8 as highest
-       from users`,
-    )
-    expect(next?.next).toBeGreaterThan((next?.highest ?? 0) + 1_000_000)
+    for (const table of ['users', 'key_encryption_keys']) {
+      const [next] = await database.sql<{ next: number; highest: number }>(
+        `select nextval(pg_get_serial_sequence('${table}', 'id'))::float8 as next, max(id)::float8 as highest
+         from ${table}`,
+      )
+      expect(next?.next, table).toBeGreaterThan((next?.highest ?? 0) + 1_000_000)
+    }
     expect(await database.sql('select id from installation')).toEqual(
       await service.database.sql('select id from installation'),
     )

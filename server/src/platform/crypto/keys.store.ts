@@ -14,9 +14,7 @@ export function findCurrentKek(tx: TenantTx) {
 /** An id that no key-encryption key has or ever had. */
 export async function newKekId(tx: TenantTx): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    select 1 + greatest(0,
-      (select max(id) from key_encryption_keys),
-      (select max(id) from destroyed_keys where kind = 'key-encryption key')) as id`.execute(tx.db)
+    select nextval(pg_get_serial_sequence('key_encryption_keys', 'id')) as id`.execute(tx.db)
   return rows[0]?.id as number
 }
 
