@@ -49,7 +49,7 @@ describe('a name', () => {
         return ['127.0.0.1']
       },
     })
-    const addresses = dnsResolver({ servers: [dns.address], tries: 1 })
+    const addresses = dnsResolver({ servers: () => [dns.address], tries: 1 })
     expect(await addresses('both.test', new AbortController().signal)).toEqual(['127.0.0.1'])
   })
 
@@ -64,7 +64,7 @@ describe('a name', () => {
 describe('a DNS server', () => {
   test('that never answers is given up', async () => {
     const dns = await openDns({ 'pit.test': 'silence' })
-    const addresses = dnsResolver({ servers: [dns.address], timeoutMs: 50, tries: 1 })
+    const addresses = dnsResolver({ servers: () => [dns.address], timeoutMs: 50, tries: 1 })
     await expect(addresses('pit.test', new AbortController().signal)).rejects.toThrow(
       'DNS did not answer',
     )
@@ -75,7 +75,7 @@ describe('a DNS server', () => {
     await dns.close()
     const out = openOutbound({
       policy: { allowHttp: true, allowedNetworks: [] },
-      resolver: dnsResolver({ servers: [dns.address], tries: 1 }),
+      resolver: dnsResolver({ servers: () => [dns.address], tries: 1 }),
     })
     onTestFinished(() => out.close())
     const post = { url: 'http://a.test/', headers: {}, body: '', deadlineMs: 10_000, keepBytes: 0 }
@@ -143,7 +143,7 @@ describe('a DNS server', () => {
 
   test('is not asked again and again, once nobody wants to know', async () => {
     const dns = await openDns({ 'pit.test': 'silence', 'other.test': 'silence' })
-    const addresses = dnsResolver({ servers: [dns.address], timeoutMs: 300, tries: 3 })
+    const addresses = dnsResolver({ servers: () => [dns.address], timeoutMs: 300, tries: 3 })
     const [one, other] = [new AbortController(), new AbortController()]
     const answers = [one, other].map(({ signal }) => addresses('pit.test', signal))
     await eventually('it is asked', () => dns.asked.length >= 2)
@@ -156,6 +156,30 @@ describe('a DNS server', () => {
     await expect(addresses('other.test', signal)).rejects.toThrow('DNS did not answer')
     expect(timesAsked('pit.test')).toBe(before)
     expect(timesAsked('other.test')).toBeGreaterThan(before)
+  })
+
+  test('that takes the place of another is asked from the next minute on', async () => {
+    const answered = Promise.withResolvers<string[]>()
+    const [old, young] = [
+      await openDns({ 'moved.test': ['127.0.0.1'], 'late.test': () => answered.promise }),
+      await openDns({ 'moved.test': ['127.0.0.2'] }),
+    ]
+    const at = { server: old, ms: 0 }
+    const addresses = dnsResolver({
+      servers: () => [at.server.address],
+      timeoutMs: 5000,
+      now: () => at.ms,
+    })
+    const ask = (name: string) => addresses(name, new AbortController().signal)
+    const late = ask('late.test')
+    await eventually('the old one is asked', () => old.asked.length >= 2)
+    at.server = young
+    at.ms = 59_999
+    expect(await ask('moved.test')).toEqual(['127.0.0.1'])
+    at.ms = 60_000
+    expect(await ask('moved.test')).toEqual(['127.0.0.2'])
+    answered.resolve(['127.0.0.3'])
+    expect(await late).toEqual(['127.0.0.3'])
   })
 
   test('is still waited for by one, where another gives up', async () => {

@@ -30,7 +30,7 @@ export function openWayOut({ allowed = '127.0.0.0/8', dns, idleMs, ca }: Options
   const outbound = openOutbound({
     policy: { allowHttp: true, allowedNetworks: parseNetworks(allowed) },
     resolver: dns
-      ? dnsResolver({ servers: [dns.address] })
+      ? dnsResolver({ servers: () => [dns.address] })
       : () => Promise.reject(new Error('a test asked for a name')),
     ...(idleMs ? { idleMs } : {}),
     ...(ca ? { ca } : {}),

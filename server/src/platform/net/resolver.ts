@@ -4,6 +4,7 @@
  * sign-ins. c-ares waits without a thread. It knows neither /etc/hosts nor search domains.
  */
 import { promises as dns } from 'node:dns'
+import { MINUTE } from '../../lib/clock.ts'
 import { unlessAborted } from './context.ts'
 import { DialError } from './dial-error.ts'
 
@@ -14,13 +15,18 @@ import { DialError } from './dial-error.ts'
 export type Resolver = (hostname: string, signal: AbortSignal) => Promise<string[]>
 
 export interface DnsOptions {
-  /** `address` or `address:port`; those of the system by default. */
-  servers?: string[]
+  /** The servers as they are now, each `address` or `address:port`; those of the system by default. */
+  servers?: () => string[]
   /** The longest wait for one answer. c-ares waits less for servers that have been quick. */
   timeoutMs?: number
   /** How often each server is asked. */
   tries?: number
+  /** Milliseconds that only grow. */
+  now?: () => number
 }
+
+/** After this the servers are read anew: those of a machine or a container change with its networks. */
+const RENEW_MS = MINUTE
 
 const WORDS: Record<string, string> = {
   ENODATA: 'the name has no address',
@@ -28,9 +34,24 @@ const WORDS: Record<string, string> = {
   ETIMEOUT: 'DNS did not answer',
 }
 
-export function dnsResolver({ servers, timeoutMs = 2000, tries = 3 }: DnsOptions = {}): Resolver {
+/** Asks the servers that there are; what was asked of earlier ones is still waited for. */
+export function dnsResolver(options: DnsOptions = {}): Resolver {
+  const { now = () => performance.now() } = options
+  let readAt = now()
+  let ask = askServers(options)
+  return (hostname, signal) => {
+    if (now() - readAt >= RENEW_MS) {
+      readAt = now()
+      ask = askServers(options)
+    }
+    return ask(hostname, signal)
+  }
+}
+
+/** c-ares reads the system's servers when its resolver is made, and never again. */
+function askServers({ servers, timeoutMs = 2000, tries = 3 }: DnsOptions): Resolver {
   const resolver = new dns.Resolver({ timeout: timeoutMs, maxTimeout: timeoutMs, tries })
-  if (servers) resolver.setServers(servers)
+  if (servers) resolver.setServers(servers())
   /** What is being asked; who wants to know the same meanwhile waits along. */
   const asked = new Map<string, Promise<string[]>>()
   let waiting = 0
