@@ -46,8 +46,7 @@ export function sendError(
 ): FastifyReply {
   const answer = toAnswer(error, request, conflicts)
   if (answer instanceof InvalidInput) return reply.code(422).send({ detail: answer.issues })
-  if (answer.status >= 500)
-    log.error({ err: answer.cause ?? answer, req_id: request.id, code: answer.code }, 'failed')
+  if (answer.status >= 500) tell(answer, request, log)
   if (answer.status === 401)
     reply.header(
       'www-authenticate',
@@ -55,4 +54,11 @@ export function sendError(
     )
   if (answer.retryAfter !== undefined) reply.header('retry-after', answer.retryAfter)
   return reply.code(answer.status).send({ detail: answer.message, code: answer.code })
+}
+
+/** What nothing has caused, and what is over at a time, is refused on purpose: at a restore, a stop, a full line. */
+function tell(answer: Problem, { id: req_id }: FastifyRequest, log: Logger): void {
+  const { code, cause, retryAfter } = answer
+  if (cause === undefined && retryAfter !== undefined) log.info({ req_id, code }, 'refused')
+  else log.error({ err: cause ?? answer, req_id, code }, 'failed')
 }
