@@ -1,7 +1,10 @@
 /** Compares the table of docs/api.md with the operations that are built and with the contract. */
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { TenantChange } from '../../src/features/tenants/tenants.schema.ts'
+import { PROBLEMS } from '../../src/lib/problems.ts'
 import { type AnyOperation, statusesOf } from '../../src/platform/http/operation.ts'
+import { named, tableOf } from '../docs/documents.ts'
 import { openService } from '../support/service.ts'
 import { ADDED, BUILT, nameOf, SPECIFIED } from './operations.ts'
 
@@ -104,6 +107,25 @@ test('docs/api.md names the lists that are not sorted by id upwards, and no othe
     .map((op) => [LISTS[op.id] ?? op.id, orderOf(op) ?? ''])
     .filter(([, order]) => order !== '' && order !== '`id` upwards')
   expect(toldOrders(page).sort()).toEqual(lists.sort())
+})
+
+test('docs/api.md says what every operation can answer, and when each refusal comes', () => {
+  const [, first = ''] =
+    /^Every operation may also answer (.+?), and every one but/ms.exec(page) ?? []
+  const said = [...first.matchAll(/`(\d+)`/g)].map(([, status]) => Number(status))
+  const ofAll = COMMON.filter((status) => operations.every((op) => statusesOf(op).includes(status)))
+  // Of HTTP and of no operation: refused before one is asked.
+  expect(said.sort()).toEqual([...ofAll, PROBLEMS.expectation_failed[0]].sort())
+  const refusals = [...Object.values(PROBLEMS).map(([status]) => status), 422]
+  expect(tableOf('docs/api.md', 'Status').map(([status]) => Number(status))).toEqual(
+    [...new Set<number>(refusals)].sort(),
+  )
+})
+
+test('docs/api.md has every setting of a tenant that the service reads, and no other', () => {
+  const { properties } = TenantChange.properties.settings as { properties?: object }
+  const told = tableOf('docs/api.md', 'Setting').map(([name]) => named(name))
+  expect(told).toEqual(Object.keys(properties ?? {}))
 })
 
 describe('the table of docs/api.md', () => {

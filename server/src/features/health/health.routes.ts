@@ -48,6 +48,7 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       tag,
       access: anyone,
       success: [200, Ready],
+      refusals: [503],
       handle: async () => {
         await health.ready()
         return { status: 'ready' as const }

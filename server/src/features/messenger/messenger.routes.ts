@@ -33,7 +33,7 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       summary: 'Links the chat that was given the code; an earlier chat of the account is unlinked',
       body: LinkOrder,
       refine: ({ body }, refuse) => refineCode(body.code, refuse),
-      refusals: [409],
+      refusals: [400, 409, 503],
       handle: ({ caller, refined }) => linking.link(caller, refined),
     }),
     operation({
@@ -65,7 +65,7 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       body: RawBody,
       bodyLimit: UPDATE_LIMIT,
       success: [200, Type.Object({ received: Type.Boolean() })],
-      refusals: [403, 404, 422],
+      refusals: [403, 404, 422, 503],
       async handle({ headers, body }) {
         await hook.take(headers[SECRET_HEADER] ?? [], body)
         return { received: true }

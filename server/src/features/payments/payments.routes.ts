@@ -55,7 +55,7 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
       id: 'receiveCardnetNotification',
       summary: 'Takes a notification of cardnet; answered once it is stored',
       headers: { 'Cardnet-Signature': '`t=<unix>,v1=<hex>`: HMAC-SHA256 of `t.` and the body' },
-      refusals: [422],
+      refusals: [400, 422, 429],
       async handle({ body, headers }) {
         await arrivals.take(cardnet.judge(body, headers['Cardnet-Signature']))
         return RECEIVED
@@ -67,6 +67,7 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
       id: 'receivePaygateNotification',
       summary: 'Takes a notification of paygate; answered once it is stored',
       onlyFrom: () => paygate.networks,
+      refusals: [400, 429],
       async handle({ body }) {
         await arrivals.take(paygate.judge(body, []))
         return RECEIVED
