@@ -79,6 +79,20 @@ export async function shareJob(client: Connection, { number }: Pick<Job, 'number
   if (rows[0]?.held !== true) throw new LostJobError()
 }
 
+/** Who orders a restore expects it then: what was entered later would be gone without a warning. */
+const RESTORE_WAITS_AT_MOST = '1 hour'
+
+/** When a restore was ordered that has waited for too long; undefined where it is in time. */
+export async function findLapsed(tx: TenantTx, id: string): Promise<string | undefined> {
+  const lapsed = await tx.db
+    .selectFrom('backup_jobs')
+    .select('created_at')
+    .where('id', '=', id)
+    .where(sql<boolean>`created_at < now() - ${RESTORE_WAITS_AT_MOST}::interval`)
+    .executeTakeFirst()
+  return lapsed?.created_at
+}
+
 /** Says that the job runs. Returns false where somebody else began it meanwhile. */
 export async function beginJob(tx: TenantTx, { id, kind, backup_id }: Job): Promise<boolean> {
   const begun = await tx.db

@@ -170,6 +170,9 @@ async function perform(
       return { made: await createBackup(client, job, deps, { ...watch, rest }) }
     }
     if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job, watch) }
+    const lapsed = await deps.db.acrossTenants((tx) => store.findLapsed(tx, job.id), 'read')
+    if (lapsed !== undefined)
+      throw new RefusedError(`it was ordered at ${lapsed} and waited too long; order it again`)
     const options = job.options as RestoreOptions
     const safety = safetyOf(deps)
     return { result: await restoreBackup(client, job, options, { ...deps, safety }, watch) }
