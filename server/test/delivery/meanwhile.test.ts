@@ -1,6 +1,7 @@
 /** What happens to a queue or a delivery while a process is at work on it. */
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { queueAgain } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
 import {
   claimQueues,
   renewLeases,
@@ -14,6 +15,7 @@ import {
 } from '../../src/features/webhooks/engine/deliveries.store.ts'
 import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
+import { retryWaiting } from '../../src/features/webhooks/webhooks.jobs.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
@@ -61,14 +63,16 @@ describe('a queue that somebody else has locked', () => {
   })
 })
 
-/** A delivery that has been tried three times, as it was read for its fourth try. */
-async function tried(): Promise<DueDelivery> {
+/** A delivery that has been tried three times, or so often, as it was read for its next try. */
+async function tried(count = 3): Promise<DueDelivery> {
   const event = await scene.event(webhook.tenant_id)
   const [delivery] = await scene.db.acrossTenants(async (tx) => {
     const { tenant_id } = webhook
     const events = [{ ...event, tenant_id, action: 'department.updated' }]
     insertDeliveries(tx, events, [webhook.id], iso(-MINUTE))
-    await sql`update webhook_deliveries set attempts = 3, retry_step = 3`.execute(tx.db)
+    await sql`update webhook_deliveries set attempts = ${count}, retry_step = ${count}`.execute(
+      tx.db,
+    )
     return findDue(tx, [{ id: webhook.id, limit: 1 }], iso())
   })
   if (!delivery) throw new Error('one was made')
@@ -92,11 +96,11 @@ const record = (delivery: DueDelivery, status: Result['status'], due_at: string 
   return scene.db.acrossTenants(async (tx) => recordResults(tx, [result], iso()))
 }
 
-describe('a delivery that is queued again while it is tried', () => {
+describe.each([0, 3])('a delivery that is queued again during its try after %i', (count) => {
   /** As `tried`, and its tries are forgotten meanwhile. */
   async function queuedAgain(): Promise<DueDelivery> {
-    const delivery = await tried()
-    await scene.database.sql('update webhook_deliveries set retry_step = 0')
+    const delivery = await tried(count)
+    await scene.db.inTenant(webhook.tenant_id, (tx) => queueAgain(tx, delivery, iso()))
     return delivery
   }
 
@@ -107,16 +111,21 @@ describe('a delivery that is queued again while it is tried', () => {
     const delivery = await queuedAgain()
     const [before] = await scene.deliveries(webhook)
     await record(delivery, status, wait === null ? null : iso(wait))
-    expect(await scene.deliveries(webhook)).toEqual([{ ...before, attempts: 4 }])
+    expect(await scene.deliveries(webhook)).toEqual([{ ...before, attempts: count + 1 }])
     expect(before).toMatchObject({ status: 'pending', retry_step: 0 })
-    expect(await scene.attempts(webhook)).toMatchObject([{ number: 4 }])
+    expect(await scene.attempts(webhook)).toMatchObject([{ number: count + 1 }])
   })
 
   test('is delivered when that one arrives after all', async () => {
     const delivery = await queuedAgain()
     await record(delivery, 'delivered', null)
     expect(await scene.deliveries(webhook)).toMatchObject([
-      { status: 'delivered', attempts: 4, due_at: null, finished_at: expect.any(String) },
+      {
+        status: 'delivered',
+        attempts: count + 1,
+        due_at: null,
+        finished_at: expect.any(String),
+      },
     ])
   })
 })
@@ -157,6 +166,58 @@ describe('a delivery whose webhook gets another receiver while it is tried', () 
     const before = await scene.deliveries(webhook)
     await record(delivery, 'pending', iso(MINUTE))
     expect(await scene.deliveries(webhook)).toEqual(before)
+  })
+})
+
+describe('what waits is made due where a receiver may be well', () => {
+  const retryAll = (at: string) =>
+    retryWaiting(scene, { ...webhook, at }, new AbortController().signal)
+
+  test('and not what is due, nor what was tried since', async () => {
+    const at = iso(-MINUTE)
+    const delivery = await tried(0)
+    const before = await scene.deliveries(webhook)
+    await retryAll(at)
+    expect(await scene.deliveries(webhook)).toEqual(before)
+    await record(delivery, 'pending', iso(MINUTE))
+    const refused = await scene.deliveries(webhook)
+    await retryAll(at)
+    expect(await scene.deliveries(webhook)).toEqual(refused)
+    await retryAll(iso(1))
+    expect(await scene.deliveries(webhook)).toMatchObject([{ attempts: 1, retry_step: 0 }])
+  })
+
+  test('also what is just being written down, as of the receiver before', async () => {
+    const delivery = await tried(0)
+    const [locked, end] = [gate(), gate()]
+    const holding = scene.db.acrossTenants(async (tx) => {
+      await sql`select from webhook_deliveries for update`.execute(tx.db)
+      locked.open()
+      await end.pass
+    })
+    await locked.pass
+    const waiting = (type: string) => async () => {
+      const [lock] = await scene.database.sql(
+        `select from pg_locks where not granted and locktype = $1
+           and pid in (select pid from pg_stat_activity where datname = current_database())`,
+        [type],
+      )
+      return lock
+    }
+    const recorded = record(delivery, 'pending', iso(30 * MINUTE))
+    await until('the try is being written down', waiting('transactionid'))
+    const at = iso()
+    await scene.db.acrossTenants((tx) => resetCircuit(tx, webhook.id, at))
+    let isDone = false
+    const retried = retryAll(at).then(() => {
+      isDone = true
+    })
+    await until('what waits is looked for', async () => isDone || waiting('advisory')())
+    end.open()
+    await Promise.all([holding, recorded, retried])
+    const [row] = await scene.deliveries(webhook)
+    expect(row).toMatchObject({ attempts: 1, retry_step: 0 })
+    expect(Date.parse(row?.due_at)).toBeLessThanOrEqual(scene.clock.now())
   })
 })
 

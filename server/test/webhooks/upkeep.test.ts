@@ -1,7 +1,7 @@
 /** What is over is thrown away: old days, deleted webhooks. What is waited for is not. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
-  findDelivery,
+  lockDelivery,
   queueAgain,
 } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
 import { ensureWebhookDays } from '../../src/features/webhooks/upkeep/days.ts'
@@ -165,7 +165,7 @@ describe('a day', () => {
     const day = dayAgo(53)
     await makeDay(day)
     const working = at.service.app.db.inTenant(at.clinic.id, async (tx) => {
-      await findDelivery(tx, 1, 1)
+      await lockDelivery(tx, 1, 1)
       busy.open()
       await end.pass
     })

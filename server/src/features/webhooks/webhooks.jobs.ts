@@ -6,6 +6,7 @@ import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
+import { awaitResults } from './engine/deliveries.store.ts'
 import { scheduleQueue } from './engine/queues.store.ts'
 import { notifyDue } from './engine/topics.ts'
 import * as store from './upkeep/upkeep.store.ts'
@@ -60,23 +61,30 @@ export function deletesDeliveries({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>)
  * Returns how a webhook's deliveries that wait for a retry are retried now, with all their retries
  * again: its receiver is another one now, or answers again.
  */
-export function retriesNow({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
-  jobs.work(
-    RETRY_NOW,
-    async ({ id, tenant_id, at }, { signal }) => {
-      await inBatches(signal, async () => {
-        const retried = await db.inTenant(tenant_id, async (tx) => {
-          // The queue first, as everyone does who needs both.
-          await scheduleQueue(tx, id, at)
-          notifyDue(tx, [id])
-          return store.retryDeliveriesNow(tx, id, at, BATCH)
-        })
-        return retried === BATCH
-      })
-    },
-    { concurrency: 3 },
-  )
+export function retriesNow(deps: Pick<UpkeepDeps, 'db' | 'clock' | 'jobs'>) {
+  const { jobs } = deps
+  jobs.work(RETRY_NOW, (webhook, { signal }) => retryWaiting(deps, webhook, signal), {
+    concurrency: 3,
+  })
   return (tx: TenantTx, webhook: WebhookToRetry) => jobs.send(tx, RETRY_NOW, webhook)
+}
+
+/** Exported for its test. */
+export async function retryWaiting(
+  { db, clock }: Pick<UpkeepDeps, 'db' | 'clock'>,
+  { id, tenant_id, at }: WebhookToRetry,
+  signal: AbortSignal,
+): Promise<void> {
+  await db.inTenant(tenant_id, awaitResults)
+  await inBatches(signal, async () => {
+    const retried = await db.inTenant(tenant_id, async (tx) => {
+      // The queue first, as everyone does who needs both.
+      await scheduleQueue(tx, id, at)
+      notifyDue(tx, [id])
+      return store.retryDeliveriesNow(tx, id, { since: at, now: isoAt(clock) }, BATCH)
+    })
+    return retried === BATCH
+  })
 }
 
 /** @param tidyReplays goes on with the replays that were given up, and forgets old ones */

@@ -52,11 +52,11 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
     retry: (caller, webhookId, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
         const webhook = orNotFound(await shareWebhook(tx, webhookId), 'webhook')
-        const delivery = orNotFound(await store.findDelivery(tx, webhookId, id), 'delivery')
-        if (!webhook.is_active) throw new Problem('webhook_inactive')
         const now = isoAt(clock)
         // The queue first, as everyone does who needs both.
         await scheduleNow(tx, webhookId, now)
+        const delivery = orNotFound(await store.lockDelivery(tx, webhookId, id), 'delivery')
+        if (!webhook.is_active) throw new Problem('webhook_inactive')
         const queued = orNotFound(await store.queueAgain(tx, delivery, now), 'delivery')
         notifyFirst(tx, webhookId)
         await append(tx, actorOf(caller), {

@@ -62,12 +62,13 @@ export function listDeliveries(
   })
 }
 
-export function findDelivery(
+/** A delivery as it is once all is written down of its tries, which stays so until the transaction ends. */
+export function lockDelivery(
   tx: TenantTx,
   webhookId: number,
   id: number,
 ): Promise<KeptDelivery | undefined> {
-  return ofWebhook(tx, webhookId).where('entry_id', '=', id).executeTakeFirst()
+  return ofWebhook(tx, webhookId).where('entry_id', '=', id).forUpdate().executeTakeFirst()
 }
 
 /** Of one that is retried or replayed without end, a page of the list would be as long as that. */

@@ -11,6 +11,7 @@ export interface DueDelivery extends Omit<EventEntry, 'action' | 'resource_type'
   event: string
   attempts: number
   retry_step: number
+  due_at: string
   /** Null when the entry is no longer in the journal. */
   resource_type: string | null
 }
@@ -23,7 +24,7 @@ export async function findDue(
 ): Promise<DueDelivery[]> {
   const { rows } = await sql<DueDelivery>`
     select d.webhook_id, d.tenant_id, d.entry_id as id, d.event_at as created_at, d.event,
-      d.attempts, d.retry_step, j.resource_type, j.resource_id, j.user_id, j.changes
+      d.attempts, d.retry_step, d.due_at, j.resource_type, j.resource_id, j.user_id, j.changes
     from unnest(${wants.map(({ id }) => id)}::bigint[], ${wants.map(({ limit }) => limit)}::integer[])
       as want(webhook_id, most)
     cross join lateral (
@@ -59,15 +60,26 @@ export interface Result extends Outcome {
  * meanwhile, who has moved it already. The try itself is kept as it was made and once, unless its
  * webhook or its delivery is gone: of a later one for the same event it would tell nothing.
  *
- * One that was queued again meanwhile has all its tries before it, and one that was settled meanwhile
+ * One that was queued again meanwhile, and so has another time, has all its tries before it, and one that was settled meanwhile
  * (its replay was cancelled) stays as it was, unless this one has arrived: that is true in any case.
  *
  * One that failed after its queue was reset is due now, with all its tries before it: those that waited
  * just then are due as well. By the row, as no process is sure to have heard of it.
  */
 export function recordResults(tx: TenantTx, results: readonly Result[], now: string): void {
+  tx.send(sql`select pg_advisory_xact_lock_shared(${RECORDING})`.compile(tx.db))
   moveDeliveries(tx, results, now)
   keepAttempts(tx, results)
+}
+
+const RECORDING = sql`hashtextextended('webhook results', 0)`
+
+/**
+ * Waits for what is just being written down, which may know nothing yet of a queue that was reset. What is
+ * written down from here on knows of all that has committed.
+ */
+export async function awaitResults(tx: TenantTx): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${RECORDING})`.execute(tx.db)
 }
 
 /** The columns that name the deliveries. */
@@ -78,18 +90,21 @@ const keysOf = (results: readonly Result[]) =>
 
 function moveDeliveries(tx: TenantTx, results: readonly Result[], now: string): void {
   const of = <T>(value: (result: Result) => T) => results.map(value)
-  const moves = sql`(d.due_at is not null and d.retry_step = o.retry_step) or o.status = 'delivered'`
+  const moves = sql`o.status = 'delivered'
+    or d.retry_step = o.retry_step and d.due_at is not distinct from o.was_due`
   tx.send(
     sql`with tried as materialized (
-        select o.webhook_id, o.entry_id, o.event_at, o.attempts, o.retry_step, o.status, o.due_at,
+        select o.webhook_id, o.entry_id, o.event_at, o.attempts, o.retry_step, o.was_due, o.status,
+          o.due_at,
           o.status <> 'delivered' and exists (select from webhook_queues q
             where q.webhook_id = o.webhook_id and q.resets <> o.resets) as is_late
         from unnest(${keysOf(results)}, ${of((o) => o.delivery.attempts)}::integer[],
-            ${of((o) => o.delivery.retry_step)}::integer[], ${of((o) => o.resets)}::bigint[],
+            ${of((o) => o.delivery.retry_step)}::integer[],
+            ${of((o) => o.delivery.due_at)}::timestamptz[], ${of((o) => o.resets)}::bigint[],
             ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[])
-          as o(webhook_id, entry_id, event_at, attempts, retry_step, resets, status, due_at)
+          as o(webhook_id, entry_id, event_at, attempts, retry_step, was_due, resets, status, due_at)
       ), o as materialized (
-        select webhook_id, entry_id, event_at, attempts, retry_step, is_late,
+        select webhook_id, entry_id, event_at, attempts, retry_step, was_due, is_late,
           case when is_late then 'pending' else status end as status,
           case when is_late then ${now}::timestamptz else due_at end as due_at
         from tried
@@ -138,6 +153,6 @@ export function giveUp(tx: TenantTx, lost: readonly DueDelivery[], now: string):
       from unnest(${lost.map((o) => o.webhook_id)}::bigint[], ${lost.map((o) => o.id)}::bigint[],
           ${lost.map((o) => o.created_at)}::timestamptz[]) as o(webhook_id, entry_id, event_at)
       where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
-        and d.due_at is not null`.compile(tx.db),
+        and d.due_at is not distinct from o.was_due`.compile(tx.db),
   )
 }

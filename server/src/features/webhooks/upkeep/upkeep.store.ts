@@ -70,22 +70,28 @@ export async function deleteExpiredSecrets(
   return Number(result.numDeletedRows)
 }
 
-/** Makes deliveries due that wait for a later try, up to `limit` of them. Returns how many. */
+/**
+ * Makes deliveries due that wait for a later try, up to `limit` of them. Returns how many. Those are left alone
+ * that were tried since it was asked for, at `since`, and those that are due, of which a try may be under way.
+ */
 export async function retryDeliveriesNow(
   tx: TenantTx,
   webhookId: number,
-  iso: string,
+  { since, now }: { since: string; now: string },
   limit: number,
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
-    update webhook_deliveries d set due_at = ${iso}::timestamptz, retry_step = 0
+    update webhook_deliveries d set due_at = ${now}::timestamptz, retry_step = 0
     from (
-      select webhook_id, entry_id, event_at from webhook_deliveries
-      where webhook_id = ${webhookId} and status = 'pending' and due_at > ${iso}::timestamptz
+      select webhook_id, entry_id, event_at from webhook_deliveries w
+      where webhook_id = ${webhookId} and status = 'pending' and due_at > ${now}::timestamptz
+        and not exists (select from webhook_attempts a where a.webhook_id = w.webhook_id
+          and a.entry_id = w.entry_id and a.event_at = w.event_at
+          and a.started_at >= ${since}::timestamptz offset 0)
       order by due_at limit ${limit}
     ) waiting
     where d.webhook_id = waiting.webhook_id and d.entry_id = waiting.entry_id
-      and d.event_at = waiting.event_at and d.due_at > ${iso}::timestamptz`.execute(tx.db)
+      and d.event_at = waiting.event_at and d.due_at > ${now}::timestamptz`.execute(tx.db)
   return Number(numAffectedRows)
 }
 
