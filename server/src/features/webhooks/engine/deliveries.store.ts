@@ -153,6 +153,6 @@ export function giveUp(tx: TenantTx, lost: readonly DueDelivery[], now: string):
       from unnest(${lost.map((o) => o.webhook_id)}::bigint[], ${lost.map((o) => o.id)}::bigint[],
           ${lost.map((o) => o.created_at)}::timestamptz[]) as o(webhook_id, entry_id, event_at)
       where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
-        and d.due_at is not distinct from o.was_due`.compile(tx.db),
+        and d.due_at is not null`.compile(tx.db),
   )
 }
