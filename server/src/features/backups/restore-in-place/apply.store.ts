@@ -39,10 +39,7 @@ const DIFFERS = (values: readonly string[]) =>
 
 /** Counts what `apply` would do. */
 export async function compare(client: Connection, table: Ruled): Promise<Difference> {
-  const count = async (text: string) => {
-    const { rows } = await client.query<{ count: string }>(`select count(*) as count ${text}`)
-    return Number(rows[0]?.count)
-  }
+  const count = (text: string) => countOf(client, text)
   const added = await count(ADDED(table))
   if (table.rule !== 'restored') return { added, changed: 0, removed: 0 }
   const values = valuesOf(table)
@@ -52,6 +49,11 @@ export async function compare(client: Connection, table: Ruled): Promise<Differe
       : await count(`from ${id(table.name)} live join ${stageOf(table.name)} stage
           on ${matching(table)} where ${DIFFERS(values)}`)
   return { added, changed, removed: isCleared(table) ? await count(REMOVED(table)) : 0 }
+}
+
+async function countOf(client: Connection, text: string): Promise<number> {
+  const { rows } = await client.query<{ count: string }>(`select count(*) as count ${text}`)
+  return Number(rows[0]?.count)
 }
 
 interface Parked {
@@ -84,9 +86,15 @@ export async function apply(
   for (const table of restored) parked.set(table, await park(client, table))
   for (const table of restored.filter(isCleared).toReversed())
     note(table, 'removed', (await client.query(`delete ${REMOVED(table)}`)).rowCount)
-  for (const table of tables) note(table, 'added', await insert(client, table))
-  for (const table of restored)
-    note(table, 'changed', (parked.get(table) ?? 0) + (await update(client, table)))
+  const unfinished = new Map<Ruled, number>()
+  for (const table of tables) {
+    unfinished.set(table, await countUnfinished(client, table))
+    note(table, 'added', await insert(client, table))
+  }
+  for (const table of restored) {
+    const changed = (parked.get(table) ?? 0) + (await update(client, table))
+    note(table, 'changed', changed - (unfinished.get(table) ?? 0))
+  }
   return differences
 }
 
@@ -118,6 +126,13 @@ async function parkColumn(
      select count(*) as count from parked where not differs`,
   )
   return Number(rows[0]?.count)
+}
+
+/** How many rows are added without what they point to, which they get like those that are changed. */
+async function countUnfinished(client: Connection, table: Ruled): Promise<number> {
+  if (table.late.length === 0) return 0
+  const some = table.late.map((column) => `stage.${id(column)} is not null`).join(' or ')
+  return countOf(client, `${ADDED(table)} and (${some})`)
 }
 
 async function insert(client: Connection, table: Ruled): Promise<number | null> {
