@@ -1,0 +1,40 @@
+/** The image's health check, run beside a process of each role. */
+import { execFile } from 'node:child_process'
+import { expect, test, vi } from 'vitest'
+import { textOf } from '../docs/documents.ts'
+import { scratch, until } from '../support/embedded.ts'
+import { command, PLAIN } from '../support/process.ts'
+import { refusedPort } from '../support/refused-port.ts'
+
+// Processes on a busy machine take their time to start.
+vi.setConfig({ testTimeout: 90_000 })
+
+/** What a process says once it serves, or works. */
+const UP = /Wardkeep is ready|doing background work/
+
+const dockerfile = textOf('Dockerfile').replaceAll(/\\\n\s*/g, '')
+const [, check = '[]'] = /^HEALTHCHECK .*?CMD (\[.+\])$/m.exec(dockerfile) ?? []
+const [, ...args]: string[] = JSON.parse(check)
+
+/** Whether the check finds a container of these variables healthy. */
+const isHealthy = (env: NodeJS.ProcessEnv) =>
+  new Promise<boolean>((resolve) =>
+    execFile(process.execPath, args, { env }, (error) => resolve(error === null)),
+  )
+
+test.each(['all', 'api', 'worker'])(
+  'a container of the role %s is found healthy once it is up',
+  async (role) => {
+    expect(dockerfile).toMatch(/^ENV .*\bPORT=\d+ METRICS_PORT=\d+/m)
+    const [http, metrics] = [await refusedPort(), await refusedPort()]
+    const ports = { PORT: String(http.port), METRICS_PORT: String(metrics.port) }
+    expect(await isHealthy(ports)).toBe(false)
+    await Promise.all([http.free(), metrics.free()])
+    const env = { ...PLAIN, ...ports, DATA_DIR: await scratch() }
+    const container = command(['start', '--role', role], env)
+    await until('it is up', () => UP.test(container.stdout()) || undefined, 60_000)
+    expect(await isHealthy(ports)).toBe(true)
+    container.signal('SIGTERM')
+    expect(await container.ended).toEqual({ code: 0, signal: null })
+  },
+)
