@@ -131,6 +131,24 @@ test('what was refused is sent as soon as the webhook is active again', async ()
   receiver.verifyWith(SECRET)
 })
 
+test.each([
+  ['in one step', (url: string) => [{ url, is_active: true }]],
+  ['first the one, then the other', (url: string) => [{ url }, { is_active: true }]],
+])(
+  'what waits when the receiver is gone goes to a new URL once active, %s',
+  async (_how, steps) => {
+    const other = await openReceiver({ clock: at.service.clock })
+    const { id } = await register()
+    receiver.answerWith(() => ({ status: 410, headers: { 'retry-after': '3600' } }))
+    await anEvent()
+    await queueIs(id, "webhook_id in (select id from webhooks where disabled_reason = 'gone')")
+    await written(id, { status: 'held', attempts_count: 1 })
+    for (const body of steps(other.url)) await at.call('PUT', `/${id}`, { body })
+    await written(id, { status: 'delivered', attempts_count: 2 })
+    expect(idsOf(other.received)).toEqual(idsOf())
+  },
+)
+
 /** Waits until the webhook's queue is as the condition says. */
 const queueIs = (id: number, condition: string) =>
   until(`its queue: ${condition}`, async () => {

@@ -139,6 +139,24 @@ describe('a webhook that was deactivated by failures', () => {
     expect(await found('webhooks.disabled')).toEqual([])
   })
 
+  test('is asked at its new URL, where it has got one', async () => {
+    const { receiver, webhook } = await deactivated()
+    const other = await openReceiver({
+      clock: service.clock,
+      answer: (_request, index) => ({ status: index === 0 ? 503 : 200 }),
+    })
+    await at.call('PUT', `/${webhook.id}`, { body: { url: other.url } })
+    await probe()
+    // Forgotten after as long as any other.
+    const { probed_at, failing_since } = (await rowOf(webhook.id)) ?? {}
+    expect(failing_since).toBe(probed_at)
+    service.clock.advance(6 * HOUR)
+    await probe()
+    expect([receiver.received.length, other.received.length]).toEqual([0, 2])
+    const subjects = (await found('webhooks.disabled')).map(({ subject }) => subject)
+    expect(subjects).toEqual([`webhook ${webhook.id}`])
+  })
+
   test('is asked through the guard alone, and what is gone or forgotten is not asked', async () => {
     const guarded = await deactivated()
     const strict = await openService({

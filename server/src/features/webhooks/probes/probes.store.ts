@@ -12,7 +12,8 @@ export interface Probed {
  * Takes up to `limit` webhooks that failures have deactivated, those first that were never asked, and
  * notes that they are asked now: whoever takes some at the same time gets others.
  * @param before when they were last asked, at the latest
- * @param failingSince how long ago their receivers may have begun to fail
+ * @param failingSince how long ago their receivers may have begun to fail, where they were sent anything yet: one at
+ *   a new URL was not
  */
 export async function takeProbes(
   tx: TenantTx,
@@ -25,7 +26,7 @@ export async function takeProbes(
         join webhooks w on w.id = q.webhook_id and not w.is_active and w.disabled_reason = 'failing'
         join tenants t on t.id = q.tenant_id and t.is_active and t.deleted_at is null
       where (q.probed_at is null or q.probed_at <= ${at.before}::timestamptz)
-        and q.failing_since >= ${at.failingSince}::timestamptz
+        and coalesce(q.failing_since >= ${at.failingSince}::timestamptz, true)
       order by q.probed_at nulls first, q.webhook_id limit ${limit}
       for update of q skip locked
     )
@@ -42,6 +43,8 @@ export async function noteProbe(
 ): Promise<void> {
   await sql`
     update webhook_queues
-    set answered_at = case when ${hasAnswered} then coalesce(answered_at, probed_at) end
+    set answered_at = case when ${hasAnswered} then coalesce(answered_at, probed_at) end,
+      failing_since = case when ${hasAnswered} then failing_since
+        else coalesce(failing_since, probed_at) end
     where webhook_id = ${id} and probed_at = ${askedAt}::timestamptz`.execute(tx.db)
 }
