@@ -13,7 +13,7 @@ import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import type { OpenStore } from '../../src/features/backups/stores/store.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import type { Admin } from '../../src/platform/access/index.ts'
-import { LOCKS } from '../../src/platform/db/index.ts'
+import { LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
@@ -115,6 +115,29 @@ test.each<[string, (deps: NamedDrillDeps & { store: OpenStore }, id: string) => 
   expect(new Set(answers)).toEqual(new Set([409]))
   expect((await remove(id)).status).toBe(200)
 })
+
+test.each(['queued', 'running'])(
+  'one whose restore is %s stays until that is over',
+  async (status) => {
+    const id = await make(service, root)
+    // Held, so that no process takes the job, and none counts it as abandoned.
+    const holder = ownerClient(service.database.address)
+    await holder.connect()
+    onTestFinished(() => holder.end())
+    await holder.query('begin')
+    const { rows } = await holder.query<{ number: number }>(
+      `insert into backup_jobs (id, backup_id, kind, status, started_at, actor)
+     values (gen_random_uuid(), $1, 'restore', $2, now(), '{}') returning number`,
+      [id, status],
+    )
+    await holder.query('select pg_advisory_lock($1, $2)', [LOCKS.longJobs, rows[0]?.number])
+    await holder.query('commit')
+    for (const node of [service, other])
+      expect(await remove(id, node)).toMatchObject({ status: 409, body: { code: 'backup_in_use' } })
+    await holder.query(`update backup_jobs set status = 'failed' where backup_id = $1`, [id])
+    expect((await remove(id)).status).toBe(200)
+  },
+)
 
 test('one that is being deleted is read by nobody, and stays where the deletion fails', async () => {
   const id = await make(service, root)
