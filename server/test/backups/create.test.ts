@@ -194,6 +194,23 @@ describe('what is no backup of the caller', () => {
   )
 })
 
+test.each(['nothing', randomUUID()])('the 404 of %s says of what it is', async (id) => {
+  const { token } = root
+  const told = [
+    await get(`download/${id}`, root),
+    await service.call('DELETE', `/api/admin/backup/${id}`, { token }),
+    await service.call('POST', '/api/admin/backup/restore', {
+      token,
+      body: { backup_id: id, confirm: true },
+    }),
+    await get(`status/${id}`, root),
+  ].map(({ status, body }) => [status, body.detail])
+  expect(told).toEqual([
+    ...Array(3).fill([404, 'There is no such backup']),
+    [404, 'There is no such job'],
+  ])
+})
+
 describe('a download', () => {
   let id: string
   let file: Buffer
@@ -227,7 +244,11 @@ describe('a download', () => {
   })
 
   test('of another type is 404', async () => {
-    expect((await download({}, '?type=full')).statusCode).toBe(404)
+    const other = await download({}, '?type=full')
+    expect([other.statusCode, other.json().detail]).toEqual([
+      404,
+      'There is no such backup of type full',
+    ])
     expect((await download({}, '?type=tenant')).statusCode).toBe(200)
     expect((await download({}, '?type=other')).statusCode).toBe(422)
   })
@@ -255,7 +276,7 @@ describe('deleting', () => {
     expect((await service.call('DELETE', `/api/admin/backup/${id}`, { token })).status).toBe(404)
   })
 
-  test('of one that is still to be made is 409', async () => {
+  test('of one that is still to be made is 409, and a download of it says so', async () => {
     // Nobody works here.
     const idle = await openService({ role: 'api' })
     const operator = await superadmin(idle)
@@ -264,6 +285,13 @@ describe('deleting', () => {
       token: operator.token,
     })
     expect(answer).toMatchObject({ status: 409, body: { code: 'backup_in_use' } })
+    const sent = await idle.call('GET', `/api/admin/backup/download/${backup_id}`, {
+      token: operator.token,
+    })
+    expect(sent).toMatchObject({
+      status: 404,
+      body: { detail: expect.stringContaining('not whole') },
+    })
   })
 })
 

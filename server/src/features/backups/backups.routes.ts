@@ -89,7 +89,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       params: BackupPath,
       query: DownloadQuery,
       success: [200, FileOf('application/octet-stream', { ranges: true })],
-      refusals: [404],
+      refusals: [404, 503],
       handle: ({ caller, path, query }) => backups.download(caller, path.backup_id, query.type),
     }),
     operation({
@@ -101,7 +101,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       access: admins,
       params: BackupPath,
       success: [200, Backup],
-      refusals: [404, 409],
+      refusals: [404, 409, 503],
       handle: ({ caller, path }) => backups.remove(caller, path.backup_id),
     }),
   ]

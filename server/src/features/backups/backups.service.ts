@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
-import { forCaller, type Scopes, scopeOf } from '../../platform/db/index.ts'
+import { forCaller, type Scopes, scopeOf, type TenantTx } from '../../platform/db/index.ts'
 import { actorOf, append } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { findTenant } from '../tenants/index.ts'
@@ -13,6 +13,7 @@ import { deleteWithFile } from './delete.ts'
 import type { BackupType } from './file/format.ts'
 import { queueRestore } from './restore-in-place/order.ts'
 import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
+import { requireWhole } from './whole.ts'
 import type { Reading } from './work/reading.ts'
 
 const STORE_RETRY_SECONDS = 60
@@ -30,10 +31,17 @@ export interface BackupsDeps {
 export type Backups = ReturnType<typeof backupsService>
 
 export function backupsService({ db, store: files, log, wake, reading }: BackupsDeps) {
+  /** What has this id; undefined also for what is none, such as what looks like a path. */
+  async function known<T>(
+    caller: Admin,
+    id: string,
+    look: (tx: TenantTx, id: string) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    return UUID.test(id) ? forCaller(db, caller, (tx) => look(tx, id), 'read') : undefined
+  }
+
   async function find(caller: Admin, id: string): Promise<Backup> {
-    if (!UUID.test(id)) throw new Problem('not_found')
-    const found = await forCaller(db, caller, (tx) => store.findBackup(tx, id), 'read')
-    return orNotFound(found, 'backup')
+    return orNotFound(await known(caller, id, store.findBackup), 'backup')
   }
 
   /** Of a whole one: looked up while it is held, as it may have been deleted since the answer began. */
@@ -92,16 +100,15 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
     list: (caller: Admin) => forCaller(db, caller, store.listBackups, 'read'),
 
     async job(caller: Admin, id: string): Promise<BackupJob> {
-      if (!UUID.test(id)) throw new Problem('not_found')
-      const found = await forCaller(db, caller, (tx) => store.findJob(tx, id), 'read')
-      return orNotFound(found, 'job')
+      return orNotFound(await known(caller, id, store.findJob), 'job')
     },
 
     /** @throws Problem 404 for one of another type, or that is not whole; 503 where its file is gone */
     async download(caller: Admin, id: string, type: BackupType | undefined) {
       const backup = await find(caller, id)
-      if (backup.status !== 'completed' || (type !== undefined && type !== backup.type))
-        throw new Problem('not_found')
+      if (type !== undefined && type !== backup.type)
+        throw new Problem('not_found', { detail: `There is no such backup of type ${type}` })
+      requireWhole(backup)
       const name = fileName(id, backup.rewritten_at)
       const size = await files.size(name).catch(unlessAway)
       await forCaller(db, caller, (tx) =>
@@ -127,7 +134,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       await forCaller(db, caller, async (tx) => {
         const told = { ...backup, id, told: backup.tenant_id ?? caller.tenant_id }
         const state = await deleteWithFile(tx, actorOf(caller), told, { files, log })
-        if (state === 'gone') throw new Problem('not_found')
+        orNotFound(state === 'gone' ? undefined : state, 'backup')
         if (state === 'busy') throw new Problem('backup_in_use')
         if (state === 'locked') throw new Problem('backup_locked')
       }).catch(unlessAway)

@@ -70,7 +70,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
   async function create(tenantId: number | null, onProgress: OnProgress): Promise<Backup> {
     await buryAbandoned(deps)
     const { job_id, backup_id } = await db.acrossTenants(async (tx) => {
-      if (tenantId !== null && !(await findTenant(tx, tenantId))) throw new Problem('not_found')
+      if (tenantId !== null) orNotFound(await findTenant(tx, tenantId), 'tenant')
       if (await isBeingMade(tx, tenantId)) throw new Problem('backup_running')
       const type = tenantId === null ? 'full' : 'tenant'
       return queueBackup(tx, { type, tenant_id: tenantId, reason: 'request' })

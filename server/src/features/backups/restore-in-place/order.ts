@@ -6,6 +6,7 @@ import type { Actor } from '../../../platform/journal/index.ts'
 import type { Backup, RestoreOrder } from '../backups.schema.ts'
 import { findDeletion, insertJob } from '../backups.store.ts'
 import type { BackupType } from '../file/format.ts'
+import { requireWhole } from '../whole.ts'
 import type { RestoreOptions } from './outcome.ts'
 
 const GONE = 'The tenant is gone for good: one that was purged comes back from no backup'
@@ -27,7 +28,7 @@ export async function queueRestore(
   { access, dry_run, ...wanted }: Wanted,
   actor: Actor,
 ) {
-  if (backup.status !== 'completed') throw new Problem('not_found')
+  requireWhole(backup)
   const tenant_id = restoredTenant(backup, wanted)
   const job_id = randomUUID()
   const type: BackupType = tenant_id === null ? 'full' : 'tenant'
