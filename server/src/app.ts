@@ -1,7 +1,12 @@
 /** The composition root: the list of features, and the order in which the service starts and stops. */
 import { type AppDeps, CORE_ROOT_SEALED, type Core, openCore } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
-import { openAuth, SEALED_SIGNING_KEYS, SECOND_FACTORS } from './features/auth/index.ts'
+import {
+  openAuth,
+  requireSignedIn,
+  SEALED_SIGNING_KEYS,
+  SECOND_FACTORS,
+} from './features/auth/index.ts'
 import {
   BACKUP_TABLES,
   backupIdentity,
@@ -59,15 +64,15 @@ async function openFeatures(core: Core, onClose: OnClose) {
     onClose(feature.name, () => feature.close?.())
     return feature
   }
-  const messenger = opened(await openMessenger(core, { showAmount }))
+  const messenger = opened(await openMessenger(core, { showAmount, requireSignedIn }))
   const auth = opened(await openAuth(core, messenger))
   const features = {
     auth,
-    tenants: opened(openTenants(core, auth)),
+    tenants: opened(openTenants(core, { ...auth, requireSignedIn })),
     departments: opened(
-      openDepartments(core, { ...auth, mayHead: isActiveDoctor, findUnfitHeads }),
+      openDepartments(core, { mayHead: isActiveDoctor, requireSignedIn, findUnfitHeads }),
     ),
-    users: opened(openUsers(core, { ...auth, leaves: messenger.userLeaves })),
+    users: opened(openUsers(core, { ...auth, leaves: messenger.userLeaves, requireSignedIn })),
     preferences: opened(openPreferences(core)),
     audit: opened(openAudit(core)),
     patients: opened(openPatients(core)),

@@ -1,7 +1,8 @@
 /** A chat asks for a code, and the code links it with an account. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { idle } from '../accounts/people.ts'
-import { newPerson } from '../sessions/users.ts'
+import { signOutMeanwhile } from '../races/race.ts'
+import { newColleague, newPerson } from '../sessions/users.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
 import { BOT } from '../support/bot-server.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
@@ -125,6 +126,18 @@ test('a link that fails to commit tells nobody: neither the chat nor the mail no
   expect(await mailsTo(scene.service, nurse.email)).toHaveLength(1)
   expect(scene.bot.textsTo(chat).filter((text) => text.includes('is now linked'))).toHaveLength(1)
   expect(await entriesOf(nurse.id)).toHaveLength(1)
+})
+
+test('a session that was ended while it waited links no chat, and leaves the code good', async () => {
+  const person = await newColleague(scene.service, scene.clinic)
+  const code = await scene.codeOf(newChat())
+  const answer = await signOutMeanwhile(scene.service, person, ['users', person.id], () =>
+    scene.call('POST', '/link', person, { code }),
+  )
+  expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+  expect(await entriesOf(person.id)).toEqual([])
+  const other = await newColleague(scene.service, scene.clinic)
+  expect((await scene.call('POST', '/link', other, { code })).status).toBe(200)
 })
 
 test('a chat is one account’s, in all tenants', async () => {

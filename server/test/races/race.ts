@@ -1,5 +1,8 @@
-/** Sets work off all at once and counts how it ended. */
-import type { Answer } from '../support/service.ts'
+/** Sets work off all at once and counts how it ended; or has it wait while its caller is signed out. */
+import { ownerConnection } from '../sessions/users.ts'
+import type { Person } from '../support/clinics.ts'
+import { until } from '../support/embedded.ts'
+import type { Answer, Service } from '../support/service.ts'
 
 export const AT_ONCE = 16
 
@@ -13,4 +16,29 @@ export function tally(answers: readonly Answer[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
   return counts
+}
+
+/** Has the command wait for a row while its caller is blocked: no node is told of it. Returns its answer. */
+export async function signOutMeanwhile(
+  service: Service,
+  { id }: Person,
+  [table, rowId]: readonly [table: string, rowId: number],
+  command: () => Promise<Answer>,
+): Promise<Answer> {
+  const other = await ownerConnection(service)
+  await other.query('begin')
+  await other.query(`select from ${table} where id = $1 for update`, [rowId])
+  const answering = command()
+  const { rows } = await other.query('select pg_backend_pid() as pid')
+  await until('the command to wait', async () => {
+    const [row] = await service.database.sql(
+      'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+      [rows[0].pid],
+    )
+    return row
+  })
+  await other.query('update users set is_active = false where id = $1', [id])
+  await other.query('update sessions set ended_at = now() where user_id = $1', [id])
+  await other.query('commit')
+  return answering
 }

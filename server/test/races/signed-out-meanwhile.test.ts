@@ -1,47 +1,21 @@
 /** A command that waits for its record while its caller is signed out: it comes to nothing, and is answered 401. */
-import type pg from 'pg'
-import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { fresh, newColleague, newPerson, ownerConnection } from '../sessions/users.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { alignClock, enable, offered } from '../second-factor/enrol.ts'
+import { fresh, newColleague, newPerson } from '../sessions/users.ts'
+import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
-import { type Answer, openService, type Service } from '../support/service.ts'
+import { openService, type Service } from '../support/service.ts'
+import { signOutMeanwhile } from './race.ts'
 
 let service: Service
 let root: Person
 let clinic: Clinic
-let other: pg.Client
 
 beforeAll(async () => {
   service = await openService({ role: 'api' })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
 })
-beforeEach(async () => {
-  other = await ownerConnection(service)
-})
-
-/** Locks a row for as long as the sessions of the caller take to end. */
-async function signOutMeanwhile(
-  caller: Person,
-  [table, id]: [table: string, id: number],
-  command: () => Promise<Answer>,
-): Promise<Answer> {
-  await other.query('begin')
-  await other.query(`select from ${table} where id = $1 for update`, [id])
-  const answering = command()
-  const { rows } = await other.query('select pg_backend_pid() as pid')
-  await until('the command to wait', async () => {
-    const [row] = await service.database.sql(
-      'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
-      [rows[0].pid],
-    )
-    return row
-  })
-  await other.query('update users set is_active = false where id = $1', [caller.id])
-  await other.query('update sessions set ended_at = now() where user_id = $1', [caller.id])
-  await other.query('commit')
-  return answering
-}
 
 const entriesBy = ({ id }: Person) =>
   service.database.sql(`select action from journal where user_id = $1 and action <> 'auth.login'`, [
@@ -54,7 +28,7 @@ const operator = () =>
 test('whoever is blocked does not undo it behind the block', async () => {
   const caller = await newColleague(service, clinic, 'admin')
   const path = `/api/admin/users/${caller.id}/unblock`
-  const answer = await signOutMeanwhile(caller, ['users', caller.id], () =>
+  const answer = await signOutMeanwhile(service, caller, ['users', caller.id], () =>
     service.call('POST', path, { token: caller.token }),
   )
   expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
@@ -131,11 +105,32 @@ function ofColleague(method: string, path: string, body?: object) {
 test.each(Object.entries(COMMANDS))('%s', async (_, [wait, command]) => {
   const scene = { caller: await operator(), colleague: await newColleague(service, clinic) }
   const [method, path, body] = command(scene)
-  const answer = await signOutMeanwhile(scene.caller, wait(scene), () =>
+  const answer = await signOutMeanwhile(service, scene.caller, wait(scene), () =>
     service.call(method, path, { token: scene.caller.token, ...(body ? { body } : {}) }),
   )
   expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
   expect(await entriesBy(scene.caller)).toEqual([])
+})
+
+test('no second factor is set up, or taken away', async () => {
+  const caller = await newColleague(service, clinic)
+  const meanwhile = (path: string, body: object) =>
+    signOutMeanwhile(service, caller, ['users', caller.id], () =>
+      service.call('POST', `/api/auth/totp/${path}`, { token: caller.token, body }),
+    )
+  alignClock(service)
+  const code = codeOf(service, await offered(service, caller.token))
+  expect(await meanwhile('enable', { code })).toMatchObject({ status: 401 })
+  // As if nothing had been, and the node has not heard of it.
+  await service.database.sql('update users set is_active = true where id = $1', [caller.id])
+  await service.database.sql('update sessions set ended_at = null where user_id = $1', [caller.id])
+  expect((await enable(service, caller.token, code)).status).toBe(200)
+  expect(await meanwhile('disable', { password: PASSWORD })).toMatchObject({ status: 401 })
+  const [user] = await service.database.sql(
+    'select totp_enabled_at is not null as enrolled from users where id = $1',
+    [caller.id],
+  )
+  expect(user).toEqual({ enrolled: true })
 })
 
 test('what waits for no record looks as well: createTenant', async () => {

@@ -1,7 +1,6 @@
 /** Sign-in, put together: keys and tokens, sessions, recovery, registration, the second factor. */
 import type { Needs } from '../../core.ts'
 import { DAY, HOUR } from '../../lib/clock.ts'
-import type { RequireSignedIn } from '../../platform/access/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
@@ -69,7 +68,6 @@ export interface Auth extends Feature {
   /** Ends sessions of a user, or of a whole tenant, within the transaction of the cause. */
   endSessions: Sessions['end']
   passwordSet: Recovery['passwordSet']
-  requireSignedIn: RequireSignedIn
 }
 
 /** What other features do, handed in: they do not know each other. */
@@ -122,7 +120,6 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     secondFactor,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
-    requireSignedIn,
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),

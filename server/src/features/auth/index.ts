@@ -1,4 +1,5 @@
 /** What the composition root uses of sign-in. */
 export { openAuth } from './auth.ts'
 export { SECOND_FACTORS } from './second-factor/sealed.ts'
+export { requireSignedIn } from './sessions/signed-in.ts'
 export { SEALED_SIGNING_KEYS } from './tokens/signing-keys.service.ts'

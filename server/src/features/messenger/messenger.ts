@@ -1,7 +1,7 @@
 /** The messenger, put together: linking, what chats say, and the one process of all that is the bot. */
 import { randomUUID } from 'node:crypto'
 import type { Needs } from '../../core.ts'
-import type { Caller } from '../../platform/access/index.ts'
+import type { Caller, RequireSignedIn } from '../../platform/access/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Background, Feature } from '../../platform/feature.ts'
 import { type Actor, actorOf } from '../../platform/journal/index.ts'
@@ -55,6 +55,7 @@ type Core = Needs<
 /** What other features know, handed in: they do not know each other. */
 export interface Handed {
   showAmount: ShowAmount
+  requireSignedIn: RequireSignedIn
 }
 
 /** Unlinks the chat of a user who is about to be deleted, and tells it. */

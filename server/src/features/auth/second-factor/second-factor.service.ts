@@ -8,8 +8,10 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Actor, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { CheckPassword, OnUser } from '../../users/index.ts'
+import * as accounts from '../accounts/accounts.store.ts'
 import type { Tell } from '../notices/notices.service.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
+import { requireSignedIn } from '../sessions/signed-in.ts'
 import {
   describeSecret,
   hashRecoveryCode,
@@ -74,6 +76,15 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
       ])
   }
 
+  /**
+   * Holds the caller's account, as a block and a new password do, and looks behind it whether they have ended the
+   * session. First of all locks, as in sign-in. @throws Problem 401
+   */
+  async function holdOwn(tx: TenantTx, caller: Caller): Promise<void> {
+    await accounts.lockAccount(tx, caller.user_id)
+    await requireSignedIn(tx, caller)
+  }
+
   async function takeCode(tx: TenantTx, userId: number, factor: store.Factor, code: string) {
     const tenantKeys = await keyRing.ofTenant(tx, tx.tenantId as number)
     const secret = tenantKeys.open(factor.sealed_secret, secretPlace(userId))
@@ -135,6 +146,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     enable: (caller, code) =>
       deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], () =>
         db.inTenant(caller.tenant_id, async (tx) => {
+          await holdOwn(tx, caller)
           const factor = await store.lockFactor(tx, caller.user_id)
           if (!factor) throw new Problem('totp_not_set_up')
           if (factor.confirmed_at) throw new Problem('totp_enabled')
@@ -155,6 +167,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     async disable(caller, password) {
       await deps.checkPassword(caller, password)
       await db.inTenant(caller.tenant_id, async (tx) => {
+        await holdOwn(tx, caller)
         if (await store.isDemanded(tx, caller.user_id)) throw new Problem('totp_demanded')
         await remove(tx, caller, { id: caller.user_id, tenant_id: caller.tenant_id })
       })

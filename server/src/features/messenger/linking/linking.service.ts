@@ -2,7 +2,7 @@
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
-import type { Caller } from '../../../platform/access/index.ts'
+import type { Caller, RequireSignedIn } from '../../../platform/access/index.ts'
 import type { RootSealed } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
@@ -40,6 +40,7 @@ export interface LinkingDeps {
   throttle: Throttle
   reply: Reply
   unlink: Unlink
+  requireSignedIn: RequireSignedIn
   /** How the bot does; undefined where none is set up. */
   standing: Standing | undefined
 }
@@ -81,6 +82,8 @@ export function linkingService(deps: LinkingDeps): Linking {
     // First, as where an account is deleted: the link will need it, and who holds a chat must not wait for it.
     const owner = await store.lockOwner(tx, user)
     if (!owner) throw new Problem('invalid_token')
+    // Behind that lock: a session that a new password has ended leaves no chat that hears of the account.
+    await deps.requireSignedIn(tx, caller)
     const before = await store.findLink(tx, user)
     await store.lockChats(tx, before ? [chat_hash, before.chat_hash] : [chat_hash])
     const linked = await store.lockLinkOfChat(tx, chat_hash)
