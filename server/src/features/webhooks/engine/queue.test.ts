@@ -113,6 +113,14 @@ describe('a delivery that comes first', () => {
     expect(queue.waiting.map(({ id }) => id)).toEqual([9, 1, 2, 3])
   })
 
+  test('does not wait for the end of a pause that is not written down yet', () => {
+    queue.circuit = { ...queue.circuit, pausedUntil: NOW + 5000 }
+    startOver(queue)
+    expect(isHungry(queue, NOW)).toBe(true)
+    fetched(queue, due(9), fetching(queue))
+    expect(maySend(queue, NOW)).toBe(true)
+  })
+
   test('is not behind what was just being read', () => {
     queue.waiting = []
     const limit = fetching(queue)

@@ -105,8 +105,12 @@ export function wantMore(queue: Queue): void {
   queue.wantsMore = true
 }
 
-/** A delivery has come before all that wait, and is to be tried now: they are read anew, in their order. */
+/**
+ * A delivery has come before all that wait, and is to be tried now: they are read anew, in their order, and without
+ * waiting for the end of a pause that whoever wants it could not know of.
+ */
 export function startOver(queue: Queue): void {
+  queue.circuit = { ...queue.circuit, pausedUntil: 0 }
   queue.waiting = []
   queue.wantsMore = true
   queue.isOutrun = true
