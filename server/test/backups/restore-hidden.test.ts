@@ -10,13 +10,13 @@ beforeAll(async () => {
 })
 
 const HIDDEN = { listed: false }
-/** What its settings say: then, now, and afterwards. */
+/** What its settings say: in the backup, now, and afterwards. */
 const CLINICS = [
-  { then: {}, now: HIDDEN, afterwards: HIDDEN },
-  { then: { listed: true }, now: HIDDEN, afterwards: HIDDEN },
-  { then: HIDDEN, now: {}, afterwards: HIDDEN },
-  { then: { listed: true }, now: {}, afterwards: { listed: true } },
-  { then: {}, now: { listed: true }, afterwards: {} },
+  { before: {}, now: HIDDEN, afterwards: HIDDEN },
+  { before: { listed: true }, now: HIDDEN, afterwards: HIDDEN },
+  { before: HIDDEN, now: {}, afterwards: HIDDEN },
+  { before: { listed: true }, now: {}, afterwards: { listed: true } },
+  { before: {}, now: { listed: true }, afterwards: {} },
 ]
 
 const settingsOf = async (id: number) =>
@@ -25,10 +25,10 @@ const settingsOf = async (id: number) =>
 test('one that is off the list stays off it, unless its access is asked for', async () => {
   const { root, sql, restore } = at
   const ids: number[] = []
-  for (const [index, { then }] of CLINICS.entries()) {
+  for (const [index, { before }] of CLINICS.entries()) {
     const [{ id }] = await sql(
       'insert into tenants (name, subdomain, settings) values ($1, $1, $2) returning id',
-      [`clinic-${index}`, JSON.stringify(then)],
+      [`clinic-${index}`, JSON.stringify(before)],
     )
     ids.push(Number(id))
   }
