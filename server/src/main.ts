@@ -8,6 +8,8 @@ import { StartupError } from './lib/startup-error.ts'
 enableCompileCache()
 // Sockets are closed by the stop; a peer that went away must not end the process.
 process.on('unhandledRejection', fail)
+// Work goes on where nobody can be told how far it is, as on a full disk.
+process.stderr.on('error', () => undefined)
 
 const { Command } = await import('commander')
 const program = new Command('wardkeep')

@@ -52,6 +52,8 @@ export async function start(role: string): Promise<void> {
     throw new StartupError('--role: must be api, worker or all.')
   const config = readConfig()
   const log = openLog(config.LOG_LEVEL)
+  // What is said for people may be lost, as the log's lines may: the service goes on.
+  process.stdout.on('error', () => undefined)
   const { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE } = config
   const isProduction = config.NODE_ENV === 'production'
   const secrets = { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE }

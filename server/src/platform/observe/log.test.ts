@@ -1,11 +1,15 @@
 /** The log's lines as a program reads them: what is in them, and the secrets that are not. */
-import { spawn } from 'node:child_process'
+import { type StdioOptions, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 
 /** Logged by a process of its own, as the log is its standard output. */
+const IMPORT = `import { openLog } from ${JSON.stringify(new URL('./log.ts', import.meta.url).href)}`
+const run = (script: string) => [process.execPath, ['--input-type=module', '-e', script]] as const
 const SCRIPT = `
-  import { openLog } from ${JSON.stringify(new URL('./log.ts', import.meta.url).href)}
+  ${IMPORT}
   const log = openLog('info')
   log.debug({}, 'not at this level')
   const secrets = ['password', 'token', 'access_token', 'refresh_token', 'secret', 'authorization']
@@ -24,9 +28,7 @@ let output: string
 let lines: any[]
 
 beforeAll(async () => {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', SCRIPT], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child = spawn(...run(SCRIPT), { stdio: ['ignore', 'pipe', 'inherit'] })
   output = await text(child.stdout)
   lines = output
     .trim()
@@ -76,4 +78,27 @@ describe('a line', () => {
 test('no secret reached any line', () => {
   expect(lines.length).toBeGreaterThan(8)
   expect(output).not.toContain('hush')
+})
+
+describe.skipIf(process.platform !== 'linux').each([
+  ['standard output', 1],
+  ['standard error', 2],
+] as const)('%s on a full disk', (_, to) => {
+  test.each([
+    ['a line that is written at the end', `log.warn({}, 'short')`],
+    [
+      'lines that are written before',
+      `const fill = () => log.warn({ text: 'x'.repeat(9_000) }, 'long')
+       fill()
+       process.once('beforeExit', () => setTimeout(fill))`,
+    ],
+  ])('neither ends the process nor keeps it from its end, by %s', async (_, script) => {
+    await using full = await open('/dev/full', 'w')
+    const stdio: StdioOptions = to === 1 ? ['ignore', full.fd, 'pipe'] : ['ignore', 'pipe', full.fd]
+    const child = spawn(...run(`${IMPORT}\nconst log = openLog('info', ${to})\n${script}`), {
+      stdio,
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
 })

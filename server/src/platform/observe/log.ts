@@ -1,5 +1,6 @@
 /** The log: one JSON line an event, written for machines, without a secret or a patient datum. */
 import pino, { type Logger as PinoLogger } from 'pino'
+import { openLines } from './lines.ts'
 
 export type Logger = Pick<PinoLogger, 'info' | 'warn' | 'error' | 'debug'>
 
@@ -47,6 +48,8 @@ function describeError(error: unknown): object {
  * @param to standard output, or standard error (2) where the output is what a command was asked for
  */
 export function openLog(level: string, to: 1 | 2 = 1): PinoLogger {
+  const lines = openLines(to)
+  process.once('exit', lines.end)
   return pino(
     {
       level,
@@ -55,6 +58,6 @@ export function openLog(level: string, to: 1 | 2 = 1): PinoLogger {
       formatters: { level: (label) => ({ level: label }), log: withoutSecrets },
       serializers: { err: describeError },
     },
-    pino.destination({ dest: to, sync: false, minLength: 8_192, periodicFlush: 200 }),
+    lines,
   )
 }

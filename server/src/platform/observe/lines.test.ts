@@ -1,0 +1,88 @@
+/** Where the log's lines go: all of them, in their order, also where the output takes none for a while. */
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { scratch, until } from '../../../test/support/embedded.ts'
+import { type Lines, openLines } from './lines.ts'
+
+/** Both ends of a pipe that refuses what it has no room for. */
+async function openPipe(): Promise<number> {
+  const path = join(await scratch(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  onTestFinished(() => closeSync(pipe))
+  return pipe
+}
+
+const isRefused = (error: unknown) => (error as NodeJS.ErrnoException).code === 'EAGAIN'
+
+/** What is in the pipe now. */
+function drain(pipe: number): string {
+  const bytes = Buffer.alloc(65_536)
+  let text = ''
+  for (;;)
+    try {
+      text += bytes.toString('latin1', 0, readSync(pipe, bytes))
+    } catch (error) {
+      if (isRefused(error)) return text
+      throw error
+    }
+}
+
+function fill(pipe: number): void {
+  for (const size of [4_096, 1])
+    try {
+      for (;;) writeSync(pipe, Buffer.alloc(size, ' '))
+    } catch (error) {
+      if (!isRefused(error)) throw error
+    }
+}
+
+const line = (number: number) => `${String(number).padStart(1_023, '0')}\n`
+
+function writeMany(lines: Lines, count: number): string {
+  const all = Array.from({ length: count }, (_, number) => line(number))
+  for (const one of all) lines.write(one)
+  return all.join('')
+}
+
+async function arrived(pipe: number, length: number): Promise<string> {
+  let text = ''
+  await until('the lines', () => {
+    text += drain(pipe).trimStart()
+    return text.length >= length || undefined
+  })
+  return text
+}
+
+test('lines arrive whole and in their order, be they few or more than is taken at once', async () => {
+  const pipe = await openPipe()
+  const lines = openLines(pipe)
+  lines.write(line(0))
+  expect(await arrived(pipe, 1_024)).toBe(line(0))
+  const many = writeMany(lines, 500)
+  expect(await arrived(pipe, many.length)).toBe(many)
+})
+
+test('an output that took nothing for a while has them by and by, as far as they had room', async () => {
+  const pipe = await openPipe()
+  const lines = openLines(pipe, 100 * 1_024)
+  fill(pipe)
+  const many = writeMany(lines, 200)
+  // Eight were begun with, and refused.
+  const held = 108 * 1_024
+  expect(await arrived(pipe, held)).toBe(many.slice(0, held))
+})
+
+test('at the end they are written at once, and given up where there is no room for them', async () => {
+  const pipe = await openPipe()
+  const lines = openLines(pipe)
+  lines.write(line(1))
+  lines.end()
+  expect(drain(pipe)).toBe(line(1))
+  fill(pipe)
+  lines.write(line(2))
+  lines.end()
+  expect(drain(pipe).trim()).toBe('')
+})
