@@ -115,7 +115,12 @@ test('docs/api.md says what every operation can answer, and when each refusal co
   const said = [...first.matchAll(/`(\d+)`/g)].map(([, status]) => Number(status))
   const ofAll = COMMON.filter((status) => operations.every((op) => statusesOf(op).includes(status)))
   // Of HTTP and of no operation: refused before one is asked.
-  expect(said.sort()).toEqual([...ofAll, PROBLEMS.expectation_failed[0]].sort())
+  const ofHttp = [
+    PROBLEMS.request_late[0],
+    PROBLEMS.expectation_failed[0],
+    PROBLEMS.headers_too_large[0],
+  ]
+  expect(said.sort()).toEqual([...ofAll, ...ofHttp].sort())
   const refusals = [...Object.values(PROBLEMS).map(([status]) => status), 422]
   expect(tableOf('docs/api.md', 'Status').map(([status]) => Number(status))).toEqual(
     [...new Set<number>(refusals)].sort(),

@@ -84,12 +84,12 @@ describe('a request of bad grammar is refused', () => {
     ['lines that end in CR alone', 'GET /healthz HTTP/1.1\rHost: x\r\r'],
     ['a version that does not exist', 'GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n'],
   ])('%s', async (_what, request) => {
-    expect(statusesOf(await exchange(request))).toEqual([400])
+    expectRefusal(await exchange(request), 400, 'unreadable_request', 'refused')
   })
 
   test('headers of more than 16 KiB', async () => {
     const request = lines('GET /healthz HTTP/1.1', 'Host: x', `A: ${'a'.repeat(20_000)}`)
-    expect(statusesOf(await exchange(request))).toEqual([431])
+    expectRefusal(await exchange(request), 431, 'headers_too_large', 'refused')
   })
 })
 
@@ -108,7 +108,7 @@ describe('a method that nobody serves', () => {
 const PATHS = ['/healthz', '/api/auth/tenants', '/docs', '/verify-email', '/nothing']
 
 /** Expects the answer to be a refusal like any other: in its shape, with an id, and with that in the log. */
-function expectRefusal(answer: string, status: number, code: string) {
+function expectRefusal(answer: string, status: number, code: string, line = 'request') {
   expect(statusesOf(answer)).toEqual([status])
   expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({
     detail: expect.any(String),
@@ -118,7 +118,7 @@ function expectRefusal(answer: string, status: number, code: string) {
   const logged = service.logged.filter(
     ([, fields]) => (fields as { req_id?: string }).req_id === id,
   )
-  expect(logged).toEqual([['info', expect.objectContaining({ status }), 'request']])
+  expect(logged).toEqual([['info', expect.objectContaining({ status }), line]])
 }
 
 describe('the Host', () => {

@@ -12,6 +12,7 @@ import { OPEN_BODY_LIMIT } from './body-limit.ts'
 import { sendError } from './errors.ts'
 import type { Limits } from './rate-limit.ts'
 import { requireOperations } from './routes.ts'
+import { refuseUnreadable } from './unreadable.ts'
 
 export interface ServerOptions {
   /** Proxy hops whose `X-Forwarded-For` is believed. */
@@ -31,6 +32,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
     logger: false,
     // Ours answers whoever names no Host, see arrival.ts.
     http: { requireHostHeader: false },
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, log),
     bodyLimit: OPEN_BODY_LIMIT,
     // The address that the nearest trusted proxy saw; nothing that a caller writes before it counts.
     trustProxy: hops === 0 ? false : (_address, hop) => hop < hops,
