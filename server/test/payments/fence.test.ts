@@ -103,27 +103,33 @@ test('one that cannot be read is tried again when its lease ends, and keeps no o
   expect(await rows()).toMatchObject([{}, { attempts: 2, leased_until: null }, {}])
 })
 
-test('one that does not open has failed and says so, until its key is back, and keeps no other from it', async () => {
-  const at = await openPaymentScene({ role: 'api' })
-  const [lost, other] = [at.about('succeeded', 'pay_lost'), at.about('succeeded', 'pay_beside')]
-  for (const told of [lost, other]) await at.send(told)
-  const { database } = at.service
-  const flip = () =>
-    database.sql(
-      `update payment_notifications set sealed_body = set_byte(sealed_body, 50, get_byte(sealed_body, 50) # 1)
+test.each([
+  ['its key is back', (at: PaymentScene, id: number) => at.process(id)],
+  ['it is sent again', (at: PaymentScene, _id: number, told: object) => at.send(told)],
+])(
+  'one that does not open has failed, until %s, and keeps no other from it',
+  async (what, mend) => {
+    const at = await openPaymentScene({ role: 'api' })
+    const [lost, other] = [at.about('succeeded', 'pay_lost'), at.about('succeeded', 'pay_beside')]
+    for (const told of [lost, other]) await at.send(told)
+    const { database } = at.service
+    const flip = () =>
+      database.sql(
+        `update payment_notifications set sealed_body = set_byte(sealed_body, 50, get_byte(sealed_body, 50) # 1)
        where event_key = $1`,
-      [lost.id],
-    )
-  await flip()
-  await openService({ database })
-  await at.untilSettled()
-  expect(await at.rowsOf(other.id)).toMatchObject([{ state: 'applied' }])
-  const [row] = await at.rowsOf(lost.id)
-  expect(row).toMatchObject({ state: 'failed', reason: 'does_not_open', due_at: null })
-  const stays = { status: 200, body: { state: 'failed', reason: 'does_not_open' } }
-  expect(await at.process(row?.id)).toMatchObject(stays)
-  await flip()
-  expect(await at.process(row?.id)).toMatchObject({ status: 200, body: { state: 'received' } })
-  await at.untilSettled()
-  expect(await at.rowsOf(lost.id)).toMatchObject([{ state: 'applied', reason: null }])
-})
+        [lost.id],
+      )
+    await flip()
+    await openService({ database })
+    await at.untilSettled()
+    expect(await at.rowsOf(other.id)).toMatchObject([{ state: 'applied' }])
+    const [row] = await at.rowsOf(lost.id)
+    expect(row).toMatchObject({ state: 'failed', reason: 'does_not_open', due_at: null })
+    const stays = { status: 200, body: { state: 'failed', reason: 'does_not_open' } }
+    expect(await at.process(row?.id)).toMatchObject(stays)
+    if (what === 'its key is back') await flip()
+    expect(await mend(at, row?.id, lost)).toMatchObject({ status: 200 })
+    await at.untilSettled()
+    expect(await at.rowsOf(lost.id)).toMatchObject([{ state: 'applied', reason: null }])
+  },
+)

@@ -17,7 +17,8 @@ export interface Arrival extends Notice, SealedFields {
 
 /**
  * Stores what has arrived. A repeat is counted; where what came before is not confirmed yet, it is to be
- * asked about again at once, or when the lease ends of whoever is at it. It is due no later than by the
+ * asked about again at once, or when the lease ends of whoever is at it; in place of what does not open
+ * comes what was sent now. It is due no later than by the
  * database's clock: the node that takes it in may be ahead of those that work it off. Nobody waits for it but the
  * commit, which goes out right behind it.
  * @param arrivals with no key twice among those that hold one
@@ -41,8 +42,10 @@ export function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): void
   )
 }
 
-/** Of the row that is there: it is not confirmed, and might be now. */
-const isOpen = sql`(n.verified_at is null and n.state in ('received', 'failed'))`
+/** Of the row that is there: what was sent does not open any more, and has come again. */
+const isLost = sql`(n.state = 'failed' and n.reason = 'does_not_open')`
+/** It is not confirmed, and might be now; or it could not be read. */
+const isOpen = sql`(n.verified_at is null and n.state in ('received', 'failed') or ${isLost})`
 
 const insertAll = statement<Record<string, unknown>>(
   (value) => sql`
@@ -70,7 +73,14 @@ const insertAll = statement<Record<string, unknown>>(
       armed_at = case when ${isOpen} then excluded.armed_at else n.armed_at end,
       waiting_since = case when ${isOpen} then coalesce(n.waiting_since, excluded.waiting_since)
         else n.waiting_since end,
-      tries = case when ${isOpen} then 0 else n.tries end`,
+      tries = case when ${isOpen} then 0 else n.tries end,
+      verified_at = case when ${isLost} then excluded.verified_at else n.verified_at end,
+      tenant_id = case when ${isLost} then null else n.tenant_id end,
+      payment_id = case when ${isLost} then null else n.payment_id end,
+      seal_id = case when ${isLost} then excluded.seal_id else n.seal_id end,
+      sealed_body = case when ${isLost} then excluded.sealed_body else n.sealed_body end,
+      sealed_signature = case when ${isLost} then excluded.sealed_signature
+        else n.sealed_signature end`,
 )
 
 /** How many of the provider wait unverified, up to `most`. Until the transaction ends nobody adds to them. */
