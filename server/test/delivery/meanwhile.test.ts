@@ -55,7 +55,8 @@ describe('a queue that somebody else has locked', () => {
     })
     expect(renewed.find(({ id }) => id === other.id)).toMatchObject({ isRenewed: true })
     const failing = queues.map((queue) => ({ ...queue, failures: 3 }))
-    await scene.db.acrossTenants((tx) => saveQueues(tx, failing))
+    const saved = await scene.db.acrossTenants((tx) => saveQueues(tx, failing))
+    expect([...saved]).toEqual([other.id])
     expect([(await scene.queue(webhook)).failures, (await scene.queue(other)).failures]).toEqual([
       0, 3,
     ])

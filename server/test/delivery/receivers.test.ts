@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
+import { gate } from '../sessions/scopes.ts'
 import { until } from '../support/embedded.ts'
 import { openReceiver, type Reply } from '../support/receiver.ts'
 import { startNode } from './node.ts'
@@ -184,6 +185,32 @@ describe('a receiver that keeps failing', () => {
       return (failures === 0 && failing_since === null && leased_by === null) || undefined
     })
     expect((await scene.queue(webhook)).slots).toBeGreaterThan(1)
+  })
+
+  test('is known to fail also where its queue was locked just then', async () => {
+    const [answer, locked, end] = [gate(), gate(), gate()]
+    const receiver = await openReceiver({
+      answer: () => answer.pass.then(() => ({ status: 500 })),
+    })
+    const webhook = await scene.webhook(tenant, receiver.url)
+    await startNode(scene, { tuning: { idleTimeoutMs: 60_000 } })
+    await scene.event(tenant)
+    await until('it is asked', () => receiver.open() === 1 || undefined)
+    const locking = scene.db.acrossTenants(async (tx) => {
+      const ofWebhook = tx.db.selectFrom('webhook_queues').where('webhook_id', '=', webhook.id)
+      await ofWebhook.select('webhook_id').forUpdate().execute()
+      locked.open()
+      await end.pass
+    })
+    await locked.pass
+    answer.open()
+    await until('it is written down', async () => (await scene.attempts(webhook))[0])
+    end.open()
+    await locking
+    await until('it fails', async () => {
+      const { failing_since, leased_by } = await scene.queue(webhook)
+      return (failing_since !== null && leased_by !== null) || undefined
+    })
   })
 
   test('is known to fail from its first failure on, and to do well from its first success', async () => {

@@ -176,13 +176,17 @@ const state = sql`failures = given.failures, failure_share = given.failure_share
   failing_since = given.failing_since, failed_at = given.failed_at, slots = given.slots,
   paused_until = case when q.leased_by is null then q.paused_until else given.paused_until end`
 
-/** Writes down how the receivers of leased queues do; of those that are locked it is known at their release. */
-export async function saveQueues(tx: TenantTx, queues: readonly QueueState[]): Promise<void> {
+/** Writes down how the receivers of leased queues do. Returns of which: not of those that somebody else has locked. */
+export async function saveQueues(
+  tx: TenantTx,
+  queues: readonly QueueState[],
+): Promise<Set<number>> {
   const locked = await lock(tx, queues)
   tx.send(
     sql`update webhook_queues q set ${state} from ${given(locked)}
       where q.webhook_id = given.webhook_id and q.epoch = given.epoch`.compile(tx.db),
   )
+  return new Set(locked.map(({ id }) => id))
 }
 
 /**

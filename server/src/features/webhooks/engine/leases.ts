@@ -73,7 +73,11 @@ export function openLeases(deps: LeasesDeps): Leases {
   const told = new Set<number>()
 
   const states = batcher<Queue>(
-    (failing) => db.acrossTenants((tx) => store.saveQueues(tx, failing.map(stateOf))),
+    async (failing) => {
+      const saved = await db.acrossTenants((tx) => store.saveQueues(tx, failing.map(stateOf)))
+      // Of one that is let go of it is written down with that.
+      for (const queue of failing) if (!saved.has(queue.id) && !queue.isOver) save(queue)
+    },
     {
       // One that fails now and then changes with every message.
       minGapMs: GATHERED_MS,
@@ -84,6 +88,10 @@ export function openLeases(deps: LeasesDeps): Leases {
       },
     },
   )
+
+  function save(queue: Queue): void {
+    void states.add(queue)
+  }
 
   /** How many more queues may be leased. Those whose receivers are slow hardly count. */
   function room(): number {
@@ -209,6 +217,6 @@ export function openLeases(deps: LeasesDeps): Leases {
         await release(quiet())
       }
     },
-    save: (queue) => void states.add(queue),
+    save,
   }
 }
