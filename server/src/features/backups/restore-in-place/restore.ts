@@ -371,7 +371,6 @@ async function takeSafetyBackup(
 ): Promise<void> {
   await deps.safety.begin(id, job, tenantId)
   const client = deps.openConnection()
-  client.on('error', () => undefined)
   await client.connect()
   try {
     const type = tenantId === null ? 'full' : 'tenant'

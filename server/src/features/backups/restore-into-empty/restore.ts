@@ -68,8 +68,6 @@ async function load(
   }: RestoreDeps & { migrations: Migration[] },
 ): Promise<Restored> {
   const client = ownerClient(address)
-  // What it lost is told by the query that runs.
-  client.on('error', () => undefined)
   await client.connect()
   try {
     await client.query('begin')

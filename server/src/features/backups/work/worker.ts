@@ -136,8 +136,6 @@ async function begin(
 ): Promise<'ended' | 'left'> {
   const { db, log } = deps
   const client = deps.openConnection()
-  // What it lost is told by the query that runs.
-  client.on('error', () => undefined)
   await client.connect()
   try {
     await store.shareJob(client, job)
