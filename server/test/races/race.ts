@@ -1,4 +1,5 @@
 /** Sets work off all at once and counts how it ended; or has it wait while its caller is signed out. */
+import type pg from 'pg'
 import { ownerConnection } from '../sessions/users.ts'
 import type { Person } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
@@ -18,16 +19,16 @@ export function tally(answers: readonly Answer[]): Record<number, number> {
   return counts
 }
 
-/** Has the command wait for a row while its caller is blocked: no node is told of it. Returns its answer. */
-export async function signOutMeanwhile(
+/** Has the command wait for a row while something else is changed. Returns its answer. */
+export async function whileWaiting(
   service: Service,
-  { id }: Person,
-  [table, rowId]: readonly [table: string, rowId: number],
+  [table, id]: readonly [table: string, id: number],
   command: () => Promise<Answer>,
+  change: (other: pg.Client) => Promise<unknown>,
 ): Promise<Answer> {
   const other = await ownerConnection(service)
   await other.query('begin')
-  await other.query(`select from ${table} where id = $1 for update`, [rowId])
+  await other.query(`select from ${table} where id = $1 for update`, [id])
   const answering = command()
   const { rows } = await other.query('select pg_backend_pid() as pid')
   await until('the command to wait', async () => {
@@ -37,8 +38,19 @@ export async function signOutMeanwhile(
     )
     return row
   })
-  await other.query('update users set is_active = false where id = $1', [id])
-  await other.query('update sessions set ended_at = now() where user_id = $1', [id])
+  await change(other)
   await other.query('commit')
   return answering
 }
+
+/** Has the command wait for a row while its caller is blocked: no node is told of it. Returns its answer. */
+export const signOutMeanwhile = (
+  service: Service,
+  { id }: Person,
+  row: readonly [table: string, id: number],
+  command: () => Promise<Answer>,
+): Promise<Answer> =>
+  whileWaiting(service, row, command, async (other) => {
+    await other.query('update users set is_active = false where id = $1', [id])
+    await other.query('update sessions set ended_at = now() where user_id = $1', [id])
+  })

@@ -161,7 +161,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
         const before = orNotFound(found, 'department')
         await requireHead(tx, before.tenant_id, change.head_doctor_id)
         if (differing(before, change).length === 0) return before
-        const after = await store.updateDepartment(tx, id, change)
+        const after = orNotFound(await store.updateDepartment(tx, id, change), 'department')
         tx.invalidate(`department:${id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.updated', 'department', after),
@@ -172,10 +172,12 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
 
     delete: (caller, id) =>
       forCaller(db, caller, async (tx) => {
-        const department = orNotFound(await store.lockDepartment(tx, id), 'department')
-        await store.deleteDepartment(tx, id)
+        const { tenant_id } = orNotFound(await store.lockDepartment(tx, id), 'department')
+        // The lock may have waited for the deletion of its tenant.
+        orNotFound(await findTenant(tx, tenant_id), 'department')
+        const department = orNotFound(await store.deleteDepartment(tx, id), 'department')
         // Its patients are in none now, by the foreign key.
-        tx.invalidate(`department:${id}`, `patients:${department.tenant_id}`)
+        tx.invalidate(`department:${id}`, `patients:${tenant_id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.deleted', 'department', department),
           changes: changesBetween<Department>(department, null, FIELDS),

@@ -75,18 +75,19 @@ export function insertDepartment(
     .executeTakeFirstOrThrow()
 }
 
+/** Returns it as it is now; undefined where its tenant has just been deleted. */
 export function updateDepartment(
   tx: TenantTx,
   id: number,
   change: DepartmentChange,
-): Promise<Department> {
+): Promise<Department | undefined> {
   return tx.db
     .updateTable('departments')
     .set(change)
     .where('id', '=', id)
     .where(ofScope(tx, 'tenant_id'))
     .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
 }
 
 /** Leaves the departments of the user's tenant that they head without a head. Returns them, in the order of their ids. */
@@ -108,13 +109,14 @@ export async function clearHeads(
 /**
  * Deletes the department; its users and patients stay, without one. Each patient is written anew with it, in every
  * index, which takes 50 to 100 µs: within the usual limits of a statement, the server's and the driver's, a
- * department of 300,000 could never go.
+ * department of 300,000 could never go. Returns what it deleted; undefined where its tenant has just been.
  */
-export async function deleteDepartment(tx: TenantTx, id: number): Promise<void> {
+export async function deleteDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
   tx.send(sql`set local statement_timeout = '5min'`.compile(tx.db))
   const deleted = tx.db.deleteFrom('departments').where('id', '=', id)
-  const statement = deleted.where(ofScope(tx, 'tenant_id')).compile()
-  await tx.sendFor({ ...statement, waitMs: 5 * MINUTE + 2 * SECOND }).rows
+  const statement = deleted.where(ofScope(tx, 'tenant_id')).returning(COLUMNS).compile()
+  const waitMs = 5 * MINUTE + 2 * SECOND
+  return (await tx.sendFor<Department>({ ...statement, waitMs }).rows)[0]
 }
 
 /** Destroys departments of a deleted tenant. */

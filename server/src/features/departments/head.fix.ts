@@ -56,6 +56,7 @@ export const departmentHeadFix = (mayHead: MayHead, findUnfitHeads: FindUnfitHea
       const head = before?.head_doctor_id
       if (!before || !head || (await mayHead(tx, before.tenant_id, head))) return 'already gone'
       const after = await updateDepartment(tx, before.id, { head_doctor_id: null })
+      if (!after) return 'already gone'
       tx.invalidate(`department:${before.id}`)
       await append(tx, SYSTEM, {
         ...journalEntry('department.updated', 'department', after),

@@ -1,0 +1,64 @@
+/** A command on a record whose tenant is deleted while it waits: there is no such record, and nothing was done. */
+import { beforeAll, expect, test } from 'vitest'
+import { fresh } from '../sessions/users.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { openService, type Service } from '../support/service.ts'
+import { whileWaiting } from './race.ts'
+
+let service: Service
+let root: Person
+
+beforeAll(async () => {
+  service = await openService({ role: 'api' })
+  root = await superadmin(service)
+})
+
+interface Case {
+  /** The row that the command waits for. */
+  row: (clinic: Clinic) => [table: string, id: number]
+  command: (clinic: Clinic) => [method: string, path: string, body?: object]
+  by?: (clinic: Clinic) => Person
+}
+
+const department: Case['row'] = ({ departmentId }) => ['departments', departmentId]
+const deletion: Case['command'] = ({ departmentId }) => [
+  'DELETE',
+  `/api/admin/departments/${departmentId}`,
+]
+
+const CASES: Record<string, Case> = {
+  createDepartment: {
+    row: ({ id }) => ['tenants', id],
+    command: ({ id }) => ['POST', '/api/admin/departments', { name: 'New', tenant_id: id }],
+  },
+  updateDepartment: {
+    row: department,
+    command: ({ departmentId }) => [
+      'PUT',
+      `/api/admin/departments/${departmentId}`,
+      { name: 'Other' },
+    ],
+  },
+  deleteDepartment: { row: department, command: deletion },
+  'deleteDepartment by the tenant’s own admin': {
+    row: department,
+    command: deletion,
+    by: ({ people }) => people.admin,
+  },
+}
+
+test.each(Object.entries(CASES))('%s', async (_, { row, command, by = () => root }) => {
+  const clinic = await makeClinic(service, root, fresh('closing'))
+  const [method, path, body] = command(clinic)
+  const entries = () =>
+    service.database.sql('select action from journal where tenant_id = $1 order by id', [clinic.id])
+  const before = await entries()
+  const answer = await whileWaiting(
+    service,
+    row(clinic),
+    () => service.call(method, path, { token: by(clinic).token, ...(body ? { body } : {}) }),
+    (other) => other.query('update tenants set deleted_at = now() where id = $1', [clinic.id]),
+  )
+  expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
+  expect(await entries()).toEqual(before)
+})
