@@ -1,5 +1,4 @@
 /** What is looked at of every request before it is known which operation it is for: pages and 404s too. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { networkOf } from '../../lib/network.ts'
 import { Problem } from '../../lib/problems.ts'
@@ -10,6 +9,8 @@ import type { Limits } from './rate-limit.ts'
 
 /** A caller's own request id is noted when it is short and harmless in a log. */
 const REQUEST_ID = /^[\w.:-]{1,100}$/
+
+type Arrived = FastifyRequest['raw']
 
 interface ArrivalOptions {
   limits: Limits
@@ -32,8 +33,8 @@ export function watchArrivals(app: FastifyInstance, options: ArrivalOptions): vo
     whenDone(countArrival(limits, request, reply), done)
   })
   // Node would answer these by itself, with no body and unseen by any hook.
-  const unmet = new WeakSet<IncomingMessage>()
-  app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+  const unmet = new WeakSet<Arrived>()
+  app.server.on('checkExpectation', (request: Arrived, response: FastifyReply['raw']) => {
     unmet.add(request)
     app.routing(request, response)
   })
@@ -88,7 +89,7 @@ export function callersRequestId({ headers }: FastifyRequest): string | undefine
  * RFC 9112 §3.2: with two it is anyone's guess which of them a proxy has gone by; HTTP/1.0 knows it not, and may
  * leave it out. Names stand at even places.
  */
-function hasItsHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+function hasItsHost({ rawHeaders, httpVersion }: Arrived): boolean {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2)
     if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts += 1

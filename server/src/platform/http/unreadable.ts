@@ -1,6 +1,5 @@
 /** What the parser refuses: no request comes of it, so no hook and no handler sees it. */
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Problem, type ProblemCode } from '../../lib/problems.ts'
 import type { Logger } from '../observe/log.ts'
@@ -31,6 +30,7 @@ export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, l
   }
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   if (socket.writable)
-    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`)
+    // Without a phrase, which nobody goes by (RFC 9112 §4).
+    socket.write(`HTTP/1.1 ${status} \r\n${head.join('')}\r\n${body}`)
   socket.destroy(error)
 }
