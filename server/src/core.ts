@@ -189,7 +189,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     sealer,
     keyRing,
     passwords,
-    throttle: openThrottle(signInDb, clock),
+    throttle: openThrottle(signInDb, clock, log),
     mailer,
     hold,
     targets,

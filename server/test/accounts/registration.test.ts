@@ -8,6 +8,7 @@ import { openThrottle } from '../../src/platform/throttle/index.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
+import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import {
   actionsAbout,
@@ -122,7 +123,7 @@ describe('what is asked for', () => {
     const { db } = service.app
     const registrations = registrationService({
       db,
-      throttle: openThrottle(db, service.clock),
+      throttle: openThrottle(db, service.clock, silentLog),
       passwords: {
         ...real,
         hash(password, party) {

@@ -43,7 +43,7 @@ function signInWith(passwords: Passwords, limit: RateLimiter = async () => 0) {
     passwords,
     sessions: features.auth.sessions,
     secondFactor: features.auth.secondFactor,
-    throttle: openThrottle(db, service.clock),
+    throttle: openThrottle(db, service.clock, silentLog),
     limit,
     askTenant: tenantAsker('wardkeep.test', false),
     log: silentLog,
@@ -206,7 +206,7 @@ describe('an administrator', () => {
           return real.hash(password, party)
         },
       },
-      throttle: openThrottle(service.app.db, service.clock),
+      throttle: openThrottle(service.app.db, service.clock, silentLog),
       endSessions: async () => undefined,
       passwordSet: async () => undefined,
       leaves: async () => undefined,

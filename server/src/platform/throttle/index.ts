@@ -7,6 +7,8 @@ import { createHash } from 'node:crypto'
 import { type Clock, HOUR, isoAt, SECOND } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
 import { problemOf, type Scopes, type TenantTx } from '../db/index.ts'
+import { canFail } from '../observe/can-fail.ts'
+import type { Logger } from '../observe/log.ts'
 import { type Admit, openAdmission } from './admission.ts'
 import type { Count, Standing } from './counts.ts'
 import * as store from './throttle.store.ts'
@@ -39,8 +41,8 @@ export interface Throttle {
   standingOf(tally: Tallied): Standing
   /** Counts a failure within the caller's transaction. */
   fail(tx: TenantTx, counts: readonly Count[]): Promise<void>
-  /** Forgets the failures within the caller's transaction. */
-  clear(tx: TenantTx, count: Count): Promise<void>
+  /** Forgets the failures. Where that fails it is logged: whoever was right keeps what they are given. */
+  clear(count: Count): Promise<void>
   /**
    * Lets a guess be made, one at a time for the first count's subject on this node, so that guesses
    * sent together are judged one after another. A guess counts when it throws `invalid_credentials`,
@@ -60,7 +62,7 @@ export interface Throttle {
   countRefusals<T>(count: Count, status: 404 | 409, work: () => Promise<T>): Promise<T>
 }
 
-export function openThrottle(db: Scopes, clock: Clock): Throttle {
+export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
   const inTurn = openTurns(1)
 
   async function standings(tx: TenantTx, counts: readonly Count[]): Promise<Standing[]> {
@@ -98,20 +100,24 @@ export function openThrottle(db: Scopes, clock: Clock): Throttle {
 
   const fail = (counts: readonly Count[]) => db.acrossTenants((tx) => countFailures(tx, counts))
 
+  async function clear(count: Count): Promise<void> {
+    const forgotten = db.acrossTenants((tx) => store.forget(tx, keyOf(count)))
+    await canFail(forgotten, 'clearing a count of wrong guesses', log)
+  }
+
   return {
     admit: openAdmission((count) => keyOf(count).toString('hex')),
     standings,
     standingOf,
     fail: countFailures,
-    clear: (tx, count) => store.forget(tx, keyOf(count)),
+    clear,
     guess: (counts, attempt) =>
       inTurn(keyOf(counts[0]).toString('hex'), async () => {
         const hasFailed = await refuseWaiting(counts)
         try {
           const result = await attempt()
           // The address keeps its count: an own account must not clear it for guesses at others.
-          if (hasFailed && !counts[0].rule.isKept)
-            await db.acrossTenants((tx) => store.forget(tx, keyOf(counts[0])))
+          if (hasFailed && !counts[0].rule.isKept) await clear(counts[0])
           return result
         } catch (error) {
           if (error instanceof Problem && GUESSED_WRONG.has(error.code)) await fail(counts)

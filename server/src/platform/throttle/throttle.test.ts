@@ -3,6 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { gate, scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { silentLog } from '../../../test/support/server-address.ts'
 import { isoAt } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
 import { deleteOutdated } from '../outdated.ts'
@@ -17,8 +18,8 @@ let names = 0
 
 beforeAll(async () => {
   database = await migratedDatabase()
-  throttle = openThrottle(scopesOf(database), clock)
-  other = openThrottle(scopesOf(database), clock)
+  throttle = openThrottle(scopesOf(database), clock, silentLog)
+  other = openThrottle(scopesOf(database), clock, silentLog)
 })
 
 /** A count that nothing has been counted against; its name says how many failures are free. */
@@ -86,6 +87,19 @@ describe('a guess', () => {
     expect(await failed([account])).toBe('invalid_credentials')
     await failed([address])
     expect(await failed([address])).toBe('too_many_requests')
+  })
+
+  test('that is right is answered also where its count cannot be cleared', async () => {
+    const count = fresh(2)
+    await failed([count])
+    const db = scopesOf(database)
+    const acrossTenants: typeof db.acrossTenants = (work, mode) =>
+      mode === 'read' ? db.acrossTenants(work, mode) : Promise.reject(new Error('away'))
+    const warned: string[] = []
+    const log = { ...silentLog, warn: (_: unknown, what?: string) => void warned.push(what ?? '') }
+    const unable = openThrottle({ ...db, acrossTenants }, clock, log)
+    expect(await unable.guess([count], async () => 'in')).toBe('in')
+    expect(warned).toEqual(['clearing a count of wrong guesses failed'])
   })
 
   test('waits for the one before it, on the same subject alone', async () => {

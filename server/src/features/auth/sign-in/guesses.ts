@@ -229,7 +229,7 @@ export function openGuesses(
 
     async clear(asked, place) {
       if (!place.is_known || place.own.failures === 0) return
-      await db.acrossTenants((tx) => throttle.clear(tx, ownCount(asked, place, 0)))
+      await throttle.clear(ownCount(asked, place, 0))
     },
   }
 }
