@@ -196,6 +196,15 @@ describe('a file that no entry tells of', () => {
     expect((await readdir(folder())).filter((name) => name.startsWith(id))).toEqual([])
     expect(await fixIn(service, 'backups.orphans').findings()).toEqual([])
   })
+
+  test('is let alone where it is no backup by its name', async () => {
+    const path = join(folder(), `${'-'.repeat(36)}.tar.zst.age`)
+    await writeFile(path, '')
+    const then = new Date(Date.now() - 2 * DAY)
+    await utimes(path, then, then)
+    expect(await fixIn(service, 'backups.orphans').findings()).toEqual([])
+    await rm(path)
+  })
 })
 
 test('that nothing was proven for two intervals is told of, and a new installation has time', async () => {

@@ -1,4 +1,5 @@
 /** Backups as people see them: asked for, listed, downloaded, deleted. */
+
 import { randomUUID } from 'node:crypto'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
@@ -8,9 +9,9 @@ import type { Logger } from '../../platform/observe/log.ts'
 import { findTenant } from '../tenants/index.ts'
 import type { Backup, BackupJob, BackupOrder, RestoreOrder } from './backups.schema.ts'
 import * as store from './backups.store.ts'
-import { fileName } from './create/create.ts'
 import { deleteWithFile } from './delete.ts'
 import type { BackupType } from './file/format.ts'
+import { fileName } from './file/names.ts'
 import { queueRestore } from './restore-in-place/order.ts'
 import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
 import { requireWhole } from './whole.ts'

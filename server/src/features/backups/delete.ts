@@ -1,11 +1,12 @@
 /** Deletes a backup, whoever wants it: a person, or retention. */
+
 import type { TenantTx } from '../../platform/db/index.ts'
 import { type Actor, append } from '../../platform/journal/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { deleteBackup, lockForDeletion } from './backups.store.ts'
-import { fileName, sidecarName } from './create/create.ts'
 import type { BackupType } from './file/format.ts'
+import { fileName, sidecarName } from './file/names.ts'
 import type { Store } from './stores/store.ts'
 
 export interface Deletable {

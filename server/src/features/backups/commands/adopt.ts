@@ -1,19 +1,18 @@
 /** Enters what the store holds and the database does not know, as after its loss. */
+
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { findTenant } from '../../tenants/index.ts'
-import { fileName, sidecarName } from '../create/create.ts'
 import { enterPurged, findPurged, lookAgain } from '../erase/erase.store.ts'
 import { noteName, readNotes } from '../erase/notes.ts'
 import { BACKUP_TYPES } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
+import { entryIdOf, fileName, sidecarName } from '../file/names.ts'
 import { readSigned } from '../file/signed.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import { insertAdopted, ownInstallation } from './commands.store.ts'
-
-const ENTRY = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})[.]json$/
 
 const Entry = Compile(
   Type.Object({
@@ -42,9 +41,6 @@ export interface AdoptDeps {
   store: Store
   keeper: Keeper
 }
-
-/** The backup whose list entry the object is; undefined for others. */
-export const entryIdOf = (name: string): string | undefined => ENTRY.exec(name)?.[1]
 
 export async function adopt(deps: AdoptDeps): Promise<Adoption> {
   const { db, store } = deps

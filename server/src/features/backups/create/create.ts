@@ -1,10 +1,12 @@
 /** Makes a backup: snapshot, file, store, and what is stored read back and compared before it counts. */
+
 import { createHash } from 'node:crypto'
 import { letGo, lettingGo } from '../../../lib/let-go.ts'
 import type { Connection } from '../../../platform/db/index.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { FORMAT, type Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
+import { fileName, sidecarName } from '../file/names.ts'
 import { readBackup } from '../file/read.ts'
 import { type Rest, resting } from '../file/resting.ts'
 import { writeSigned } from '../file/signed.ts'
@@ -36,15 +38,6 @@ export interface Watch {
   /** Rests between two steps where others have something to do; without it the work goes on. */
   rest?: Rest | undefined
 }
-
-/** The object that holds a backup. One that was written anew has another, so that either is whole at any time. */
-export const fileName = (id: string, rewrittenAt: string | null): string =>
-  `${id}${rewrittenAt === null ? '' : `.${rewrittenAt.replace(/\D/g, '')}`}.tar.zst.age`
-/** The backup whose file the object is; undefined for others. */
-export const idOf = (name: string): string | undefined =>
-  /^([0-9a-f-]{36})(?:[.]\d+)?[.]tar[.]zst[.]age$/.exec(name)?.[1]
-/** What the list shows of it, for a store without its database. */
-export const sidecarName = (id: string): string => `${id}.json`
 
 /**
  * @param client of its own, without time limits

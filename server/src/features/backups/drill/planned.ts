@@ -1,4 +1,5 @@
 /** Drills of backups that the database knows: of one, and by themselves at the times of BACKUP_DRILL_SCHEDULE. */
+
 import type { Cron } from '../../../lib/cron.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
@@ -6,7 +7,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
-import { fileName } from '../create/create.ts'
+import { fileName } from '../file/names.ts'
 import { OtherReleaseError } from '../restore-into-empty/restore.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import type { Reading } from '../work/reading.ts'

@@ -2,12 +2,13 @@
  * Carries a purge on into the store: the note that outlives the database, and the end of the tenant's own
  * backups. What is to be done is in the database, so a store that is away is tried again.
  */
+
 import { MINUTE } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import { logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { idOf, sidecarName } from '../create/create.ts'
 import type { Keeper } from '../file/identity.ts'
+import { idOf, sidecarName } from '../file/names.ts'
 import type { Store, StoredObject } from '../stores/store.ts'
 import { listUnerased, type Purged, saveErased } from './erase.store.ts'
 import { leaveNote } from './notes.ts'

@@ -1,7 +1,9 @@
 /** The job that takes purged tenants out of a backup: the same backup, in another file. */
+
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { fileName, type Watch } from '../create/create.ts'
+import type { Watch } from '../create/create.ts'
+import { fileName } from '../file/names.ts'
 import { NotStoredError } from '../stores/store.ts'
 import { type Job, LostJobError, requireAtWork } from '../work/work.store.ts'
 import { findFiled, listPurged, saveRewritten, startOf } from './erase.store.ts'

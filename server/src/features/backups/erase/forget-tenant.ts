@@ -1,12 +1,12 @@
 /** `wardkeep backup forget-tenant`: takes a purged tenant out of the backups of everything. */
+
 import { randomUUID } from 'node:crypto'
 import { StartupError } from '../../../lib/startup-error.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import { insertJob } from '../backups.store.ts'
-import { entryIdOf } from '../commands/adopt.ts'
-import { idOf } from '../create/create.ts'
 import { UnreadableFile } from '../file/age.ts'
+import { entryIdOf, idOf } from '../file/names.ts'
 import { NotStoredError } from '../stores/store.ts'
 import { findFiled, findPurged, forgettingJob, type Holding, listHolding } from './erase.store.ts'
 import { erase } from './erase.ts'

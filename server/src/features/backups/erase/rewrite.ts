@@ -1,18 +1,12 @@
 /** Writes a backup anew, as a stream, without the rows of tenants that were purged. */
+
 import type { Scopes } from '../../../platform/db/index.ts'
 import { isBeingRestored, keepReadersOff } from '../backups.store.ts'
-import {
-  fileName,
-  idOf,
-  measure,
-  sidecarName,
-  verifyFile,
-  type Watch,
-  writeSidecar,
-} from '../create/create.ts'
+import { measure, verifyFile, type Watch, writeSidecar } from '../create/create.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
+import { fileName, idOf, sidecarName } from '../file/names.ts'
 import { type OpenedBackup, openBackup } from '../file/read.ts'
 import { findSigned } from '../file/signed.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'

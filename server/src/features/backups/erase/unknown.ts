@@ -1,8 +1,8 @@
 /** Backups that lie in the store, and that the database does not know or count on. */
+
 import type { Scopes } from '../../../platform/db/index.ts'
-import { entryIdOf } from '../commands/adopt.ts'
-import { idOf, sidecarName } from '../create/create.ts'
 import type { Keeper } from '../file/identity.ts'
+import { entryIdOf, idOf, sidecarName } from '../file/names.ts'
 import { readSigned } from '../file/signed.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'

@@ -2,14 +2,16 @@
  * Reads backups again, one every few hours, the one that was read longest ago: gigabytes that no look of
  * self-healing could read. What came of it is in their entries.
  */
+
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { fileName, verifyFile } from '../create/create.ts'
+import { verifyFile } from '../create/create.ts'
 import { saveUnread, saveVerified } from '../drill/drill.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Keeper } from '../file/identity.ts'
+import { fileName } from '../file/names.ts'
 import { NotStoredError, type OpenStore } from '../stores/store.ts'
 import type { Reading } from '../work/reading.ts'
 import { nextToCheck, saveChecked, type ToCheck } from './fixes.store.ts'

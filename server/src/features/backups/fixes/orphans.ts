@@ -1,10 +1,11 @@
 /** Files in the store that no entry tells of. */
+
 import { type Clock, DAY } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Finding, Fix } from '../../../platform/fix.ts'
 import { idIn } from '../../../platform/subject.ts'
-import { type AdoptDeps, adoptOne, entryIdOf } from '../commands/adopt.ts'
-import { idOf, sidecarName } from '../create/create.ts'
+import { type AdoptDeps, adoptOne } from '../commands/adopt.ts'
+import { entryIdOf, idOf, sidecarName } from '../file/names.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import type { StoredObject } from '../stores/store.ts'
 import { listed } from './listed.ts'

@@ -1,7 +1,8 @@
 /** Backups that the list promises and that are of no use: their file is gone, or not as it was written. */
+
 import type { Fix } from '../../../platform/fix.ts'
 import { idIn } from '../../../platform/subject.ts'
-import { fileName } from '../create/create.ts'
+import { fileName } from '../file/names.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import { fail } from './fail.ts'
 import * as entries from './fixes.store.ts'

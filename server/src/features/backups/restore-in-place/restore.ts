@@ -3,6 +3,7 @@
  * it is of one clinic. The rows wait on a stage; then the service is closed, a safety backup is taken
  * of the very snapshot that the one transaction stands on, and only what differs is written.
  */
+
 import { randomUUID } from 'node:crypto'
 import { StartupError } from '../../../lib/startup-error.ts'
 import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
@@ -11,12 +12,13 @@ import type { Migration } from '../../../platform/db/migrate.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
-import { type CreateDeps, createBackup, fileName, measure, type Watch } from '../create/create.ts'
+import { type CreateDeps, createBackup, measure, type Watch } from '../create/create.ts'
 import { installationOf, schemaOf } from '../create/snapshot.store.ts'
 import { isBeingPurged, purgedIn } from '../erase/erase.store.ts'
 import { notesIn, purgedOf } from '../erase/notes.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Header } from '../file/format.ts'
+import { fileName } from '../file/names.ts'
 import { openBackup } from '../file/read.ts'
 import { WEBHOOK_QUEUES } from '../made-anew.ts'
 import type { Job, Made } from '../work/work.store.ts'

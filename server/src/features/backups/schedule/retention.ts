@@ -1,4 +1,5 @@
 /** Deletes what BACKUP_KEEP no longer keeps, and what a crash has left in the store. */
+
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { OutboundHold } from '../../../platform/hold/index.ts'
@@ -6,8 +7,8 @@ import { type JobContext, type Jobs, jobKind } from '../../../platform/jobs/inde
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
-import { idOf, sidecarName } from '../create/create.ts'
 import { deleteWithFile } from '../delete.ts'
+import { idOf, sidecarName } from '../file/names.ts'
 import type { Store } from '../stores/store.ts'
 import { destroyUnneededRoots, type RootKeysDeps } from './root-keys.ts'
 import { findOutdated, knownOf, type Outdated } from './schedule.store.ts'

@@ -1,10 +1,11 @@
 /** Former root keys are kept for as long as there is a backup from their time (ADR 0028). */
+
 import { destroyFormerRoots, type RootSealed, type Sealer } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
-import { idOf } from '../create/create.ts'
+import { idOf } from '../file/names.ts'
 import type { Store } from '../stores/store.ts'
 import { knownOf, oldestBackup } from './schedule.store.ts'
 

@@ -3,6 +3,7 @@
  * that holds its lock: nobody has to notice, or to clean a flag up, when its process dies. Two hold it: one
  * does the work and ends with it, the other stays until the outcome is written down.
  */
+
 import { setTimeout as delay } from 'node:timers/promises'
 import { poller } from '../../../lib/poller.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -24,12 +25,13 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { RestoreRules } from '../../../platform/restore-rule.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { insertBackup } from '../backups.store.ts'
-import { type CreateDeps, createBackup, fileName, sidecarName } from '../create/create.ts'
+import { type CreateDeps, createBackup } from '../create/create.ts'
 import { openPace } from '../create/pace.ts'
 import { holdsUpOthers } from '../create/snapshot.store.ts'
 import { forgetPurged, settleLeft } from '../erase/forget-purged.ts'
 import { KeptError, type Rewritten } from '../erase/rewrite.ts'
 import { UnreadableFile } from '../file/age.ts'
+import { fileName, sidecarName } from '../file/names.ts'
 import type { RestoreOptions, RestoreResult } from '../restore-in-place/outcome.ts'
 import { RefusedError } from '../restore-in-place/refused.ts'
 import { type RestoreDeps, restoreBackup } from '../restore-in-place/restore.ts'
