@@ -69,8 +69,7 @@ export function openLeases(deps: LeasesDeps): Leases {
   /** What has changed since the claim began that is under way: it may have read it before. */
   const changed = new Set<number | null>()
   const changedTenants = new Set<number>()
-  /** The webhooks of which the log knows that a secret does not open while another does. */
-  const told = new Set<number>()
+  const tellUnreadable = unreadableTeller(log)
 
   const states = batcher<Queue>(
     async (failing) => {
@@ -104,15 +103,6 @@ export function openLeases(deps: LeasesDeps): Leases {
   function fail(queue: Queue, why: string, err?: unknown): void {
     log.error({ err, webhook_id: queue.id }, `nothing is sent to a webhook for a while: ${why}`)
     pauseUntil(queue, clock.now() + FAULT_PAUSE)
-  }
-
-  /** Tells once, until all open again. */
-  function tellUnreadable(webhookId: number): void {
-    if (told.has(webhookId)) return
-    told.add(webhookId)
-    const text =
-      'a secret of a webhook cannot be opened, and its others sign alone: give it a new one'
-    log.warn({ webhook_id: webhookId }, text)
   }
 
   const isOverdue = (queue: Queue) =>
@@ -185,8 +175,7 @@ export function openLeases(deps: LeasesDeps): Leases {
           changed.has(queue.id) || changed.has(null) || changedTenants.has(queue.tenantId)
         if (isStale) end(queue)
         else if (!target) fail(queue, 'its secret cannot be opened; give it a new one')
-        else if (target.keys.length < claimed.secrets.length) tellUnreadable(queue.id)
-        else told.delete(queue.id)
+        else tellUnreadable(queue.id, target.keys.length < claimed.secrets.length)
       }
       return { claimed: opened.length, hasMore: opened.length === limit }
     },
@@ -218,5 +207,18 @@ export function openLeases(deps: LeasesDeps): Leases {
       }
     },
     save,
+  }
+}
+
+/** Tells of a webhook with secrets of which some do not open: once, until all do again. */
+function unreadableTeller(log: Logger): (webhookId: number, isUnreadable: boolean) => void {
+  const told = new Set<number>()
+  return (webhookId, isUnreadable) => {
+    if (!isUnreadable) return void told.delete(webhookId)
+    if (told.has(webhookId)) return
+    told.add(webhookId)
+    const text =
+      'a secret of a webhook cannot be opened, and its others sign alone: give it a new one'
+    log.warn({ webhook_id: webhookId }, text)
   }
 }
