@@ -16,7 +16,7 @@ beforeAll(async () => {
 interface Case {
   /** The row that the command waits for. */
   row: (clinic: Clinic) => [table: string, id: number]
-  command: (clinic: Clinic) => [method: string, path: string, body?: object]
+  command: (clinic: Clinic) => [method: string, path: string, body?: object | undefined]
   by?: (clinic: Clinic) => Person
 }
 
@@ -45,6 +45,18 @@ const CASES: Record<string, Case> = {
     command: deletion,
     by: ({ people }) => people.admin,
   },
+  updateUser: onNurse('PUT', '', { full_name: 'Other' }),
+  deleteUser: onNurse('DELETE', ''),
+  blockUser: onNurse('POST', '/block'),
+  changeUserRole: onNurse('PUT', '/role', { role: 'doctor' }),
+  resetUserPassword: onNurse('PUT', '/password', { password: 'late-Horse-81' }),
+}
+
+function onNurse(method: string, path: string, body?: object): Case {
+  return {
+    row: ({ people }) => ['users', people.nurse.id],
+    command: ({ people }) => [method, `/api/admin/users/${people.nurse.id}${path}`, body],
+  }
 }
 
 test.each(Object.entries(CASES))('%s', async (_, { row, command, by = () => root }) => {

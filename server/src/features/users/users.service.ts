@@ -168,7 +168,7 @@ export function usersService(deps: UsersDeps): Users {
       onUser(caller, id, async (tx, before) => {
         await requireDepartment(tx, before.tenant_id, change.department_id)
         if (differing(before, change).length === 0) return before
-        const after = await store.updateUser(tx, id, change)
+        const after = orNotFound(await store.updateUser(tx, id, change), 'user')
         await appendChange(tx, caller, 'user.updated', before, after)
         return after
       }),
@@ -178,7 +178,7 @@ export function usersService(deps: UsersDeps): Users {
         refuseLosing(caller, target, otherOperators)
         await deps.leaves(tx, caller, target)
         await leaveHeadless(tx, actorOf(caller), target)
-        await store.deleteUser(tx, id)
+        orNotFound(await store.deleteUser(tx, id), 'user')
         // Nobody attends to their patients now, by the foreign key.
         tx.invalidate(`patients:${target.tenant_id}`)
         await appendChange(tx, caller, 'user.deleted', target, null)
@@ -189,7 +189,7 @@ export function usersService(deps: UsersDeps): Users {
         refuseLosing(caller, before, otherOperators)
         await endSessions(tx, keysOf(before), 'blocked')
         if (before.status === 'blocked') return before
-        const after = await store.setActive(tx, id, false)
+        const after = orNotFound(await store.setActive(tx, id, false), 'user')
         await appendChange(tx, caller, 'user.blocked', before, after)
         return after
       }),
@@ -197,7 +197,7 @@ export function usersService(deps: UsersDeps): Users {
     unblock: (caller, id) =>
       onUser(caller, id, async (tx, before) => {
         if (before.is_active) return before
-        const after = await store.setActive(tx, id, true)
+        const after = orNotFound(await store.setActive(tx, id, true), 'user')
         await appendChange(tx, caller, 'user.unblocked', before, after)
         return after
       }),
@@ -207,7 +207,7 @@ export function usersService(deps: UsersDeps): Users {
         requireSuperadminFor(caller, role)
         if (before.role === role) return before
         refuseLosing(caller, before, otherOperators)
-        const after = await store.updateUser(tx, id, { role })
+        const after = orNotFound(await store.updateUser(tx, id, { role }), 'user')
         await endSessions(tx, keysOf(after), 'role_changed')
         await appendChange(tx, caller, 'user.role_changed', before, after)
         return after
@@ -224,7 +224,8 @@ export function usersService(deps: UsersDeps): Users {
       const password_hash = await passwords.hash(password, partyOf(caller))
       await onUser(caller, id, async (tx, target) => {
         refuseWeakPassword(password, target.email, ['body', 'password'])
-        const after = await store.setPassword(tx, id, password_hash, must_change_password)
+        const set = await store.setPassword(tx, id, password_hash, must_change_password)
+        const after = orNotFound(set, 'user')
         await deps.passwordSet(tx, after)
         await appendChange(tx, caller, 'user.password_changed', target, after)
       })

@@ -41,6 +41,7 @@ function visible(scope: Scoped) {
 
 const listed = (scope: Scoped) => visible(scope).select(COLUMNS)
 
+/** Meets nobody where the user's tenant has just been deleted, be they locked. */
 function updating(tx: TenantTx, id: number) {
   return tx.db.updateTable('users').where('id', '=', id).where(ofScope(tx, 'tenant_id'))
 }
@@ -106,20 +107,22 @@ export function updateUser(
   tx: TenantTx,
   id: number,
   change: UserChange & { role?: Role },
-): Promise<User> {
-  return updating(tx, id).set(change).returning(COLUMNS).executeTakeFirstOrThrow()
+): Promise<User | undefined> {
+  return updating(tx, id).set(change).returning(COLUMNS).executeTakeFirst()
 }
 
 /** Lets the user in or keeps them out. Either way it is decided: a registration waits no more. */
-export function setActive(tx: TenantTx, id: number, is_active: boolean): Promise<User> {
+export function setActive(tx: TenantTx, id: number, is_active: boolean): Promise<User | undefined> {
   return updating(tx, id)
     .set({ is_active, is_pending: false })
     .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
 }
 
-export async function deleteUser(tx: TenantTx, id: number): Promise<void> {
-  await tx.db.deleteFrom('users').where('id', '=', id).where(ofScope(tx, 'tenant_id')).execute()
+/** Returns whom it deleted; undefined where their tenant has just been. */
+export function deleteUser(tx: TenantTx, id: number): Promise<User | undefined> {
+  const deleted = tx.db.deleteFrom('users').where('id', '=', id).where(ofScope(tx, 'tenant_id'))
+  return deleted.returning(COLUMNS).executeTakeFirst()
 }
 
 /** Sets a user's password; `must_change_password` when it is somebody else's choice. */
@@ -128,11 +131,11 @@ export function setPassword(
   id: number,
   password_hash: string,
   must_change_password = false,
-): Promise<User> {
+): Promise<User | undefined> {
   return updating(tx, id)
     .set({ password_hash, must_change_password })
     .returning(COLUMNS)
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
 }
 
 /** Notes that the user's address is theirs; a first time counts. */
