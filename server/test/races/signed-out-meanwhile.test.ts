@@ -88,6 +88,10 @@ const COMMANDS: Record<string, [wait: Wait, command: (scene: Scene) => Command]>
     onTenant,
     () => ['POST', '/api/admin/departments', { name: fresh('late'), tenant_id: clinic.id }],
   ],
+  deleteDepartment: [
+    () => ['departments', clinic.departmentId],
+    () => ['DELETE', `/api/admin/departments/${clinic.departmentId}`],
+  ],
   updateDepartment: [
     () => ['departments', clinic.departmentId],
     () => ['PUT', `/api/admin/departments/${clinic.departmentId}`, { name: fresh('late') }],
@@ -119,12 +123,13 @@ test('no second factor is set up, or taken away', async () => {
       service.call('POST', `/api/auth/totp/${path}`, { token: caller.token, body }),
     )
   alignClock(service)
-  const code = codeOf(service, await offered(service, caller.token))
+  const secret = await offered(service, caller.token)
+  const code = codeOf(service, secret)
   expect(await meanwhile('enable', { code })).toMatchObject({ status: 401 })
   // As if nothing had been, and the node has not heard of it.
   await service.database.sql('update users set is_active = true where id = $1', [caller.id])
   await service.database.sql('update sessions set ended_at = null where user_id = $1', [caller.id])
-  expect((await enable(service, caller.token, code)).status).toBe(200)
+  expect((await enable(service, caller.token, codeOf(service, secret))).status).toBe(200)
   expect(await meanwhile('disable', { password: PASSWORD })).toMatchObject({ status: 401 })
   const [user] = await service.database.sql(
     'select totp_enabled_at is not null as enrolled from users where id = $1',

@@ -17,14 +17,9 @@ interface Case {
   /** The row that the command waits for. */
   row: (clinic: Clinic) => [table: string, id: number]
   command: (clinic: Clinic) => [method: string, path: string, body?: object | undefined]
-  by?: (clinic: Clinic) => Person
 }
 
 const department: Case['row'] = ({ departmentId }) => ['departments', departmentId]
-const deletion: Case['command'] = ({ departmentId }) => [
-  'DELETE',
-  `/api/admin/departments/${departmentId}`,
-]
 
 const CASES: Record<string, Case> = {
   createDepartment: {
@@ -39,17 +34,24 @@ const CASES: Record<string, Case> = {
       { name: 'Other' },
     ],
   },
-  deleteDepartment: { row: department, command: deletion },
-  'deleteDepartment by the tenant’s own admin': {
+  updateHeadOfDepartment: {
     row: department,
-    command: deletion,
-    by: ({ people }) => people.admin,
+    command: ({ departmentId, people }) => [
+      'PUT',
+      `/api/admin/departments/${departmentId}`,
+      { head_doctor_id: people.doctor.id },
+    ],
+  },
+  deleteDepartment: {
+    row: department,
+    command: ({ departmentId }) => ['DELETE', `/api/admin/departments/${departmentId}`],
   },
   updateUser: onNurse('PUT', '', { full_name: 'Other' }),
   deleteUser: onNurse('DELETE', ''),
   blockUser: onNurse('POST', '/block'),
   changeUserRole: onNurse('PUT', '/role', { role: 'doctor' }),
   resetUserPassword: onNurse('PUT', '/password', { password: 'late-Horse-81' }),
+  removeUserTotp: onNurse('DELETE', '/totp'),
 }
 
 function onNurse(method: string, path: string, body?: object): Case {
@@ -59,7 +61,7 @@ function onNurse(method: string, path: string, body?: object): Case {
   }
 }
 
-test.each(Object.entries(CASES))('%s', async (_, { row, command, by = () => root }) => {
+test.each(Object.entries(CASES))('%s', async (_, { row, command }) => {
   const clinic = await makeClinic(service, root, fresh('closing'))
   const [method, path, body] = command(clinic)
   const entries = () =>
@@ -68,7 +70,7 @@ test.each(Object.entries(CASES))('%s', async (_, { row, command, by = () => root
   const answer = await whileWaiting(
     service,
     row(clinic),
-    () => service.call(method, path, { token: by(clinic).token, ...(body ? { body } : {}) }),
+    () => service.call(method, path, { token: root.token, ...(body ? { body } : {}) }),
     (other) => other.query('update tenants set deleted_at = now() where id = $1', [clinic.id]),
   )
   expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })

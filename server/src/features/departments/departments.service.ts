@@ -102,6 +102,15 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
     if (issue) throw invalidValue(HEAD, issue)
   }
 
+  /** Locks a department, and looks again at what the lock may have waited for: who calls, and its tenant. */
+  async function locked(tx: TenantTx, caller: Admin, id: number): Promise<Department> {
+    const [found] = await Promise.all([store.lockDepartment(tx, id), requireSignedIn(tx, caller)])
+    const department = orNotFound(found, 'department')
+    if (department.tenant_id !== caller.tenant_id)
+      orNotFound(await findTenant(tx, department.tenant_id), 'department')
+    return department
+  }
+
   return {
     checkReferences: (caller, { dept_id, tenant_id, head_doctor_id }, refuse) =>
       // It writes nothing, but `mayHead` locks the doctor.
@@ -154,11 +163,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
 
     update: (caller, id, change) =>
       forCaller(db, caller, async (tx) => {
-        const [found] = await Promise.all([
-          store.lockDepartment(tx, id),
-          requireSignedIn(tx, caller),
-        ])
-        const before = orNotFound(found, 'department')
+        const before = await locked(tx, caller, id)
         await requireHead(tx, before.tenant_id, change.head_doctor_id)
         if (differing(before, change).length === 0) return before
         const after = orNotFound(await store.updateDepartment(tx, id, change), 'department')
@@ -172,9 +177,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
 
     delete: (caller, id) =>
       forCaller(db, caller, async (tx) => {
-        const { tenant_id } = orNotFound(await store.lockDepartment(tx, id), 'department')
-        // The lock may have waited for the deletion of its tenant.
-        orNotFound(await findTenant(tx, tenant_id), 'department')
+        const { tenant_id } = await locked(tx, caller, id)
         const department = orNotFound(await store.deleteDepartment(tx, id), 'department')
         // Its patients are in none now, by the foreign key.
         tx.invalidate(`department:${id}`, `patients:${tenant_id}`)

@@ -2,7 +2,7 @@
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import type { Admin, RequireSignedIn } from '../../platform/access/index.ts'
 import { forCaller, type Scopes, type TenantTx } from '../../platform/db/index.ts'
-import { countOperators, lockOperators } from '../tenants/index.ts'
+import { countOperators, findTenant, lockOperators } from '../tenants/index.ts'
 import type { User } from './users.schema.ts'
 import * as store from './users.store.ts'
 
@@ -23,7 +23,11 @@ export function actingOn(db: Scopes, requireSignedIn: RequireSignedIn): OnUser {
       if (caller.role === 'superadmin') await lockOperators(tx)
       const operators = caller.role === 'superadmin' ? await countOperators(tx, { userId: id }) : 0
       const [found] = await Promise.all([store.lockUser(tx, id), requireSignedIn(tx, caller)])
-      return work(tx, requireTarget(caller, found), operators)
+      const target = requireTarget(caller, found)
+      // The lock may have waited for the deletion of their tenant; the caller's own was looked at.
+      if (target.tenant_id !== caller.tenant_id)
+        orNotFound(await findTenant(tx, target.tenant_id), 'user')
+      return work(tx, target, operators)
     })
 }
 
