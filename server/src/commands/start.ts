@@ -61,7 +61,7 @@ export async function start(role: string): Promise<void> {
   // Before a database is made, and the passwords of a first start are shown.
   const own = role === 'worker' ? undefined : serviceAt(config)
   const ofMetrics = metricsAt(config)
-  for (const at of [own, ofMetrics]) if (at) await listeningOn(at, tried(at))
+  await requireFree([own, ofMetrics].filter((at) => at !== undefined))
   // The application's modules load while the database starts.
   const loading = import('../app.ts')
   // A start that fails lets go of all that it has taken so far.
@@ -159,11 +159,14 @@ const metricsAt = ({ METRICS_HOST, METRICS_PORT }: Config): At | undefined =>
     ? undefined
     : { host: METRICS_HOST, port: METRICS_PORT, names: ['METRICS_HOST', 'METRICS_PORT'] }
 
-/** Listens, and ends that at once. */
-async function tried({ host, port }: At): Promise<void> {
-  const server = createServer()
-  await once(server.listen(port, host), 'listening')
-  await promisify(server.close.bind(server))()
+/** Listens on all at once, as they may be the same, and ends that again. */
+async function requireFree(addresses: readonly At[]): Promise<void> {
+  await using held = new AsyncDisposableStack()
+  for (const at of addresses) {
+    const server = createServer()
+    await listeningOn(at, once(server.listen(at.port, at.host), 'listening'))
+    held.defer(promisify(server.close.bind(server)))
+  }
 }
 
 /** @throws StartupError that names the variables where the address is taken or none to listen on */

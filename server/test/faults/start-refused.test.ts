@@ -3,12 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { isRoot, nobodyLeft, scratch, until } from '../support/embedded.ts'
 import { freePort, PLAIN, refusedStart, startService } from '../support/process.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 90_000 })
 
 const on = (dataDir: string, more: NodeJS.ProcessEnv = {}) => ({
   ...PLAIN,
@@ -96,6 +93,14 @@ describe('the start is refused', () => {
     const port = await occupied()
     const lines = await refusedStart(on(await scratch(), { METRICS_PORT: String(port) }))
     expect(lines).toEqual([expect.stringMatching(new RegExp(`^METRICS_PORT: ${port} is taken`))])
+  })
+
+  test('on one port for both, before anything is made', async () => {
+    const dataDir = await scratch()
+    const port = String(await freePort())
+    const lines = await refusedStart(on(dataDir, { PORT: port, METRICS_PORT: port }))
+    expect(lines).toEqual([expect.stringMatching(new RegExp(`^METRICS_PORT: ${port} is taken`))])
+    expect(await readdir(dataDir)).toEqual([])
   })
 
   test('on an address that is not of this machine', async () => {
