@@ -7,10 +7,12 @@ import { write, writeSync } from 'node:fs'
 /** So much is written at once; less waits for more. */
 const AT_ONCE_BYTES = 8_192
 const PAUSE_MS = 200
-/** So much waits for an output that takes nothing; lines on top of it are lost. */
+/** Until an output is tried again that is full for the moment, as a pipe whose reader falls behind. */
+const FULL_MS = 10
+/** So much waits for an output that takes nothing; lines on top of it are lost, and counted. */
 const MOST_BYTES = 4 * 1024 * 1024
 /** How often one that is full for the moment is tried at the end. */
-const LAST_TRIES = 10
+const LAST_TRIES = 50
 
 export interface Lines {
   write(line: string): void
@@ -26,26 +28,32 @@ export function openLines(fd: number, most = MOST_BYTES): Lines {
   /** What is being written, or was refused and comes first the next time. */
   let begun: Buffer = Buffer.alloc(0)
   let waiting = ''
+  let lost = 0
   let isWriting = false
   let timer: NodeJS.Timeout | undefined
 
-  function later(): void {
-    timer ??= setTimeout(flush, PAUSE_MS).unref()
+  function later(ms = PAUSE_MS): void {
+    timer ??= setTimeout(flush, ms).unref()
+  }
+
+  /** All that waits, and how many lines would have come behind it. */
+  function take(): Buffer {
+    const text = lost > 0 ? `${waiting}${lossOf(lost)}` : waiting
+    waiting = ''
+    lost = 0
+    return Buffer.from(text)
   }
 
   function flush(): void {
     clearTimeout(timer)
     timer = undefined
     if (isWriting) return
-    if (begun.length === 0) {
-      begun = Buffer.from(waiting)
-      waiting = ''
-    }
+    if (begun.length === 0) begun = take()
     if (begun.length === 0) return
     isWriting = true
     write(fd, begun, (error, written) => {
       isWriting = false
-      if (error) return later()
+      if (error) return later(isFull(error) ? FULL_MS : PAUSE_MS)
       begun = begun.subarray(written)
       if (begun.length > 0 || waiting.length >= AT_ONCE_BYTES) flush()
       else if (waiting) later()
@@ -54,20 +62,27 @@ export function openLines(fd: number, most = MOST_BYTES): Lines {
 
   return {
     write(line) {
-      if (waiting.length + line.length > most) return
+      if (waiting.length + line.length > most) {
+        lost += 1
+        return
+      }
       waiting += line
       if (begun.length === 0 && waiting.length >= AT_ONCE_BYTES) flush()
       else later()
     },
     end() {
       // What is under way is written by who has it.
-      const rest = Buffer.from(waiting)
+      const rest = take()
       writeNow(fd, isWriting ? rest : Buffer.concat([begun, rest]))
-      waiting = ''
       begun = Buffer.alloc(0)
     },
   }
 }
+
+const isFull = (error: unknown) => (error as NodeJS.ErrnoException).code === 'EAGAIN'
+
+const lossOf = (lost: number) =>
+  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lost, msg: 'the output took nothing, and lines are lost' })}\n`
 
 function writeNow(fd: number, bytes: Buffer): void {
   let rest = bytes
@@ -75,9 +90,9 @@ function writeNow(fd: number, bytes: Buffer): void {
     try {
       rest = rest.subarray(writeSync(fd, rest))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+      if (!isFull(error)) return
       tries += 1
       // The process has no turn any more to wait for.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_MS)
     }
 }
