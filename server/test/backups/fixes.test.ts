@@ -143,19 +143,30 @@ describe('a file that the store does not hand out', () => {
     const read = await check(store)
     expect(read).toBeTruthy()
     expect(read).not.toBe(id)
-    const finding = await only('backups.damaged')
+    const finding = await only('backups.unreadable')
     expect(finding).toMatchObject({ subject: `backup ${id}` })
     expect(finding.measured.fault).toMatch(/did not hand it out/)
+    // It may be whole: nobody is asked to give it up.
+    expect(await fixIn(service, 'backups.damaged').findings()).toEqual([])
     expect((await rowOf(id)).verified_at).toMatch(/^2001/)
     await sql("update backups set checked_at = '2001-01-01' where id = $1", [id])
     expect(await check()).toBe(id)
-    expect(await fixIn(service, 'backups.damaged').findings()).toEqual([])
+    expect(await fixIn(service, 'backups.unreadable').findings()).toEqual([])
   })
 
   test('is not at fault where the store is away', async () => {
     const { id, store } = await refused()
     const away = async () => Promise.reject(new StoreError('the store is away'))
     await expect(check({ ...store, check: away })).rejects.toThrow('the store is away')
+    expect(await rowOf(id)).toMatchObject({ fault: null, checked_at: null })
+  })
+
+  test('is not at fault where the service is', async () => {
+    const { id, store } = await refused()
+    const read = () => {
+      throw new TypeError('a bug')
+    }
+    await expect(check({ ...store, read })).rejects.toThrow('a bug')
     expect(await rowOf(id)).toMatchObject({ fault: null, checked_at: null })
   })
 })

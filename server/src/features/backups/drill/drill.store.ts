@@ -36,7 +36,7 @@ const DISPROVEN = {
   fault: 'It could not be read to its end, or has failed in a drill',
 }
 /** It was proven before, and may be again. */
-const UNREAD = { fault: 'The store did not hand it out when it was to be read again' }
+export const UNREAD = { fault: 'The store did not hand it out when it was to be read again' }
 
 /** Enters a drill's success. Returns what the backup is of; undefined where the file is gone. */
 export const saveDrill = (tx: TenantTx, file: ReadFile, seconds: number) =>

@@ -12,7 +12,7 @@ import { saveUnread, saveVerified } from '../drill/drill.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Keeper } from '../file/identity.ts'
 import { fileName } from '../file/names.ts'
-import { NotStoredError, type OpenStore } from '../stores/store.ts'
+import { NotStoredError, type OpenStore, StoreError } from '../stores/store.ts'
 import type { Reading } from '../work/reading.ts'
 import { nextToCheck, saveChecked, type ToCheck } from './fixes.store.ts'
 
@@ -23,6 +23,8 @@ const CHECK = jobKind<Record<string, never>>('backups.check', {
 const CRON = '41 1,7,13,19 * * *'
 /** What was read since is not read again. */
 const OLD_MS = DAY
+/** Where so many are not handed out it is the store's fault, and no use to have it read all of them. */
+const MOST_UNREAD = 3
 
 export interface CheckDeps {
   db: Scopes
@@ -42,16 +44,18 @@ export function checksBackups(deps: CheckDeps & { jobs: Jobs }): void {
 
 /**
  * Reads the one that was read longest ago; the next one where the store does not hand it out, so that none keeps the
- * others from their turn. Returns the id of the one that was read; undefined where all were of late.
+ * others from their turn. Returns the id of the one that was read; undefined where all were of late, or where a few in
+ * a row are not handed out.
  */
 export async function checkNext(deps: CheckDeps, signal: AbortSignal): Promise<string | undefined> {
   const unread: string[] = []
-  for (;;) {
+  while (unread.length < MOST_UNREAD) {
     const before = isoAt(deps.clock, -OLD_MS)
     const backup = await deps.db.acrossTenants((tx) => nextToCheck(tx, before, unread), 'read')
     if (!backup || (await check(deps, backup, signal))) return backup?.id
     unread.push(backup.id)
   }
+  return undefined
 }
 
 /** Reads a backup, and says what came of it. Returns whether the store has handed it out. */
@@ -72,7 +76,7 @@ async function check(deps: CheckDeps, backup: ToCheck, signal: AbortSignal): Pro
   return true
 }
 
-/** @throws what the store says where it is away: that tells nothing of its files */
+/** @throws what the store says where it is away, or what is no word of a store's: that tells nothing of its files */
 async function saveFault(
   { db, store }: CheckDeps,
   backup: ToCheck,
@@ -84,6 +88,8 @@ async function saveFault(
   else if (error instanceof NotStoredError)
     await db.acrossTenants((tx) => saveChecked(tx, backup.id))
   else {
+    const { syscall } = error as NodeJS.ErrnoException
+    if (!(error instanceof StoreError) && syscall === undefined) throw error
     await store.check()
     await db.acrossTenants((tx) => saveUnread(tx, backup))
     return false

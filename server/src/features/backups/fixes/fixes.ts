@@ -7,7 +7,7 @@ import type { BuryDeps } from '../work/worker.ts'
 import { orphans } from './orphans.ts'
 import { stuck } from './stuck.ts'
 import { unproven } from './unproven.ts'
-import { DAMAGED, missing } from './unusable.ts'
+import { DAMAGED, missing, UNREADABLE } from './unusable.ts'
 
 export interface FixDeps extends AdoptDeps, BuryDeps {
   clock: Clock
@@ -17,6 +17,7 @@ export interface FixDeps extends AdoptDeps, BuryDeps {
 export const backupFixes = (deps: FixDeps): readonly Fix[] => [
   missing(deps.store),
   DAMAGED,
+  UNREADABLE,
   orphans(deps),
   unproven(deps.clock, deps.cron),
   stuck(deps),

@@ -1,7 +1,8 @@
-/** Backups that the list promises and that are of no use: their file is gone, or not as it was written. */
-
+/** Backups that the list promises and that are of no use: their file is gone, not as it was written, or out of reach. */
+import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Fix } from '../../../platform/fix.ts'
 import { idIn } from '../../../platform/subject.ts'
+import { UNREAD } from '../drill/drill.store.ts'
 import { fileName } from '../file/names.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import { fail } from './fail.ts'
@@ -66,31 +67,54 @@ export const DAMAGED: Fix = {
   key: 'backups.damaged',
   title: 'The file of a backup is not as it was written',
   description:
-    'A backup was read again to its end, as one is every few hours, and its checksum was another, it did ' +
-    'not open, or the store did not hand it out. Nothing can be restored from it as it is.',
+    'A backup was read again to its end, as one is every few hours, and its checksum was another, or it ' +
+    'did not open. Nothing can be restored from it.',
   severity: 'high',
   automatic: false,
   plan: `${PLAN} Where the disk is at fault, look after that first.`,
   runbook: 'backups.md',
-  async detect(tx) {
-    const known = await entries.listEntries(tx)
-    const faulty = known.filter(({ fault }) => fault !== null)
-    return {
-      findings: faulty.map(({ id, tenant_id, type, created_at, fault, checked_at }) => ({
+  detect: (tx) => faulty(tx, (fault) => fault !== UNREAD.fault),
+  async repair(finding, repairing) {
+    const id = idIn(finding)
+    const still = await repairing((tx) => entries.listEntries(tx, [id]))
+    const fault = still[0]?.fault ?? null
+    if (fault === null || fault === UNREAD.fault) return 'already gone'
+    return repairing((tx) => fail(tx, id, ['completed'], fault))
+  },
+}
+
+export const UNREADABLE: Fix = {
+  key: 'backups.unreadable',
+  title: 'The store does not hand a backup out',
+  description:
+    'A backup was to be read again, as one is every few hours, and the store, which answers otherwise, ' +
+    'refused its file or broke off. It may be whole, and nothing can be restored from it as it is.',
+  severity: 'high',
+  automatic: false,
+  plan:
+    'Nothing by itself: a backup that is only out of reach is not given up. Let the store hand it out ' +
+    '(an archived object is fetched back, a file is for the account of the service to read), then ' +
+    '`wardkeep backup verify ID`.',
+  runbook: 'backups.md',
+  detect: (tx) => faulty(tx, (fault) => fault === UNREAD.fault),
+}
+
+/** What is wrong with backups, as it was when they were last read. */
+async function faulty(
+  tx: TenantTx,
+  isMeant: (fault: string) => boolean,
+): Promise<Awaited<ReturnType<Fix['detect']>>> {
+  const known = await entries.listEntries(tx)
+  return {
+    findings: known
+      .filter(({ fault }) => fault !== null && isMeant(fault))
+      .map(({ id, tenant_id, type, created_at, fault, checked_at }) => ({
         tenant_id,
         subject: `backup ${id}`,
         measured: { fault, type, made_at: created_at },
         expected: { fault: null },
         ...(checked_at === null ? {} : { since: checked_at }),
       })),
-      looked_at: known.length,
-    }
-  },
-  async repair(finding, repairing) {
-    const id = idIn(finding)
-    const still = await repairing((tx) => entries.listEntries(tx, [id]))
-    const fault = still[0]?.fault ?? null
-    if (fault === null) return 'already gone'
-    return repairing((tx) => fail(tx, id, ['completed'], fault))
-  },
+    looked_at: known.length,
+  }
 }
