@@ -170,10 +170,8 @@ async function perform(
       return { made: await createBackup(client, job, deps, { ...watch, rest }) }
     }
     if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job, watch) }
-    const lapsed = await deps.db.acrossTenants((tx) => store.findLapsed(tx, job.id), 'read')
-    if (lapsed !== undefined)
-      throw new RefusedError(`it was ordered at ${lapsed} and waited too long; order it again`)
     const options = job.options as RestoreOptions
+    if (!options.dry_run) await requireInTime(deps, job)
     const safety = safetyOf(deps)
     return { result: await restoreBackup(client, job, options, { ...deps, safety }, watch) }
   } catch (error) {
@@ -183,6 +181,13 @@ async function perform(
     signal.removeEventListener('abort', end)
     await telling.stop()
   }
+}
+
+/** Whatever it has waited for. @throws RefusedError where a restore was ordered too long ago */
+async function requireInTime({ db }: WorkerDeps, { id }: store.Job): Promise<void> {
+  const ordered = await db.acrossTenants((tx) => store.findLapsed(tx, id), 'read')
+  if (ordered !== undefined)
+    throw new RefusedError(`it was ordered at ${ordered} and waited too long; order it again`)
 }
 
 /** Says how far a job is, and looks whether it holds anybody up. */
