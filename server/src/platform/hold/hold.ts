@@ -47,7 +47,10 @@ export async function openOutboundHold(
 
   async function look(): Promise<void> {
     if (since === null) return
-    since = await db.acrossTenants(store.findHeldSince, 'read')
+    const found = await db.acrossTenants(store.findHeldSince, 'read')
+    // Released is for good: an answer from before tells nothing.
+    if (since === null) return
+    since = found
     if (since !== null) return
     const begun = [...waiting]
     waiting.clear()
