@@ -70,6 +70,9 @@ export async function deleteExpiredSecrets(
   return Number(result.numDeletedRows)
 }
 
+/** Nodes have clocks of their own: rather one try too many than none. */
+const CLOCKS_DIFFER = '1 minute'
+
 /**
  * Makes deliveries due that wait for a later try, up to `limit` of them. Returns how many. Those are left alone
  * that were tried since it was asked for, at `since`, and those that are due, of which a try may be under way.
@@ -87,7 +90,7 @@ export async function retryDeliveriesNow(
       where webhook_id = ${webhookId} and status = 'pending' and due_at > ${now}::timestamptz
         and not exists (select from webhook_attempts a where a.webhook_id = w.webhook_id
           and a.entry_id = w.entry_id and a.event_at = w.event_at
-          and a.started_at >= ${since}::timestamptz offset 0)
+          and a.started_at >= ${since}::timestamptz + ${CLOCKS_DIFFER}::interval offset 0)
       order by due_at limit ${limit}
     ) waiting
     where d.webhook_id = waiting.webhook_id and d.entry_id = waiting.entry_id
