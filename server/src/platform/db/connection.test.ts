@@ -64,9 +64,9 @@ test('a connection as the owner asks by itself whether the server lives, and may
 })
 
 test.each([
-  ['requests', openPool],
-  ['jobs', openWorkerPool],
-])('a connection of %s that has gone silent is away', async (_, open) => {
+  ['requests', openPool, 33_000],
+  ['jobs', openWorkerPool, 121_000],
+])('a connection of %s that has gone silent is away', async (_, open, silentMs) => {
   const proxy = await proxyTo(await migratedDatabase())
   const pool = endingPool(open({ url: proxy.url }, 1))
   await pool.query('select 1')
@@ -74,6 +74,6 @@ test.each([
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const failed = pool.query('select 1').catch((error) => error)
-  await vi.advanceTimersByTimeAsync(33_000)
+  await vi.advanceTimersByTimeAsync(silentMs)
   expect(problemOf(await failed)?.code).toBe('database_away')
 })

@@ -60,6 +60,8 @@ function base(address: DatabaseAddress, settings: readonly string[]): pg.ClientC
 
 /** Above the server's own limit of a statement: only a connection that has gone silent runs into it. */
 const SILENT_MS = 32_000
+/** Jobs send several statements as one, and each has the server's limit to itself. */
+const JOBS_SILENT_MS = 120_000
 
 /** What holds for every connection that works for requests or jobs. */
 const LIMITS = [
@@ -121,6 +123,6 @@ export function openWorkerPool(address: DatabaseAddress, size: number): pg.Pool 
     ...rest,
     max: size,
     idleTimeoutMillis: 60_000,
-    query_timeout: SILENT_MS,
+    query_timeout: JOBS_SILENT_MS,
   })
 }
