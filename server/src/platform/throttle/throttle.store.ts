@@ -59,9 +59,8 @@ export async function countFailure(tx: TenantTx, failure: Failure): Promise<void
 /** The same unless one has to wait: of any number at once as many count as one after another. Returns whether it did. */
 export async function countUnlessWaiting(tx: TenantTx, failure: Failure): Promise<boolean> {
   const { rows } = await sql`
-    ${counting(failure)} where throttles.free_at <= ${failure.now}::timestamptz returning key`.execute(
-    tx.db,
-  )
+    ${counting(failure)} where throttles.failures < ${failure.free}::int
+      or throttles.free_at <= ${failure.now}::timestamptz returning key`.execute(tx.db)
   return rows.length > 0
 }
 
