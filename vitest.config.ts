@@ -14,7 +14,7 @@ export default defineConfig({
     provide: { chaos: 'short' },
     reporters: ['default', './scripts/slowest.ts'],
     // A limit for what hangs: beside other work all of it may take many times as long as alone.
-    testTimeout: 90_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
   },

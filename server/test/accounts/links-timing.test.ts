@@ -26,7 +26,7 @@ beforeAll(async () => {
     [id, CALLS + WARM_UP],
   )
   await until('the jobs are done', () => idle(service))
-}, 60_000)
+})
 
 /** Calls for as many known as unknown accounts, in an order by chance; each account once. */
 async function measure(call: (email: string) => Promise<Answer>, ...statuses: number[]) {

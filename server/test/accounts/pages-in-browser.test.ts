@@ -1,15 +1,12 @@
 /** The pages in a real browser, at the root and behind a proxy that adds a prefix, as PUBLIC_URL may name one. */
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { mailedToken } from '../support/accounts.ts'
 import { CHROMIUM, openPage } from '../support/browser.ts'
 import { PASSWORD, superadmin } from '../support/clinics.ts'
 import { openPrefixProxy } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
 import { askForLink, login, newTenant, PROXIED, register } from './people.ts'
-
-// A browser on a busy machine takes its time.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const NEW_PASSWORD = 'chosen-Horse-61'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { truncate } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { backupsService } from '../../src/features/backups/backups.service.ts'
 import { lockForDeletion } from '../../src/features/backups/backups.store.ts'
 import { backupCommands } from '../../src/features/backups/commands/commands.ts'
@@ -20,9 +20,6 @@ import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { fileOf, keeper, make, readingOf } from './support.ts'
-
-// A cluster is made for a drill.
-vi.setConfig({ testTimeout: 90_000 })
 
 /** More than any socket holds: a reader who stops makes the node stop. */
 const LARGE = 64 * 1024 ** 2

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { identityToRecipient } from 'age-encryption'
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { backupIdentity } from '../../src/app.ts'
 import { runCommand } from '../docs/command.ts'
 import { scratch } from '../support/embedded.ts'
@@ -11,8 +11,6 @@ import { startService } from '../support/process.ts'
 import { ROOT_KEY } from '../support/service.ts'
 import { type ByCommand, openByCommand } from './by-command.ts'
 import { alter } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let service: ByCommand['service']
 let clinic: ByCommand['clinic']

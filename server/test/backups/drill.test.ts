@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { drillNewest, type NamedDrillDeps } from '../../src/features/backups/drill/planned.ts'
 import { proveDatabase } from '../../src/features/backups/drill/seals.ts'
 import { clearThrownAway } from '../../src/features/backups/drill/throw-away.ts'
@@ -18,9 +18,6 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { storeOf } from './stores.ts'
 import { fileOf, keeper, make, readingOf, rewritten } from './support.ts'
-
-// A cluster is made for each drill.
-vi.setConfig({ testTimeout: 90_000 })
 
 const SECRETS = {
   table: 'second_factors',

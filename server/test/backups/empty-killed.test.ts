@@ -1,7 +1,7 @@
 /** A restore into an empty database that is killed with -9 between its rows and the migrations that came since. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Connection, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
@@ -11,8 +11,6 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { laterMigrations } from './later.ts'
 import { fileOf, make } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 /** A connection that holds the lock of migrations once `taken` resolves. */
 async function locker({ address }: TestDatabase) {

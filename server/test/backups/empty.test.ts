@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { restoreFile } from '../../src/app.ts'
 import type { Header } from '../../src/features/backups/file/format.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
@@ -22,9 +22,6 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { laterMigrations } from './later.ts'
 import { fileOf, keeper, make, rewritten as rewrittenBytes } from './support.ts'
-
-// A schema is made, filled and migrated in each of them.
-vi.setConfig({ testTimeout: 60_000 })
 
 type Change = Parameters<typeof rewrittenBytes> extends [string, ...infer Rest] ? Rest : never
 
@@ -64,7 +61,7 @@ beforeAll(async () => {
   tables = header.tables
   await service.close()
   before = await rowsOf(service.database)
-}, 120_000)
+})
 
 /** An entry and a delivery of a month and a day that a new database does not have. */
 async function longAgo(): Promise<void> {
@@ -166,7 +163,7 @@ describe('restored', () => {
   beforeAll(async () => {
     database = await emptyDatabase()
     await restore(database)
-  }, 60_000)
+  })
 
   test('every row is as it was, in the schema that the migrations make', async () => {
     const after = await rowsOf(database)

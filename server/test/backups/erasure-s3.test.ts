@@ -1,7 +1,7 @@
 /** Purges and a bucket: its notes hold for a file that was fetched from it, and its locks outlast a forgetting. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { erasePurged } from '../../src/features/backups/erase/erase.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import { parseS3Url } from '../../src/lib/s3-url.ts'
@@ -14,8 +14,6 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { storeOf } from './stores.ts'
 import { keeper, make, purgeClinic, tablesWith } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 /** A service on a bucket, with a backup of everything from before a clinic was purged. */
 async function purged(more: { BACKUP_S3_LOCK_DAYS?: number } = {}) {

@@ -1,7 +1,7 @@
 /** A purged clinic comes back from no backup: not in place, not after the loss of everything. */
 import { copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { restoreFile } from '../../src/app.ts'
 import { erasePurged } from '../../src/features/backups/erase/erase.ts'
 import { readNotes } from '../../src/features/backups/erase/notes.ts'
@@ -14,8 +14,6 @@ import { scratch, until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { ended, fileOf, keeper, make, purgeClinic, tablesWith } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let service: Service
 let root: Person
@@ -59,7 +57,7 @@ beforeAll(async () => {
     await copyFile(join(service.dataDir, 'backups', name), join(kept, name))
   await purgeClinic(service, north.id)
   note = join(service.dataDir, 'backups', `purged-${north.id}.json`)
-}, 60_000)
+})
 
 describe('the store', () => {
   test('that is away hears of a purge once it is back, and loses the clinic’s own backups', async () => {

@@ -6,7 +6,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { erasePurged } from '../../src/features/backups/erase/erase.ts'
 import { readNotes } from '../../src/features/backups/erase/notes.ts'
 import { rewrite } from '../../src/features/backups/erase/rewrite.ts'
@@ -28,8 +28,6 @@ import { scratch } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
 import { purgeClinic } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 const [OLD, NEW] = [ROOT_KEY, Buffer.alloc(32, 8)]
 
@@ -81,7 +79,7 @@ beforeAll(async () => {
   const [name = ''] = (await readdir(folder)).filter((one) => one.endsWith('.age'))
   expect(name).toMatch(/[.]\d+[.]tar/)
   file = join(folder, name)
-}, 90_000)
+})
 
 test('its file and its list entry are of the root key that they name', async () => {
   const { header } = await readBackup(createReadStream(file), await alone(OLD), {})
@@ -132,7 +130,7 @@ describe('when everything else is lost', () => {
     env = { DATABASE_URL: restored.url, DATA_DIR: dataDir, ENCRYPTION_KEY_FILE: key }
     const ended = await runCommand(['backup', 'restore', file], env)
     expect(ended, ended.stderr).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 
   test('what is sealed in it opens by the same root key', async () => {
     const ended = await runCommand(['keys', 'verify'], env)

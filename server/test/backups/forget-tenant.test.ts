@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { restoreFile } from '../../src/app.ts'
 import { saveDrill, saveVerified } from '../../src/features/backups/drill/drill.store.ts'
 import { findFiled, saveRewritten } from '../../src/features/backups/erase/erase.store.ts'
@@ -17,8 +17,6 @@ import { command } from '../support/process.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { alter, contents, keeper, purgeClinic, readingOf, tablesWith } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let service: Service
 let north: Clinic
@@ -51,7 +49,7 @@ beforeAll(async () => {
   kept = join(service.dataDir, 'kept')
   await cp(folder, kept, { recursive: true })
   await purgeClinic(service, north.id)
-}, 60_000)
+})
 
 beforeEach(async () => {
   await sql('delete from backups')

@@ -5,16 +5,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { scratch, until } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
 import { ROOT_KEY } from '../support/service.ts'
 import { contents, fatten } from './support.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 120_000 })
 
 const KIB = 1024
 /** What is left of the room: a backup begins to be written, and does not fit. */

@@ -1,14 +1,12 @@
 /** `wardkeep backup` beside a service that works: the job is the service's, with its store. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { runCommand } from '../docs/command.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
 import { scratch, until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let service: Service
 let elsewhere: string

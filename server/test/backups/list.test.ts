@@ -1,6 +1,6 @@
 /** `wardkeep backup list`: what there is, which of it failed, and why. */
 import { randomUUID } from 'node:crypto'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { insertJob } from '../../src/features/backups/backups.store.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { NoRoomError } from '../../src/features/backups/stores/store.ts'
@@ -8,8 +8,6 @@ import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { type ByCommand, openByCommand } from './by-command.ts'
 import { alter } from './support.ts'
 import { has, workOn } from './working.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let at: ByCommand
 

@@ -1,7 +1,7 @@
 /** A backup of an older schema, restored in place: brought up to date in a server that is thrown away. */
 import { readdir } from 'node:fs/promises'
 import { registerHooks } from 'node:module'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import type { Store } from '../../src/features/backups/stores/store.ts'
 import { startWorker } from '../../src/features/backups/work/worker.ts'
@@ -13,9 +13,6 @@ import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { keeper } from './support.ts'
-
-// A cluster is made for each restore.
-vi.setConfig({ testTimeout: 90_000 })
 
 let service: Service
 let root: Person
@@ -46,7 +43,7 @@ beforeAll(async () => {
     alter table users alter column former set not null`
   migrations = [...released, { version, name: `${version}_later.sql`, sql: text, checksum: 'x' }]
   await migrate(service.database.address, silentLog, migrations)
-}, 60_000)
+})
 
 const backups = () => folderStore(`${service.dataDir}/backups`)
 

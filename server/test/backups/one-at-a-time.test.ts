@@ -1,13 +1,11 @@
 /** One job of a kind at a time: another is refused, and told what it waits for. */
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { insertJob } from '../../src/features/backups/backups.store.ts'
 import type { JobKind } from '../../src/features/backups/backups.table.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { superadmin } from '../support/clinics.ts'
 import { type ByCommand, openByCommand } from './by-command.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let at: ByCommand
 let backup: any

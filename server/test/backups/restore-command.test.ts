@@ -1,10 +1,8 @@
 /** `wardkeep backup verify --drill` and `restore`, of a backup that the database knows. */
 import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type ByCommand, openByCommand } from './by-command.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let service: ByCommand['service']
 let clinic: ByCommand['clinic']

@@ -1,15 +1,13 @@
 /** A restore killed with -9 at each of its steps: the old state stays, in every table, and nothing stays closed. */
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
 import { signIn } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { command } from '../support/process.ts'
 import { ROOT_KEY, SUPERADMIN } from '../support/service.ts'
 import { type ByCommand, openByCommand } from './by-command.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let at: ByCommand
 let id: string

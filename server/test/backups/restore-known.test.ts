@@ -1,11 +1,9 @@
 /** Who was known somewhere before a restore is known there after it: strangers keep nobody out. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { until } from '../support/embedded.ts'
 import { attempt, guessUntilRefused, WRONG } from '../throttles/people.ts'
 import { openRestoring } from './restoring.ts'
 import { make } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 const HOME = '198.51.100.1'
 const STRANGER = '203.0.113.1'

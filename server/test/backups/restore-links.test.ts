@@ -1,12 +1,10 @@
 /** With the access of the backup no chat hears on that was linked since. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { botConfig, newChat, sceneOn } from '../messenger/scene.ts'
 import { openBotServer } from '../support/bot-server.ts'
 import type { Person } from '../support/clinics.ts'
 import { openRestoring } from './restoring.ts'
 import { make } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 test.each<[string, boolean]>([
   ['everything', false],

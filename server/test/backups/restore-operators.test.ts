@@ -1,13 +1,11 @@
 /** Superadmins: a restore leaves one who can sign in, and no clinic's admin takes one away by it. */
-import { beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { Backup } from '../../src/features/backups/backups.schema.ts'
 import { queueRestore, type Wanted } from '../../src/features/backups/restore-in-place/order.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { PASSWORD, type Person } from '../support/clinics.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { make } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let at: Restoring
 

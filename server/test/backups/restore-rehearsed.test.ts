@@ -1,11 +1,9 @@
 /** What a dry run tells is what the restore then does, row by row. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { PASSWORD } from '../support/clinics.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { make } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 /** Each row of the tables, as text, by its primary key. */
 async function rowsOf({ sql }: Restoring, tables: readonly string[]) {

@@ -1,10 +1,8 @@
 /** A restore has no webhook send where, or what, its administrators have had it stop sending since. */
-import { beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { clinicOn, type WebhookClinic } from '../webhooks/clinic.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { make } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 const THEN = 'http://127.0.0.1:9/then'
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

@@ -105,7 +105,7 @@ beforeAll(async () => {
     live: await liveValues(),
     safety: await valuesIn(path),
   }
-}, 90_000)
+})
 
 /** Who writes on a node: users, patients and webhooks, each new ones and one that was there before; and who only reads. */
 async function writersOn(node: (typeof NODES)[number]): Promise<Writer[]> {

@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { findPlatformTenant, ROOT_SEALED } from '../../src/app.ts'
 import { destroyUnneededRoots } from '../../src/features/backups/schedule/root-keys.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
@@ -17,8 +17,6 @@ import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
 import { make } from './support.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const [OLD, NEW] = [ROOT_KEY, Buffer.alloc(32, 8)]
 

@@ -1,11 +1,9 @@
 /** Backups from before a rotation of keys: they restore, and the next rotation takes along what came back. */
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { make, purgeClinic } from './support.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let service: Service
 let root: Person
@@ -48,7 +46,7 @@ beforeAll(async () => {
   first = await dataKeys()
   await purgeClinic(service, gone.id)
   await rotate()
-}, 60_000)
+})
 
 async function signedIn(clinic?: Clinic): Promise<string> {
   const { email, password } = clinic ? clinic.people.admin : SUPERADMIN

@@ -1,6 +1,6 @@
 /** The service on a bucket: everything that it does with backups, and what the bucket may refuse. */
 import { createHash } from 'node:crypto'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { drillNewest } from '../../src/features/backups/drill/planned.ts'
 import { proveDatabase } from '../../src/features/backups/drill/seals.ts'
 import { deleteOrphans, deleteOutdated } from '../../src/features/backups/schedule/retention.ts'
@@ -16,9 +16,6 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { storeOf } from './stores.ts'
 import { ended, keeper, make, order, readingOf } from './support.ts'
-
-// A drill makes a cluster.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 function bucketOf({ url }: S3Server) {
   const { location, credentials } = parseS3Url(url)

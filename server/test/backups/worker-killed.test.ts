@@ -1,7 +1,7 @@
 /** The process that restores is killed with -9: the others open by themselves, and nothing half is left or done again. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
@@ -9,9 +9,6 @@ import { scratch, until } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { fatten } from './support.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 120_000 })
 
 let database: TestDatabase
 let proxy: DatabaseProxy

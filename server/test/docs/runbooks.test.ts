@@ -137,5 +137,5 @@ describe('root-key.md', () => {
     )
     expect(left).toEqual({ keys: 0, factors: 0, users: 0 })
     // Three processes are started one after another.
-  }, 120_000)
+  })
 })

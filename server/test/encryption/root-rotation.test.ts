@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { findPlatformTenant, ROOT_SEALED } from '../../src/app.ts'
 import {
   fingerprintOf,
@@ -20,8 +20,6 @@ import { until } from '../support/embedded.ts'
 import { hurry } from '../support/mail.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const OLD = ROOT_KEY
 const NEW = Buffer.alloc(32, 8)

@@ -1,5 +1,5 @@
 /** Two processes on one database: both write and read on while keys rotate, and neither keeps old keys' entries. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
 import { scratch, until } from '../support/embedded.ts'
@@ -7,9 +7,6 @@ import { holdUp } from '../support/hold-up.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { openRotations } from './scene.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 120_000 })
 
 const PATIENTS = 20
 

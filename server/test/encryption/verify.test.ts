@@ -1,5 +1,5 @@
 /** `wardkeep keys verify` opens everything that is sealed, beside the running service. */
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ROOT_SEALED, SEALED } from '../../src/app.ts'
 import { wardkeep } from '../docs/command.ts'
 import { furnishAccount, furnishPatient, furnishWebhook } from '../isolation/furnish.ts'
@@ -7,8 +7,6 @@ import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
 import { openService, type Service } from '../support/service.ts'
 import { openRotations } from './scene.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let service: Service
 let clinic: Clinic

@@ -1,13 +1,10 @@
 /** The external database going away under the service: cut off, refusing, silent, and back again. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { watch } from '../support/client.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { scratch } from '../support/embedded.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 90_000 })
 
 async function serviceBehindProxy() {
   const database = await emptyDatabase()

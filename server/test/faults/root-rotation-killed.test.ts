@@ -1,7 +1,7 @@
 /** A rotation of the root key that is killed: the old or the new key starts the service, by itself. */
 import { readdir } from 'node:fs/promises'
 import pg from 'pg'
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { fingerprintOf, ownKeys } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { superadmin } from '../support/clinics.ts'
@@ -10,8 +10,6 @@ import { scratch, until } from '../support/embedded.ts'
 import { type Command, command, finished } from '../support/process.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService } from '../support/service.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let database: TestDatabase
 let dataDir: string

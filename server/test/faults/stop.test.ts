@@ -1,6 +1,6 @@
 /** A signal stops the service: what runs is finished, nothing new is taken, and it ends in time. */
 import { connect, type Socket } from 'node:net'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
@@ -14,9 +14,6 @@ import {
   tokenOf,
 } from '../support/process.ts'
 import { openSmtp } from '../support/smtp.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 90_000 })
 
 /** The ten seconds that a stop may take (decisions §12), and some for a busy machine to notice. */
 const IN_TIME = 15_000

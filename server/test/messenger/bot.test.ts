@@ -96,7 +96,7 @@ test('a token that is refused while the webhook is being set is asked for before
   await until('it is good', () => bot.isGood() || undefined)
 })
 
-describe('a provider that does not answer', { timeout: 60_000 }, () => {
+describe('a provider that does not answer', () => {
   const SILENT = new BotFault('getWebhookInfo', null)
   const FAULTY = new BotFault('getWebhookInfo', {
     code: 502,

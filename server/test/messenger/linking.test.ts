@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { idle } from '../accounts/people.ts'
 import { signOutMeanwhile } from '../races/race.ts'
-import { newColleague, newPerson } from '../sessions/users.ts'
+import { newColleague, newPerson, renewAdmin } from '../sessions/users.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
 import { BOT } from '../support/bot-server.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
@@ -129,6 +129,7 @@ test('a link that fails to commit tells nobody: neither the chat nor the mail no
 })
 
 test('a session that was ended while it waited links no chat, and leaves the code good', async () => {
+  await renewAdmin(scene.service, scene.clinic)
   const person = await newColleague(scene.service, scene.clinic)
   const code = await scene.codeOf(newChat())
   const answer = await signOutMeanwhile(scene.service, person, ['users', person.id], () =>

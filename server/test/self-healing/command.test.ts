@@ -1,12 +1,10 @@
 /** `wardkeep self-healing scan`: beside a running service, with words for people and JSON for programs. */
 import pg from 'pg'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { LOCKS } from '../../src/platform/db/index.ts'
 import { wardkeep } from '../docs/command.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 let service: Service
 

@@ -1,5 +1,5 @@
 /** The command line around the configuration: bad values, the metrics, and the commands beside start. */
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { nobodyLeft, scratch, until } from '../support/embedded.ts'
@@ -12,9 +12,6 @@ import {
   startService,
   tokenOf,
 } from '../support/process.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 90_000 })
 
 test('every bad variable has its line, all at once, and nothing is touched', async () => {
   const dataDir = await scratch()

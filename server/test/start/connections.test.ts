@@ -1,12 +1,10 @@
 /** The embedded server has room for the connections that are asked for. */
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/commands/start.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { scratch } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 test.each([
   ['10', '60'],

@@ -1,13 +1,10 @@
 /** The image's health check, run beside a process of each role. */
 import { execFile } from 'node:child_process'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { textOf } from '../docs/documents.ts'
 import { scratch, until } from '../support/embedded.ts'
 import { command, PLAIN } from '../support/process.ts'
 import { refusedPort } from '../support/refused-port.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 90_000 })
 
 /** What a process says once it serves, or works. */
 const UP = /Wardkeep is ready|doing background work/

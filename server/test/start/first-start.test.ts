@@ -1,14 +1,11 @@
 /** `wardkeep start` on an empty folder, and again on what it made: who can sign in, and what is there. */
 import { chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ROLES } from '../../src/lib/roles.ts'
 import { isRoot, query, scratch } from '../support/embedded.ts'
 import { codeReachable, NOBODY } from '../support/nobody.ts'
 import { type RunningService, type RunOptions, startService, tokenOf } from '../support/process.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 90_000 })
 
 /** What a person starts with: nothing but a free port and a folder. */
 const bare = (dataDir: string) => ({ PORT: '0', DATA_DIR: dataDir })

@@ -8,9 +8,6 @@ import { nobodyLeft, scratch, until } from '../support/embedded.ts'
 import { freePort, PLAIN } from '../support/process.ts'
 import { openService } from '../support/service.ts'
 
-// Databases on a busy machine take their time to be made.
-vi.setConfig({ testTimeout: 60_000 })
-
 afterEach(() => void vi.unstubAllEnvs())
 
 /** A port that something else listens on, until the test ends. */

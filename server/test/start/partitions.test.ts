@@ -1,12 +1,9 @@
 /** Room for what is to come is made beside whoever reads for long, and holds no start up that can do without. */
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/embedded.ts'
 import { openService } from '../support/service.ts'
-
-// Starts on a busy machine take their time.
-vi.setConfig({ testTimeout: 60_000 })
 
 const TABLES = ['journal', 'journal_resources', 'webhook_attempts', 'webhook_deliveries']
 
@@ -14,6 +11,8 @@ let database: TestDatabase
 
 beforeEach(async () => {
   database = await migratedDatabase()
+  // As of now: the copy was made earlier, which may be the day before.
+  await (await open()).close()
 })
 
 const open = () => openService({ database, role: 'api' })

@@ -3,14 +3,11 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { nobodyLeft, processesOn, scratch } from '../support/embedded.ts'
 import { freePort, PLAIN, refusedStart, startService, tokenOf } from '../support/process.ts'
-
-// Processes on a busy machine take their time to start.
-vi.setConfig({ testTimeout: 90_000 })
 
 const KEY = Buffer.alloc(32, 5).toString('base64')
 

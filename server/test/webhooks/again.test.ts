@@ -192,16 +192,18 @@ test('of a receiver that is down, the one probe is the delivery that is retried 
 
 test('a retry by hand goes out before what was read ahead while the receiver is busy', async () => {
   const { id } = await register()
+  await at.call('PUT', `/${id}`, { body: { is_active: false } })
+  for (let count = 0; count < 12; count += 1) await anEvent()
+  const [latest] = await until('all are held', async () => {
+    const { items } = (await at.call('GET', `/${id}/deliveries`)).body
+    return items.length === 12 ? items : undefined
+  })
   const [first, others] = [gate(), gate()]
   receiver.answerWith(async (_request, index) => {
     await (index === 0 ? first : others).pass
     return { status: 200 }
   })
-  for (let count = 0; count < 12; count += 1) await anEvent()
-  const [latest] = await until('all are queued', async () => {
-    const { items } = (await at.call('GET', `/${id}/deliveries`)).body
-    return items.length === 12 ? items : undefined
-  })
+  await at.call('PUT', `/${id}`, { body: { is_active: true } })
   // As many as may be under way at once.
   await arrived(4)
   await at.call('POST', `/${id}/deliveries/${latest.id}/retry`)

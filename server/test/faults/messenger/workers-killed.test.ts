@@ -53,7 +53,7 @@ beforeEach(async () => {
       MESSENGER_API_URL: bot.url,
     }),
   )
-}, 60_000)
+})
 
 test('between a message and its record: that message alone comes twice', {
   timeout: 120_000,
