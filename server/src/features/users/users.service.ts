@@ -219,8 +219,7 @@ export function usersService(deps: UsersDeps): Users {
           detail: 'user_id: change your own password with PUT /api/users/me/password',
         })
       // Looked up before the costly hash, so that made-up ids keep no sign-in waiting.
-      const found = await forCaller(db, caller, (tx) => store.findUser(tx, id), 'read')
-      requireTarget(caller, found)
+      requireTarget(caller, await forCaller(db, caller, (tx) => store.findUser(tx, id), 'read'))
       const password_hash = await passwords.hash(password, partyOf(caller))
       await onUser(caller, id, async (tx, target) => {
         refuseWeakPassword(password, target.email, ['body', 'password'])
