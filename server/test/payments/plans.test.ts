@@ -9,6 +9,7 @@ import { listNotifications } from '../../src/features/payments/records/records.s
 import { inScope, type TenantTx } from '../../src/platform/db/index.ts'
 import type { Statement } from '../../src/platform/db/statements.ts'
 import { openService, type Service } from '../support/service.ts'
+import { vacuum } from '../support/vacuum.ts'
 
 const ROWS = 20_000
 const LIMIT = 20
@@ -34,7 +35,7 @@ beforeAll(async () => {
         lateral (select now() - interval '30 days' + n * interval '1 minute',
           case when n between 11 and 20 then 'failed' when n between 21 and 30 then 'received' else 'applied' end)
           as said (at, state)`)
-  await service.database.sql('vacuum analyze payment_notifications')
+  await vacuum(service.database, 'payment_notifications')
 })
 
 interface Plan {
@@ -97,6 +98,6 @@ describe.each([
 test('a provider that tells no more since long ago', async () => {
   const { sql } = service.database
   await sql(`update payment_notifications set provider = 'paygate' where id <= ${ROWS / 2}`)
-  await sql('vacuum analyze payment_notifications')
+  await vacuum(service.database, 'payment_notifications')
   expect(await readFor(null, { provider: 'paygate' })).toBeLessThanOrEqual(READ_AT_MOST)
 })

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { vacuum } from '../../../test/support/vacuum.ts'
 import { listenerClient, PLATFORM_ROLE } from '../../platform/db/connection.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
 import { queriesOn, type Statement } from '../../platform/db/statements.ts'
@@ -42,7 +43,7 @@ beforeAll(async () => {
        date_trunc('month', now(), 'UTC') + interval '1 month' + n * interval '20 seconds'
      from generate_series(1, ${ENTRIES}) as n`,
   )
-  await database.sql('vacuum analyze journal')
+  await vacuum(database, 'journal')
   client = listenerClient(database.address)
   await client.connect()
   atTheEnd(() => client.end())
