@@ -1,6 +1,7 @@
 /** Spellings that mean the same are the same, and others are not. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../../test/support/properties.ts'
 import { normalIdentifier, normalMail, normalName, normalPhone } from './normal.ts'
 
 describe('a name', () => {
@@ -62,6 +63,10 @@ test('a phone number is its plus and its digits', () => {
 test('of an address every sign counts, but not its case', () => {
   expect(normalMail(' Jose.Muller@North.EXAMPLE')).toBe('jose.muller@north.example')
   expect(normalMail('josemuller@north.example')).not.toBe(normalMail('jose.muller@north.example'))
+})
+
+test('marks that stood apart are in one order', () => {
+  expect(normalIdentifier('\u0592\t\u08e6')).toBe(normalIdentifier('\u08e6\u0592'))
 })
 
 test.each([normalName, normalIdentifier, normalPhone, normalMail])(

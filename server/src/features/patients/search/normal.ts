@@ -15,8 +15,10 @@ function fold(text: string): string {
   return decomposed(decomposed(text).replaceAll(ALL_BUT_DOTLESS_I, foldCase))
 }
 
-const decomposed = (text: string) =>
-  text.normalize('NFKD').replaceAll(MARKS, '').replaceAll(INVISIBLE, '')
+const decomposed = (text: string) => without(INVISIBLE, without(MARKS, text.normalize('NFKD')))
+
+/** Marks that meet where something was between them stand in Unicode's order, as if nothing had been. */
+const without = (pattern: RegExp, text: string) => text.replaceAll(pattern, '').normalize('NFKD')
 
 /** A capital ẞ has no longer capital but for its small form; a final ς is a σ. */
 const foldCase = (text: string) =>
@@ -33,15 +35,15 @@ export function normalName(name: string): string {
 
 /** An identifier, or a part of one, without spaces, dots and dashes. */
 export function normalIdentifier(text: string): string {
-  return fold(text).replaceAll(/[\s\p{Z}.\p{Pd}\u2212]+/gu, '')
+  return without(/[\s\p{Z}.\p{Pd}\u2212]+/gu, fold(text))
 }
 
 /** A phone number without spaces and punctuation; its plus stays. */
 export function normalPhone(phone: string): string {
-  return fold(phone).replaceAll(/[\s\p{Z}\p{P}\u2212]+/gu, '')
+  return without(/[\s\p{Z}\p{P}\u2212]+/gu, fold(phone))
 }
 
 /** An address for mails: all of its signs count. */
 export function normalMail(mail: string): string {
-  return fold(mail).replaceAll(/[\s\p{Z}]+/gu, '')
+  return without(/[\s\p{Z}]+/gu, fold(mail))
 }
