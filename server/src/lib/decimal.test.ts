@@ -1,7 +1,8 @@
 /** How long numbers are where they are written without an exponent. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
 import { migratedDatabase } from '../../test/support/database.ts'
+import { fc } from '../../test/support/properties.ts'
 import { digitsBeyondJson } from './decimal.ts'
 
 const lengthOf = (number: number) => JSON.stringify(number).length + digitsBeyondJson(number)

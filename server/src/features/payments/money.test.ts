@@ -1,6 +1,7 @@
 /** Amounts in minor units: exact or not at all. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../test/support/properties.ts'
 import { currencyOf, exponentOf, minorUnits, showAmount, wholeUnits } from './money.ts'
 
 /** As ISO 4217 has them, of every number of digits that there is. */

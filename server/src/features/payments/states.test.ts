@@ -1,6 +1,7 @@
 /** What a payment becomes: only ever forward, and in any order the same. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../test/support/properties.ts'
 import type { PaymentFacts, SaidStatus } from './payment-facts.ts'
 import { type Move, moved, type PaymentState } from './states.ts'
 

@@ -1,7 +1,7 @@
 /** What an entry says of a change. */
 import { createHash } from 'node:crypto'
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../test/support/properties.ts'
 import { canonical, changesBetween, differing } from './changes-between.ts'
 
 describe('what changed', () => {

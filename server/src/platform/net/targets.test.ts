@@ -1,6 +1,7 @@
 /** Which URLs may be a target: their shape, and every spelling of an address in them. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../test/support/properties.ts'
 import { parseNetworks } from './networks.ts'
 import { checkUrl, literalAddresses } from './targets.ts'
 

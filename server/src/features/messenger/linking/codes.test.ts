@@ -1,6 +1,7 @@
 /** What a code is, and which ways of typing it are the same. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../../test/support/properties.ts'
 import { ALPHABET, CODE_LENGTH, digestWith, newCode, readCode, showCode } from './codes.ts'
 
 const aCode = fc

@@ -1,6 +1,7 @@
 /** The rate of all messages together. */
-import fc from 'fast-check'
+
 import { beforeEach, describe, expect, test } from 'vitest'
+import { fc } from '../../../../test/support/properties.ts'
 import { type Budget, type Ending, openBudget, type Place, RANKS, type Rank } from './budget.ts'
 
 let now: number

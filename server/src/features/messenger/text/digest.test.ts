@@ -1,6 +1,7 @@
 /** What many waiting events become. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../../test/support/properties.ts'
 import { digestOf, MAX_LINES, MAX_UNITS, type Waiting } from './digest.ts'
 
 function waiting(actions: readonly string[], length = 40): Waiting {

@@ -1,6 +1,7 @@
 /** Which names are shown in a chat, and how. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../../test/support/properties.ts'
 import { plain, shownName } from './names.ts'
 
 describe('a name', () => {

@@ -1,8 +1,8 @@
 /** Whose signature counts, judged by stripe's own library as well: both formats are the same. */
 import { createHmac } from 'node:crypto'
-import fc from 'fast-check'
 import Stripe from 'stripe'
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../../test/support/properties.ts'
 import { isSigned } from './signature.ts'
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'

@@ -1,7 +1,7 @@
 /** How many messages a process has under way, and whose turn is next. */
 import { performance } from 'node:perf_hooks'
-import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { fc } from '../../../../test/support/properties.ts'
 import { openBudget } from './budget.ts'
 import { openQueue } from './queue.ts'
 

@@ -1,6 +1,7 @@
 /** What goes out for an event: its id and body. */
-import fc from 'fast-check'
+
 import { describe, expect, test } from 'vitest'
+import { fc } from '../../../../test/support/properties.ts'
 import { type EventEntry, messageBody, messageId, parseMessageId } from './message.ts'
 
 const ENTRY: EventEntry = {
