@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, scratch, until } from '../support/embedded.ts'
+import { nobodyLeft, scratch } from '../support/embedded.ts'
 import {
   command,
   finished,
@@ -12,6 +12,7 @@ import {
   startService,
   tokenOf,
 } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 test('every bad variable has its line, all at once, and nothing is touched', async () => {
   const dataDir = await scratch()

@@ -3,12 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chmod, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { type EmbeddedServer, startEmbedded } from '../../src/platform/db/embedded/index.ts'
 import { atTheEnd } from './at-the-end.ts'
 import { clusterFolder } from './folders.ts'
+import { until } from './until.ts'
 
 export const isRoot = process.getuid?.() === 0
 
@@ -50,26 +50,6 @@ export async function query<Row extends pg.QueryResultRow>(
   } finally {
     await client.end().catch(() => undefined)
   }
-}
-
-/** Polls until the check gives something; null, undefined and what it throws count as "not yet". */
-export async function until<T>(
-  what: string,
-  check: () => Promise<T | null | undefined> | T | null | undefined,
-  patience = 20_000,
-): Promise<T> {
-  const deadline = Date.now() + patience
-  let last: unknown
-  while (Date.now() < deadline) {
-    try {
-      const found = await check()
-      if (found !== undefined && found !== null) return found
-    } catch (error) {
-      last = error
-    }
-    await delay(10)
-  }
-  throw new Error(`not within ${patience} ms: ${what}`, { cause: last })
 }
 
 /** The pid that the server on the folder has written down. */

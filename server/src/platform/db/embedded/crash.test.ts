@@ -13,8 +13,8 @@ import {
   scratch,
   service,
   started,
-  until,
 } from '../../../../test/support/embedded.ts'
+import { until } from '../../../../test/support/until.ts'
 
 /** Sends a signal to a process that may have gone. */
 function signal(pid: number, name: NodeJS.Signals): void {

@@ -10,8 +10,8 @@ import {
   scratch,
   service,
   started,
-  until,
 } from '../../../../test/support/embedded.ts'
+import { until } from '../../../../test/support/until.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
 
 /** The lines of the fault that a start on the folder ends with. */
