@@ -10,7 +10,7 @@ export default defineConfig({
     // Most of a file's time is waited for: three on two processors take half the time of one.
     maxWorkers: Math.max(3, availableParallelism()),
     globalSetup: ['server/test/support/global-setup.ts'],
-    setupFiles: ['server/test/support/record-statements.ts'],
+    setupFiles: ['server/test/support/each-file.ts'],
     provide: { chaos: 'short' },
     reporters: ['default', './scripts/slowest.ts'],
     // A limit for what hangs: beside other work all of it may take many times as long as alone.

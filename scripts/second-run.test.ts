@@ -1,5 +1,5 @@
 /** Which files run a second time, and what is recorded to choose them from. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { ownerClient } from '../server/src/platform/db/connection.ts'
 import { emptyDatabase } from '../server/test/support/database.ts'
 import { fingerprintOf, record } from '../server/test/support/record-statements.ts'
@@ -39,7 +39,7 @@ describe('what is recorded', () => {
   it('is what the service runs, with how it ends, and nothing of the test', async () => {
     const noted = new Set<string>()
     const database = await emptyDatabase()
-    await record(noted)
+    onTestFinished(await record((line) => void noted.add(line)))
     await database.sql('select 0')
     const client = ownerClient(database.address)
     await client.connect()

@@ -151,15 +151,14 @@ export async function openApp(deps: AppDeps) {
     core.refusals.keepWritten(log),
   )
   await core.jobs.start()
-  if (core.role !== 'api')
-    for (const feature of list) {
-      const begin = () => {
-        const background = feature.background?.()
-        if (background) working.push(() => background.stop())
-      }
-      if (feature.goesOut) core.hold.whenReleased(begin)
-      else begin()
+  for (const feature of list.filter(({ name }) => core.runs(name))) {
+    const begin = () => {
+      const background = feature.background?.()
+      if (background) working.push(() => background.stop())
     }
+    if (feature.goesOut) core.hold.whenReleased(begin)
+    else begin()
+  }
 
   const kept = undo.move()
   return {

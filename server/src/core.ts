@@ -86,17 +86,29 @@ export interface AppDeps {
   clock?: Clock
   /** Both by default. */
   role?: Role
+  /** The background work of a role other than `api`; all of it by default. */
+  background?: readonly BackgroundWork[]
 }
 
 /** What a process does: answer requests, do the background work, or both. */
 export type Role = 'api' | 'worker' | 'all'
+
+/** Background work by its name: a feature's, or the queue of jobs. */
+export type BackgroundWork =
+  | 'backups'
+  | 'encryption'
+  | 'jobs'
+  | 'messenger'
+  | 'payments'
+  | 'webhooks'
 
 export interface Core {
   readonly config: Config
   readonly clock: Clock
   readonly log: Logger
   readonly publicUrl: string
-  readonly role: Role
+  /** Returns whether this process does the background work of that name. */
+  readonly runs: (work: string) => boolean
   /** Of the service. */
   readonly version: string
   readonly db: Scopes
@@ -148,7 +160,8 @@ export type Needs<Part extends keyof Core, Setting extends keyof Config = never>
 
 /** Opens it on a migrated database. What it has opened it says to `onClose`, also when it fails. */
 export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
-  const { config, address, log, clock = systemClock, role = 'all' } = deps
+  const { config, address, log, clock = systemClock } = deps
+  const runs = backgroundFilter(deps)
   const { changes, openPool, db, signInDb } = openPools(deps, onClose)
   await enterActions(db)
   const passwords = await openPasswords(
@@ -159,7 +172,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   log.info({ root_key: sealer.fingerprint }, 'the root key opens the database')
   const keyRing = await openKeyRing(db, sealer, changes)
   const rests = () => changes.isClosed(null)
-  const jobs = openJobs({ address, log, works: role !== 'api', rests })
+  const jobs = openJobs({ address, log, works: runs('jobs'), rests })
   onClose('the jobs', jobs.close)
   const hold = await openOutboundHold(db, changes, log)
   const mailer = mailerOf(config, { jobs, sealer, log, clock, when: hold.whenReleased })
@@ -177,7 +190,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     clock,
     log,
     publicUrl: deps.publicUrl,
-    role,
+    runs,
     version: VERSION,
     db,
     signInDb,
@@ -205,6 +218,11 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     openConnection,
   }
 }
+
+const backgroundFilter =
+  ({ role = 'all', background }: AppDeps) =>
+  (work: string): boolean =>
+    role !== 'api' && (background === undefined || background.some((named) => named === work))
 
 function openPools({ config, address, log }: AppDeps, onClose: OnClose) {
   const changes = watchChanges(address, log)

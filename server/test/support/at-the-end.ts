@@ -1,21 +1,21 @@
-/** What tests have opened is closed when they have ended. */
-import { afterAll, onTestFinished } from 'vitest'
+/** Closes what tests have opened, in reverse order. */
+import { onTestFinished } from 'vitest'
 
 type Close = () => unknown
 
 const ofFile: Close[] = []
 
-// Made while the file is collected: a hook that a hook or a test makes is never run.
-afterAll(async () => {
-  for (const close of ofFile.reverse()) await close()
-})
+/** Closes what the file has left open; called at the end of each file by `each-file.ts`. */
+export async function endFile(): Promise<void> {
+  for (let close = ofFile.pop(); close; close = ofFile.pop()) await close()
+}
 
-/** At the end of the file, the last that was opened first. */
+/** Closes at the end of the file. */
 export function atTheEndOfFile(close: Close): void {
   ofFile.push(close)
 }
 
-/** At the end of the test that is running; of the file where none is, as in `beforeAll`. */
+/** Closes at the end of the running test; outside of a test, as in `beforeAll`, at the end of the file. */
 export function atTheEnd(close: Close): void {
   try {
     onTestFinished(async () => void (await close()))

@@ -1,48 +1,57 @@
-/** Two clinics with users of every role, for tests of who may do what. */
+/** Clinics with users of every role, for tests of who may do what. */
 import type { Role } from '../../src/lib/roles.ts'
-import { type Service, SUPERADMIN } from './service.ts'
+import type { OpenedService } from './open-service.ts'
+import {
+  type Clinic,
+  type Person,
+  STAFF,
+  signInAs,
+  superadminOf,
+  type Tokens,
+  withFreshToken,
+} from './people.ts'
+import type { Service } from './service.ts'
+
+export { type Clinic, type Person, personOf } from './people.ts'
 
 export const PASSWORD = 'correct-Horse-9'
 
-export interface Person {
-  id: number
-  tenant_id: number
-  email: string
-  password: string
-  role: Role
-  token: string
-  refresh: string
-}
-
-const STAFF = ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const
-
-export interface Clinic {
-  id: number
-  subdomain: string
-  departmentId: number
-  people: Record<(typeof STAFF)[number], Person>
-}
-
-/** Signs in and answers the token response. @throws Error when it is refused */
+/** Signs in over HTTP and returns the token response. @throws Error when it is refused */
 export async function signIn(
   service: Service,
   credentials: { email: string; password: string; subdomain?: string },
-) {
+): Promise<Tokens & Record<string, any>> {
   const answer = await service.call('POST', '/api/auth/login', { body: credentials })
   if (answer.status !== 200)
     throw new Error(`sign-in answered ${answer.status}: ${JSON.stringify(answer.body)}`)
   return answer.body
 }
 
-/** The bootstrap superadmin, signed in. */
+/** The bootstrap superadmin, in the session of the golden template first, then in new ones. */
 export async function superadmin(service: Service): Promise<Person> {
-  const tokens = await signIn(service, { ...SUPERADMIN, subdomain: 'platform' })
-  return personOf(tokens, SUPERADMIN)
+  const { people } = service.database
+  if (people?.root === undefined) return superadminOf(service)
+  const { root } = people
+  delete people.root
+  return withFreshToken(service, root)
 }
 
-/** Makes a tenant with a department and one user of each role, all signed in. */
+/** The clinic of the golden template with that subdomain; a new one where there is none, or it is taken. */
 export async function makeClinic(
   service: Service,
+  root: Person,
+  subdomain: string,
+): Promise<Clinic> {
+  const { clinics } = service.database.people ?? {}
+  const golden = clinics?.[subdomain]
+  if (clinics === undefined || golden === undefined) return createClinic(service, root, subdomain)
+  delete clinics[subdomain]
+  return { ...golden, people: mapStaff((role) => withFreshToken(service, golden.people[role])) }
+}
+
+/** Creates a tenant with a department and one user of each role, all signed in. */
+export async function createClinic(
+  service: OpenedService,
   root: Person,
   subdomain: string,
 ): Promise<Clinic> {
@@ -57,27 +66,40 @@ export async function makeClinic(
     name: 'Surgery',
     tenant_id: tenant.id,
   })
-  const people = await Promise.all(
-    STAFF.map(async (role) => {
-      const email = `${role}@${subdomain}.test`
-      await create('/api/admin/users', {
-        email,
-        password: PASSWORD,
-        full_name: `${role} of ${subdomain}`,
-        role,
-        tenant_id: tenant.id,
-        department_id: department.id,
-      })
-      const tokens = await signIn(service, { email, password: PASSWORD, subdomain })
-      return [role, personOf(tokens, { email, password: PASSWORD })] as const
-    }),
-  )
+  const people = mapStaff(async (role) => {
+    const email = `${role}@${subdomain}.test`
+    await create('/api/admin/users', {
+      email,
+      password: PASSWORD,
+      full_name: `${role} of ${subdomain}`,
+      role,
+      tenant_id: tenant.id,
+      department_id: department.id,
+    })
+    return signInAs(service, { email, password: PASSWORD, subdomain })
+  })
   return {
     id: tenant.id,
     subdomain,
     departmentId: department.id,
-    people: Object.fromEntries(people) as Clinic['people'],
+    people: {
+      admin: await people.admin,
+      doctor: await people.doctor,
+      nurse: await people.nurse,
+      receptionist: await people.receptionist,
+      auditor: await people.auditor,
+    },
   }
+}
+
+/** A value for each role of a clinic. */
+function mapStaff<T>(
+  valueFor: (role: (typeof STAFF)[number]) => T,
+): Record<(typeof STAFF)[number], T> {
+  return Object.fromEntries(STAFF.map((role) => [role, valueFor(role)])) as Record<
+    (typeof STAFF)[number],
+    T
+  >
 }
 
 /** The token of somebody who may call the operation: the superadmin's where it will do. */
@@ -89,25 +111,4 @@ export function tokenFor(
   if (!roles || roles.includes('superadmin')) return root.token
   const [role] = roles as readonly (keyof Clinic['people'])[]
   return people[role as keyof Clinic['people']].token
-}
-
-/** Somebody as their sign-in was answered. */
-export function personOf(
-  tokens: {
-    user_id: number
-    tenant_id: number
-    role: Role
-    access_token: string
-    refresh_token: string
-  },
-  known: { email: string; password: string },
-): Person {
-  return {
-    ...known,
-    id: tokens.user_id,
-    tenant_id: tokens.tenant_id,
-    role: tokens.role,
-    token: tokens.access_token,
-    refresh: tokens.refresh_token,
-  }
 }

@@ -5,12 +5,15 @@ import { inject } from 'vitest'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { wireTypes } from '../../src/platform/db/types.ts'
 import { atTheEnd } from './at-the-end.ts'
+import type { GoldenPeople } from './golden.ts'
 import { withDatabase } from './server-address.ts'
 
 export interface TestDatabase {
   address: DatabaseAddress
   /** For clients that take a URL. */
   url: string
+  /** The people of a copy of the golden template. */
+  people?: GoldenPeople
   /** Runs SQL as the owner of the server: past every role and row-level security. */
   sql<T extends pg.QueryResultRow = Record<string, unknown>>(
     text: string,
@@ -23,7 +26,13 @@ export interface TestDatabase {
 export const OF_THIS_DATABASE =
   'database = (select oid from pg_database where datname = current_database())'
 
-/** A database as the migrations leave it. */
+/** A copy of the golden template: the service was opened on it, and it has two clinics. */
+export async function goldenDatabase(): Promise<TestDatabase> {
+  const { template, ...people } = inject('golden')
+  return { ...(await makeDatabase(template)), people: structuredClone(people) }
+}
+
+/** A database as the migrations leave it, for tests of a first start. */
 export const migratedDatabase = (): Promise<TestDatabase> => makeDatabase(inject('template'))
 
 /** A database without anything in it. */

@@ -1,19 +1,26 @@
 /**
- * One PostgreSQL for the whole run: an embedded one of its own, or TEST_DATABASE_URL. The migrated
- * template on it is copied for every test file, in milliseconds.
+ * One PostgreSQL for the whole run: an embedded one of its own, or TEST_DATABASE_URL. It has two
+ * templates that are copied for test files within milliseconds: the migrated one, and the golden one.
  */
+import { execFile } from 'node:child_process'
 import { chmod, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbedded } from '../../src/platform/db/embedded/index.ts'
+import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { clusterFolder } from './folders.ts'
+import type { GoldenPeople } from './golden.ts'
 import { type ServerAddress, silentLog, withDatabase } from './server-address.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
     server: ServerAddress
+    /** The database as the migrations leave it. */
     template: string
+    golden: GoldenPeople & { template: string }
   }
 }
 
@@ -24,13 +31,24 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await client.connect()
   await client.query(`create database ${template} encoding 'UTF8' template template0`)
   await migrate(withDatabase(server, template), silentLog)
+  const golden = `wardkeep_golden_${process.pid}`
+  await client.query(`create database ${golden} template ${template}`)
+  const people = await furnish(withDatabase(server, golden))
   project.provide('server', server)
   project.provide('template', template)
+  project.provide('golden', { template: golden, ...people })
   return async () => {
-    await client.query(`drop database ${template} with (force)`)
+    for (const name of [golden, template]) await client.query(`drop database ${name} with (force)`)
     await client.end()
     await stop()
   }
+}
+
+/** Vitest's own module runner cannot load the service, so a child process furnishes the template. */
+async function furnish(address: DatabaseAddress): Promise<GoldenPeople> {
+  const script = join(import.meta.dirname, 'furnish.ts')
+  const { stdout } = await promisify(execFile)(process.execPath, [script, JSON.stringify(address)])
+  return JSON.parse(stdout)
 }
 
 async function openServer(): Promise<{ server: ServerAddress; stop(): Promise<void> }> {

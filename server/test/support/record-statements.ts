@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { afterAll, expect, inject } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { withDatabase } from './server-address.ts'
 
 /** A statement without what differs between two runs of it: numbers, and how long its lists are. */
@@ -23,8 +23,11 @@ interface Connection {
   connectionParameters: { application_name?: string }
 }
 
-/** Notes each statement with how it ended: with rows, with none, or with an SQLSTATE. */
-export async function record(noted: Set<string>): Promise<void> {
+/**
+ * Notes each statement with how it ended: with rows, with none, or with an SQLSTATE.
+ * @returns ends it
+ */
+export async function record(note: (line: string) => void): Promise<() => void> {
   // Not at the top: most files of pure functions never load the driver.
   const { default: pg } = await import('pg')
   const reference = new pg.Client(withDatabase(inject('server'), null))
@@ -38,26 +41,39 @@ export async function record(noted: Set<string>): Promise<void> {
     const result: any = (query as any).apply(this, args)
     const text = typeof args[0] === 'string' ? args[0] : args[0]?.text
     if (typeof text !== 'string' || !isOfService(this)) return result
-    const note = (outcome: string) => void noted.add(`${outcome} ${fingerprintOf(text)}`)
-    if (typeof result?.then !== 'function') note('sent')
+    const ended = (outcome: string) => note(`${outcome} ${fingerprintOf(text)}`)
+    if (typeof result?.then !== 'function') ended('sent')
     else
       result.then(
-        ({ rowCount }: { rowCount?: number | null }) => note(rowCount ? 'rows' : 'none'),
+        ({ rowCount }: { rowCount?: number | null }) => ended(rowCount ? 'rows' : 'none'),
         ({ code }: { code?: string }) =>
-          note(/^[0-9A-Z]{5}$/.test(code ?? '') ? `${code}` : 'lost'),
+          ended(/^[0-9A-Z]{5}$/.test(code ?? '') ? `${code}` : 'lost'),
       )
     return result
   } as typeof query
+  return () => {
+    pg.Client.prototype.query = query
+  }
 }
 
-const folder = process.env.RECORD_STATEMENTS
-if (folder !== undefined) {
-  const noted = new Set<string>()
-  await record(noted)
+/** What the running file has noted; the driver is patched once in a process. */
+let noted: Set<string> | undefined
+
+/** Has the file that begins now noted, when `RECORD_STATEMENTS` names a folder. */
+export function recordStatements(): void {
+  const folder = process.env.RECORD_STATEMENTS
+  if (folder === undefined) return
+  beforeAll(async () => {
+    if (noted === undefined) {
+      noted = new Set()
+      await record((line) => void noted?.add(line))
+    }
+    noted = new Set()
+  })
   afterAll(() => {
     const { testPath = '' } = expect.getState()
     const name = `${basename(testPath)}-${process.pid}-${performance.now()}.json`
-    const kept = { file: testPath, statements: [...noted].sort() }
+    const kept = { file: testPath, statements: [...(noted ?? [])].sort() }
     writeFileSync(join(folder, name), JSON.stringify(kept))
   })
 }

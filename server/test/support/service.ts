@@ -1,170 +1,33 @@
-/** The service for tests: the real application on a database of its own, with a clock to move. */
-import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type App, openApp } from '../../src/app.ts'
-import { type Config, readConfig } from '../../src/config/config.ts'
-import type { Role } from '../../src/core.ts'
-import type { Clock } from '../../src/lib/clock.ts'
-import { givenOnly, type RootKeySource } from '../../src/platform/crypto/index.ts'
-import { parseNetworks } from '../../src/platform/net/index.ts'
-import type { Logger } from '../../src/platform/observe/log.ts'
+/** The service for tests: the real application on a database of its own. */
 import { atTheEnd } from './at-the-end.ts'
-import { migratedDatabase, type TestDatabase } from './database.ts'
-import { CARDNET_SECRET } from './payments.ts'
+import { goldenDatabase, type TestDatabase } from './database.ts'
+import { type OpenedService, type OpenOptions, openTestService } from './open-service.ts'
 
-export interface Answer<T = any> {
-  status: number
-  headers: Record<string, string | string[] | number | undefined>
-  /** The body as JSON, that of a file as text; undefined when there is none. */
-  body: T
-}
+export {
+  type Answer,
+  type CallOptions,
+  type MovableClock,
+  movableClock,
+  ROOT_KEY,
+  rootKeys,
+  SUPERADMIN,
+  testConfig,
+} from './open-service.ts'
 
-export interface CallOptions {
-  token?: string | undefined
-  body?: unknown
-  query?: Record<string, string | number | boolean>
-  headers?: Record<string, string>
-  /** The body as it is, in place of `body` as JSON. */
-  payload?: string | Buffer
-}
-
-/** The real time, until it is moved or stopped. */
-export interface MovableClock extends Clock {
-  advance(ms: number): void
-  /** From here on it moves with `advance` alone: for waits that are compared to the second. */
-  stop(): void
-}
-
-export interface Service {
-  app: App
+export interface Service extends OpenedService {
   database: TestDatabase
-  clock: MovableClock
-  /** Every line that was logged, as `[level, fields, message]`. */
-  logged: unknown[][]
-  /** The data folder; without SMTP the mails are in its `outbox`. */
-  dataDir: string
-  call<T = any>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
-  close(): Promise<void>
-}
-
-export const SUPERADMIN = { email: 'root@platform.local', password: 'sesame-Gate-77' }
-
-export const ROOT_KEY = Buffer.alloc(32, 7)
-
-/** Root keys as an operator gives them. */
-export const rootKeys = (...keys: Buffer[]): RootKeySource =>
-  givenOnly(...keys.map((key) => ({ key, from: 'the test' })))
-
-/** The configuration of tests: no limits, cheap hashes, no demo, receivers in the own process. */
-export function testConfig(overrides: Partial<Config> = {}): Config {
-  return {
-    ...readConfig({
-      BOOTSTRAP_ADMIN_EMAIL: SUPERADMIN.email,
-      BOOTSTRAP_ADMIN_PASSWORD: SUPERADMIN.password,
-      DEMO: 'false',
-      RATE_LIMIT_PER_MINUTE: '0',
-      AUTH_RATE_LIMIT_PER_MINUTE: '0',
-      PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
-      WRITE_RATE_LIMIT_PER_MINUTE: '0',
-      TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
-      // Faults that a test makes are its own.
-      SELF_HEALING: 'off',
-    }),
-    // The least cost that argon2 allows: what is tested here is not its strength.
-    PASSWORD_MEMORY_KIB: 64,
-    PASSWORD_PASSES: 1,
-    CARDNET_WEBHOOK_SECRET: [CARDNET_SECRET],
-    WEBHOOK_ALLOW_HTTP: true,
-    WEBHOOK_ALLOWED_NETWORKS: parseNetworks('127.0.0.0/8'),
-    ...overrides,
-  }
 }
 
 /**
- * Opens the service; several can share a database, as nodes do. Closed with the test or
- * its file. With the role `api` it does nothing in the background.
+ * Opens the service, on a copy of the golden template by default; several can share a database, as
+ * nodes do. Nothing runs in the background but what is named. Closed with the test or its file.
  */
 export async function openService(
-  options: {
-    config?: Partial<Config>
-    database?: TestDatabase
-    role?: Role
-    rootKeys?: RootKeySource
-  } = {},
+  options: OpenOptions & { database?: TestDatabase } = {},
 ): Promise<Service> {
-  const database = options.database ?? (await migratedDatabase())
-  const clock = movableClock()
-  const logged: unknown[][] = []
-  const dataDir = join(tmpdir(), `wardkeep-service-${randomUUID()}`)
-  const app = await openApp({
-    config: testConfig({ DATA_DIR: dataDir, ...options.config }),
-    address: database.address,
-    publicUrl: 'http://wardkeep.test',
-    rootKeys: options.rootKeys ?? rootKeys(ROOT_KEY),
-    log: recorder(logged),
-    clock,
-    ...(options.role ? { role: options.role } : {}),
-  })
-  let isOpen = true
-  const close = async () => {
-    if (!isOpen) return
-    isOpen = false
-    await app.close()
-    await rm(dataDir, { recursive: true, force: true })
-  }
-  atTheEnd(close)
-  await app.setUp(() => undefined)
-  return { app, database, clock, logged, dataDir, close, call: caller(app) }
-}
-
-function caller(app: App): Service['call'] {
-  return async (method, path, { token, body, query, headers, payload } = {}) => {
-    const sent = payload ?? (body === undefined ? undefined : JSON.stringify(body))
-    const response = await app.server.inject({
-      method: method as 'GET',
-      url: path,
-      ...(query
-        ? { query: Object.fromEntries(Object.entries(query).map(([k, v]) => [k, String(v)])) }
-        : {}),
-      headers: {
-        ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(token ? { authorization: `Bearer ${token}` } : {}),
-        ...headers,
-      },
-      ...(sent === undefined ? {} : { payload: sent }),
-    })
-    return {
-      status: response.statusCode,
-      headers: response.headers,
-      body: bodyOf(response),
-    }
-  }
-}
-
-/** As JSON; a file as its text. */
-function bodyOf({ headers, body }: { headers: Answer['headers']; body: string }) {
-  if (body === '') return undefined
-  return String(headers['content-type']).includes('json') ? JSON.parse(body) : body
-}
-
-export function movableClock(): MovableClock {
-  let offset = 0
-  let stopped: number | undefined
-  return {
-    now: () => (stopped ?? Date.now()) + offset,
-    advance(ms) {
-      offset += ms
-    },
-    stop() {
-      stopped ??= Date.now()
-    },
-  }
-}
-
-function recorder(logged: unknown[][]): Logger {
-  const at = (level: string) => (fields: unknown, message?: unknown) =>
-    void logged.push([level, fields, message])
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } as Logger
+  const database = options.database ?? (await goldenDatabase())
+  const opened = await openTestService({ ...options, address: database.address })
+  atTheEnd(opened.close)
+  await opened.app.setUp(() => undefined)
+  return { ...opened, database }
 }

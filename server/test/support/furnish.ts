@@ -1,0 +1,5 @@
+/** Furnishes the golden template in a process of its own: `furnish.ts <address as JSON>` prints its people. */
+import { furnishGolden } from './golden.ts'
+
+const [, , address = ''] = process.argv
+process.stdout.write(JSON.stringify(await furnishGolden(JSON.parse(address))))

@@ -1,0 +1,171 @@
+/** The real application as tests open it, with a clock to move. Without Vitest, for the global setup. */
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type App, openApp } from '../../src/app.ts'
+import { type Config, readConfig } from '../../src/config/config.ts'
+import type { BackgroundWork, Role } from '../../src/core.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import { givenOnly, type RootKeySource } from '../../src/platform/crypto/index.ts'
+import type { DatabaseAddress } from '../../src/platform/db/index.ts'
+import { parseNetworks } from '../../src/platform/net/index.ts'
+import type { Logger } from '../../src/platform/observe/log.ts'
+import { CARDNET_SECRET } from './payments.ts'
+
+export interface Answer<T = any> {
+  status: number
+  headers: Record<string, string | string[] | number | undefined>
+  /** The body as JSON, that of a file as text; undefined when there is none. */
+  body: T
+}
+
+export interface CallOptions {
+  token?: string | undefined
+  body?: unknown
+  query?: Record<string, string | number | boolean>
+  headers?: Record<string, string>
+  /** The body as it is, in place of `body` as JSON. */
+  payload?: string | Buffer
+}
+
+/** The real time, until it is moved or stopped. */
+export interface MovableClock extends Clock {
+  advance(ms: number): void
+  /** From here on it moves with `advance` alone: for waits that are compared to the second. */
+  stop(): void
+}
+
+export interface OpenOptions {
+  config?: Partial<Config>
+  /** The work that goes on in the background; none by default. */
+  background?: readonly BackgroundWork[]
+  /** 'api' by default, and 'all' where background work is named. */
+  role?: Role
+  rootKeys?: RootKeySource
+}
+
+export interface OpenedService {
+  app: App
+  clock: MovableClock
+  /** Every line that was logged, as `[level, fields, message]`. */
+  logged: unknown[][]
+  /** The data folder; without SMTP the mails are in its `outbox`. */
+  dataDir: string
+  call<T = any>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
+  close(): Promise<void>
+}
+
+export const SUPERADMIN = { email: 'root@platform.local', password: 'sesame-Gate-77' }
+
+/** The issuer of the tokens. */
+export const PUBLIC_URL = 'http://wardkeep.test'
+
+export const ROOT_KEY = Buffer.alloc(32, 7)
+
+/** Root keys as an operator gives them. */
+export const rootKeys = (...keys: Buffer[]): RootKeySource =>
+  givenOnly(...keys.map((key) => ({ key, from: 'the test' })))
+
+/** The configuration of tests: no limits, cheap hashes, no demo, receivers in the own process. */
+export function testConfig(overrides: Partial<Config> = {}): Config {
+  return {
+    ...readConfig({
+      BOOTSTRAP_ADMIN_EMAIL: SUPERADMIN.email,
+      BOOTSTRAP_ADMIN_PASSWORD: SUPERADMIN.password,
+      DEMO: 'false',
+      RATE_LIMIT_PER_MINUTE: '0',
+      AUTH_RATE_LIMIT_PER_MINUTE: '0',
+      PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
+      WRITE_RATE_LIMIT_PER_MINUTE: '0',
+      TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
+      // Faults that a test makes are its own.
+      SELF_HEALING: 'off',
+    }),
+    // The least cost that argon2 allows: what is tested here is not its strength.
+    PASSWORD_MEMORY_KIB: 64,
+    PASSWORD_PASSES: 1,
+    CARDNET_WEBHOOK_SECRET: [CARDNET_SECRET],
+    WEBHOOK_ALLOW_HTTP: true,
+    WEBHOOK_ALLOWED_NETWORKS: parseNetworks('127.0.0.0/8'),
+    ...overrides,
+  }
+}
+
+/** An opened service; whoever opens it closes it. */
+export async function openTestService(
+  options: OpenOptions & { address: DatabaseAddress },
+): Promise<OpenedService> {
+  const clock = movableClock()
+  const logged: unknown[][] = []
+  const dataDir = join(tmpdir(), `wardkeep-service-${randomUUID()}`)
+  const { background } = options
+  const app = await openApp({
+    config: testConfig({ DATA_DIR: dataDir, ...options.config }),
+    address: options.address,
+    publicUrl: PUBLIC_URL,
+    rootKeys: options.rootKeys ?? rootKeys(ROOT_KEY),
+    log: recorder(logged),
+    clock,
+    role: options.role ?? (background ? 'all' : 'api'),
+    ...(background ? { background } : {}),
+  })
+  let isOpen = true
+  const close = async () => {
+    if (!isOpen) return
+    isOpen = false
+    await app.close()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  return { app, clock, logged, dataDir, close, call: caller(app) }
+}
+
+function caller(app: App): OpenedService['call'] {
+  return async (method, path, { token, body, query, headers, payload } = {}) => {
+    const sent = payload ?? (body === undefined ? undefined : JSON.stringify(body))
+    const response = await app.server.inject({
+      method: method as 'GET',
+      url: path,
+      ...(query
+        ? { query: Object.fromEntries(Object.entries(query).map(([k, v]) => [k, String(v)])) }
+        : {}),
+      headers: {
+        ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...headers,
+      },
+      ...(sent === undefined ? {} : { payload: sent }),
+    })
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      body: bodyOf(response),
+    }
+  }
+}
+
+/** As JSON; a file as its text. */
+function bodyOf({ headers, body }: { headers: Answer['headers']; body: string }) {
+  if (body === '') return undefined
+  return String(headers['content-type']).includes('json') ? JSON.parse(body) : body
+}
+
+export function movableClock(): MovableClock {
+  let offset = 0
+  let stopped: number | undefined
+  return {
+    now: () => (stopped ?? Date.now()) + offset,
+    advance(ms) {
+      offset += ms
+    },
+    stop() {
+      stopped ??= Date.now()
+    },
+  }
+}
+
+function recorder(logged: unknown[][]): Logger {
+  const at = (level: string) => (fields: unknown, message?: unknown) =>
+    void logged.push([level, fields, message])
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } as Logger
+}

@@ -1,0 +1,87 @@
+/** People of tests, with sessions that are started without asking for their passwords. */
+
+import { accessTokens } from '../../src/features/auth/tokens/access-tokens.ts'
+import type { Role } from '../../src/lib/roles.ts'
+import { type OpenedService, PUBLIC_URL, SUPERADMIN } from './open-service.ts'
+
+export interface Person {
+  id: number
+  tenant_id: number
+  email: string
+  password: string
+  role: Role
+  token: string
+  refresh: string
+}
+
+export const STAFF = ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const
+
+export interface Clinic {
+  id: number
+  subdomain: string
+  departmentId: number
+  people: Record<(typeof STAFF)[number], Person>
+}
+
+/** How requests that are injected present themselves. */
+const ORIGIN = {
+  ip: '127.0.0.1',
+  user_agent: 'lightMyRequest',
+  request_id: '00000000-0000-4000-8000-000000000000',
+}
+
+/** A token response, as sign-in answers it. */
+export interface Tokens {
+  user_id: number
+  tenant_id: number
+  role: Role
+  access_token: string
+  refresh_token: string
+}
+
+/**
+ * Starts a session as a successful sign-in does, without hashing the password.
+ * @throws Error when the tenant has no such user
+ */
+export async function signInAs(
+  { app }: OpenedService,
+  { email, password, subdomain }: { email: string; password: string; subdomain: string },
+): Promise<Person> {
+  const issued = await app.db.acrossTenants(async (tx) => {
+    const account = await tx.db
+      .selectFrom('users')
+      .innerJoin('tenants', 'tenants.id', 'users.tenant_id')
+      .select(['users.id', 'users.tenant_id', 'users.email', 'users.full_name', 'users.role'])
+      .select('tenants.is_demo')
+      .where('tenants.subdomain', '=', subdomain)
+      .where('users.email', '=', email)
+      .executeTakeFirstOrThrow()
+    return app.features.auth.sessions.start(tx, { ...account, restriction: null }, ORIGIN)
+  })
+  return personOf(await app.features.auth.sessions.tokens(issued), { email, password })
+}
+
+/** The bootstrap superadmin in a new session. */
+export const superadminOf = (service: OpenedService): Promise<Person> =>
+  signInAs(service, { ...SUPERADMIN, subdomain: 'platform' })
+
+/** Returns the person with an access token that the service signs now, for the session of the old one. */
+export function withFreshToken({ app, clock }: OpenedService, person: Person): Person {
+  const [, claims = ''] = person.token.split('.')
+  const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString())
+  const { id: userId, tenant_id: tenantId, role } = person
+  const tokens = accessTokens(app.features.auth.keys, clock, PUBLIC_URL)
+  return { ...person, token: tokens.sign({ userId, tenantId, role, jti }) }
+}
+
+/** Somebody as their sign-in was answered. */
+export function personOf(tokens: Tokens, known: { email: string; password: string }): Person {
+  return {
+    ...known,
+    id: tokens.user_id,
+    tenant_id: tokens.tenant_id,
+    role: tokens.role,
+    token: tokens.access_token,
+    refresh: tokens.refresh_token,
+  }
+}
