@@ -1,21 +1,60 @@
-/** The test run: every package in one project, each file in a process of its own, some at a time. */
+/** The test run: three projects, by what a test file needs. CONTRIBUTING.md describes them. */
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { testFiles } from './scripts/test-kinds.ts'
+
+const files = testFiles(import.meta.dirname)
+
+/** Tests wait for most of their time: three on two processors take half the time of one. */
+const SIDE_BY_SIDE = Math.max(3, availableParallelism())
+
+const common = {
+  setupFiles: ['server/test/support/each-file.ts'],
+  // Limits for what hangs: beside other work a test may take many times as long as alone.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 20_000 } },
+}
 
 export default defineConfig({
   test: {
-    include: ['{server,client,bench,scripts}/**/*.test.ts'],
-    // Processes, not threads: a crash in native code (argon2) or a kill test stays in its own file.
-    pool: 'forks',
-    // Most of a file's time is waited for: three on two processors take half the time of one.
-    maxWorkers: Math.max(3, availableParallelism()),
     globalSetup: ['server/test/support/global-setup.ts'],
-    setupFiles: ['server/test/support/each-file.ts'],
     provide: { chaos: 'short' },
     reporters: ['default', './scripts/slowest.ts'],
-    // A limit for what hangs: beside other work all of it may take many times as long as alone.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
+    maxWorkers: SIDE_BY_SIDE,
+    projects: [
+      {
+        test: {
+          ...common,
+          name: 'unit',
+          include: files.unit,
+          pool: 'threads',
+          isolate: false,
+          maxWorkers: availableParallelism(),
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'service',
+          include: files.service,
+          pool: 'forks',
+          isolate: false,
+          maxWorkers: SIDE_BY_SIDE,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'process',
+          include: files.process,
+          pool: 'forks',
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 })

@@ -9,7 +9,7 @@ let token: string
 let tenant: Awaited<ReturnType<typeof newTenant>>
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   token = (await superadmin(service)).token
   tenant = await newTenant(service, token, { registration: 'approval' })
 })

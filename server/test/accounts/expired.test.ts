@@ -15,7 +15,7 @@ let codes: Fix
 let clinic: Clinic
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED, role: 'api' })
+  service = await openService({ config: PROXIED })
   const { auth, messenger } = service.app.features
   expired = fixOf(auth.fixes ?? [], 'auth.expired')
   codes = fixOf(messenger.fixes ?? [], 'messenger.expired')

@@ -16,7 +16,7 @@ let tenant: { id: number; subdomain: string }
 beforeAll(async () => {
   // The real cost of a hash: a sign-in that skips it for want of an account must be seen.
   const config = { ...PROXIED, PASSWORD_MEMORY_KIB: 19_456, PASSWORD_PASSES: 2 }
-  service = await openService({ config })
+  service = await openService({ background: ['jobs'], config })
   tenant = await newTenant(service, (await superadmin(service)).token, { registration: 'open' })
   const { id } = await register(service, tenant.subdomain)
   await service.database.sql(

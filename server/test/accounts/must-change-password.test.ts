@@ -13,8 +13,8 @@ let node: Service
 let clinic: Clinic
 
 beforeAll(async () => {
-  service = await openService()
-  node = await openService({ database: service.database, role: 'api' })
+  service = await openService({ background: ['jobs'] })
+  node = await openService({ background: ['jobs'], database: service.database })
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 

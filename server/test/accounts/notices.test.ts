@@ -16,7 +16,7 @@ let person: Person
 let factor: Enrolled
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
 })
 
 beforeEach(async () => {

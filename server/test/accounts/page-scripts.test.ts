@@ -11,7 +11,7 @@ let open: Awaited<ReturnType<typeof newTenant>>
 let asked: string[]
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   const { token } = await superadmin(service)
   open = await newTenant(service, token, { registration: 'open' })
 })

@@ -17,7 +17,7 @@ const bases: Record<string, string> = {}
 
 beforeAll(async () => {
   if (!CHROMIUM) return
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   const { token } = await superadmin(service)
   subdomain = (await newTenant(service, token, { registration: 'open' })).subdomain
   bases.root = await service.app.server.listen({ host: '127.0.0.1', port: 0 })

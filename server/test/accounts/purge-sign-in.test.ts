@@ -13,7 +13,7 @@ let root: Person
 let clinic: Clinic
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
 })

@@ -29,7 +29,7 @@ let north: Clinic
 let south: Clinic
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs', 'payments', 'webhooks'], config: PROXIED })
   const root = await superadmin(service)
   north = await inhabited(await makeClinic(service, root, 'north'), root)
   south = await inhabited(await makeClinic(service, root, 'south'), root)

@@ -12,7 +12,7 @@ let subdomain: string
 let taken: string
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   const { token } = await superadmin(service)
   subdomain = (await newTenant(service, token, { registration: 'open' })).subdomain
   taken = (await register(service, subdomain)).email

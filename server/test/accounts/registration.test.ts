@@ -31,7 +31,7 @@ let approval: Tenant
 let closed: Tenant
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   token = (await superadmin(service)).token
   open = await newTenant(service, token, { registration: 'open' })
   approval = await newTenant(service, token, {})
@@ -84,7 +84,7 @@ describe('the setting of the tenant', () => {
   })
 
   test('a demo clinic is open, whatever it says', async () => {
-    const demo = await openService({ config: { ...PROXIED, DEMO: true } })
+    const demo = await openService({ background: ['jobs'], config: { ...PROXIED, DEMO: true } })
     await demo.database.sql(
       `update tenants set settings = '{"registration": "closed"}' where subdomain = 'demo'`,
     )
@@ -231,7 +231,10 @@ describe('the tenant', () => {
   })
 
   test('is the only one where only one is meant to be', async () => {
-    const single = await openService({ config: { ...PROXIED, TENANT_MODE: 'single' } })
+    const single = await openService({
+      background: ['jobs'],
+      config: { ...PROXIED, TENANT_MODE: 'single' },
+    })
     const root = await superadmin(single)
     const only = await newTenant(single, root.token, { registration: 'open' })
     const body = form(only.subdomain, { subdomain: undefined })
@@ -259,7 +262,7 @@ describe('what goes with it', () => {
   })
 
   test('no mail of an account that was not made after all', async () => {
-    const other = await openService({ config: PROXIED })
+    const other = await openService({ background: ['jobs'], config: PROXIED })
     const { subdomain } = await newTenant(other, (await superadmin(other)).token, {})
     await other.database.sql(`
       create function refuse() returns trigger language plpgsql as

@@ -36,7 +36,7 @@ let clinic: Clinic
 let admin: string
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
 })
@@ -95,9 +95,9 @@ describe('the link', () => {
     const { person, token } = await forgetful()
     // Mails are sent by the other one.
     const node = await openService({
+      background: ['jobs'],
       config: PROXIED,
       database: service.database,
-      role: 'api',
     })
     const other = await login(node, person.email, 'north')
     const { status, body } = await resetPassword(service, token, NEW)

@@ -14,7 +14,7 @@ const refusals: string[] = []
 beforeAll(async () => {
   // Nobody listens there: all mails wait, and each attempt leaves an error.
   const config = { ...PROXIED, SMTP_URL: 'smtp://someone:smtp-Password-3@127.0.0.1:1' }
-  service = await openService({ config })
+  service = await openService({ background: ['jobs'], config })
   secrets.add('smtp-Password-3')
   await live()
 })

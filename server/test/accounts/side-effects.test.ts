@@ -8,7 +8,7 @@ let service: Service
 let root: Person
 let clinic: Clinic
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
 })

@@ -18,7 +18,10 @@ async function openMailing(extra: object = {}) {
   const smtp = await openSmtp()
   const SMTP_URL = `smtp://127.0.0.1:${smtp.port}?tls=optional`
   const MAIL_FROM = 'Wardkeep <no-reply@wardkeep.test>'
-  const service = await openService({ config: { ...PROXIED, ...extra, SMTP_URL, MAIL_FROM } })
+  const service = await openService({
+    background: ['jobs'],
+    config: { ...PROXIED, ...extra, SMTP_URL, MAIL_FROM },
+  })
   const { token } = await superadmin(service)
   const { subdomain } = await newTenant(service, token, { registration: 'open' })
   const mailTo = (address: string, page: string) =>

@@ -28,9 +28,9 @@ let admin: string
 let open: Awaited<ReturnType<typeof newTenant>>
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   // Mails are sent by the other one.
-  node = await openService({ config: PROXIED, database: service.database, role: 'api' })
+  node = await openService({ background: ['jobs'], config: PROXIED, database: service.database })
   await becomeAdmin()
   open = await newTenant(service, admin, { registration: 'open' })
 })

@@ -10,7 +10,7 @@ export type ByCommand = Awaited<ReturnType<typeof openByCommand>>
 
 /** Opens a service that does no background work: what is done is the command's doing. */
 export async function openByCommand() {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'north')
   const folder = await mkdtemp('/tmp/wardkeep-backups-')
   const run = (args: string[], env: Record<string, string> = {}) =>

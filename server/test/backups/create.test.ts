@@ -14,7 +14,7 @@ let north: Clinic
 let south: Clinic
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['backups', 'jobs'] })
   root = await superadmin(service)
   north = await makeClinic(service, root, 'north')
   south = await makeClinic(service, root, 'south')
@@ -278,7 +278,7 @@ describe('deleting', () => {
 
   test('of one that is still to be made is 409, and a download of it says so', async () => {
     // Nobody works here.
-    const idle = await openService({ role: 'api' })
+    const idle = await openService({ background: ['backups', 'jobs'] })
     const operator = await superadmin(idle)
     const { backup_id } = await order(idle, operator)
     const answer = await idle.call('DELETE', `/api/admin/backup/${backup_id}`, {

@@ -31,7 +31,7 @@ let root: Person
 let north: Clinic
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['backups', 'jobs'] })
   root = await superadmin(service)
   north = await makeClinic(service, root, 'north')
   await enrol(service, north.people.doctor.token)

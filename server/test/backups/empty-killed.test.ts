@@ -29,7 +29,7 @@ const waiting = (database: TestDatabase, count: number) =>
   })
 
 test('the rows are there, and the next start runs these migrations', async () => {
-  const service = await openService()
+  const service = await openService({ background: ['backups', 'jobs'] })
   const root = await superadmin(service)
   await makeClinic(service, root, 'north')
   const file = fileOf(service, await make(service, root))

@@ -17,7 +17,7 @@ import { codeOf } from '../support/accounts.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { laterMigrations } from './later.ts'
@@ -37,7 +37,7 @@ let before: Record<string, string[]>
 let tables: Header['tables']
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['backups', 'jobs', 'webhooks'] })
   root = await superadmin(service)
   north = await makeClinic(service, root, 'north')
   const { token } = north.people.admin
@@ -221,7 +221,7 @@ describe('restored', () => {
   })
 
   test('people sign in as before, with their second factor, and see their records', async () => {
-    const moved = await openService({ database, role: 'api' })
+    const moved = await openService({ background: ['backups', 'jobs', 'webhooks'], database })
     moved.clock.advance(service.clock.now() - moved.clock.now() + 60_000)
     const code = codeOf(moved, secret)
     expect((await login(moved, north.people.doctor, { totp_code: code })).status).toBe(200)

@@ -8,8 +8,8 @@ import { parseS3Url } from '../../src/lib/s3-url.ts'
 import { runCommand } from '../docs/command.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
 import { openS3 } from '../support/s3.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { storeOf } from './stores.ts'
@@ -21,7 +21,7 @@ async function purged(more: { BACKUP_S3_LOCK_DAYS?: number } = {}) {
   const { location, credentials } = parseS3Url(server.url)
   if (!credentials) throw new Error('no credentials')
   const config = { BACKUP_S3_URL: { location, credentials }, ...more }
-  const service = await openService({ config })
+  const service = await openService({ background: ['backups', 'jobs'], config })
   const root = await superadmin(service)
   const north = await makeClinic(service, root, 'north')
   const id = await make(service, root)

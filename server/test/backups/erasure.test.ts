@@ -10,7 +10,7 @@ import type { Logger } from '../../src/platform/observe/log.ts'
 import { enrol } from '../second-factor/enrol.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -41,7 +41,7 @@ async function erase(store = storeIn(service.dataDir)): Promise<void> {
 const unerased = () => sql('select id::int from purged_tenants where erased_at is null')
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['backups', 'jobs'] })
   root = await superadmin(service)
   north = await makeClinic(service, root, 'north')
   south = await makeClinic(service, root, 'south')
@@ -184,7 +184,7 @@ describe('after the loss of everything', () => {
     expect(purged).toEqual([north.id])
     expect(await tablesWith(database, north.id)).toEqual([])
     expect(await tablesWith(database, south.id)).toContain('users')
-    const moved = await openService({ database, role: 'api' })
+    const moved = await openService({ background: ['backups', 'jobs'], database })
     const { token } = await superadmin(moved)
     const { body } = await moved.call('GET', '/api/admin/tenants', { token })
     expect(body.map(({ id }: { id: number }) => id)).toEqual([root.tenant_id, south.id])

@@ -24,7 +24,7 @@ import { furnishPatient } from '../isolation/furnish.ts'
 import { atTheEndOfFile } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, signIn, superadmin } from '../support/clinics.ts'
 import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
 import { purgeClinic } from './support.ts'
@@ -44,7 +44,6 @@ let file: string
 const open = (key: Buffer, on = database) =>
   openService({
     database: on,
-    role: 'api',
     rootKeys: rootKeys(key),
     config: { BACKUP_DIR: folder },
   })

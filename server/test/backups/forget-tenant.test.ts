@@ -12,8 +12,8 @@ import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { runCommand } from '../docs/command.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
 import { command } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -41,7 +41,7 @@ const entryOf = async (backup = id) =>
   JSON.parse(await readFile(join(folder, `${backup}.json`), 'utf8'))
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   folder = join(service.dataDir, 'backups')
   const root = await superadmin(service)
   north = await makeClinic(service, root, 'north')

@@ -5,7 +5,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { runCommand } from '../docs/command.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -13,7 +13,7 @@ let service: Service
 let elsewhere: string
 
 beforeEach(async () => {
-  service = await openService()
+  service = await openService({ background: ['backups', 'jobs'] })
   elsewhere = await scratch()
   await present()
 })

@@ -44,7 +44,7 @@ beforeAll(async () => {
   const database = await migratedDatabase()
   await database.sql('update installation set outbound_held_at = now()')
   await database.sql('insert into purged_tenants (id) values (4711)')
-  service = await openService({ database })
+  service = await openService({ background: ['backups', 'jobs'], database })
   const root = await superadmin(service)
   const north = await makeClinic(service, root, 'north')
   const { token } = north.people.admin

@@ -19,7 +19,7 @@ beforeAll(async () => {
   database = await migratedDatabase()
   await database.sql('update installation set outbound_held_at = now()')
   receiver = await openReceiver()
-  one = await openService({ database })
+  one = await openService({ background: ['backups', 'jobs', 'webhooks'], database })
   clinic = await makeClinic(one, await superadmin(one), 'north')
   const { register } = clinicOn(one, clinic)
   const { id } = await register({ url: receiver.url, events: ['department.*'] })
@@ -42,7 +42,7 @@ const health = async ({ call }: Service) =>
     .outbound
 
 test('what waits goes out with the release, under its id, from a node that only heard of it', async () => {
-  const other = await openService({ database, role: 'api' })
+  const other = await openService({ background: ['backups', 'jobs', 'webhooks'], database })
   expect(await health(one)).toBe('degraded')
   expect(await health(other)).toBe('degraded')
   expect(await one.app.metrics.registry.metrics()).toMatch(/^wardkeep_outbound_held 1$/m)
@@ -79,7 +79,9 @@ test('a node that has not heard of the release finds it within a minute', async 
   onTestFinished(() => void vi.useRealTimers())
   const copy = await migratedDatabase()
   await copy.sql('update installation set outbound_held_at = now()')
-  const { hold } = (await openService({ database: copy, role: 'api' })).app
+  const { hold } = (
+    await openService({ background: ['backups', 'jobs', 'webhooks'], database: copy })
+  ).app
   let isBegun = false
   hold.whenReleased(() => {
     isBegun = true

@@ -28,7 +28,7 @@ const sql = <T = any>(text: string, values: unknown[] = []) =>
   service.database.sql<T & object>(text, values)
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
   north = await makeClinic(service, root, 'north')
   south = await makeClinic(service, root, 'south')

@@ -15,7 +15,7 @@ let root: Person
 let backup: string
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
   const north = await makeClinic(service, root, 'north')
   const department = { token: north.people.admin.token, body: { name: 'Cardiology' } }

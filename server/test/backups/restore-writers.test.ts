@@ -14,7 +14,7 @@ import {
 } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { scratch } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
@@ -53,11 +53,23 @@ let told: Told
 beforeAll(async () => {
   database = await migratedDatabase()
   const BACKUP_DIR = await scratch()
-  const first = await openService({ database, config: { BACKUP_DIR } })
-  const second = await openService({ database, config: { BACKUP_DIR } })
+  const first = await openService({
+    background: ['backups', 'jobs'],
+    database,
+    config: { BACKUP_DIR },
+  })
+  const second = await openService({
+    background: ['backups', 'jobs'],
+    database,
+    config: { BACKUP_DIR },
+  })
   const proxy = await proxyTo(database)
   const far = { ...database, address: { url: proxy.url } }
-  const deaf = await openService({ database: far, role: 'api', config: { BACKUP_DIR } })
+  const deaf = await openService({
+    background: ['backups', 'jobs'],
+    database: far,
+    config: { BACKUP_DIR },
+  })
   nodes = { first, second, deaf }
   root = await superadmin(first)
   north = await makeClinic(first, root, 'north')

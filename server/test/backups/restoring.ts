@@ -25,7 +25,7 @@ export interface Restoring {
 export async function openRestoring(
   options: Parameters<typeof openService>[0] = {},
 ): Promise<Restoring> {
-  const service = await openService(options)
+  const service = await openService({ background: ['backups', 'jobs'], ...options })
   const root = await superadmin(service)
   const north = await makeClinic(service, root, 'north')
   const south = await makeClinic(service, root, 'south')

@@ -31,6 +31,7 @@ let old: string
 
 const open = async (key: Buffer) => {
   service = await openService({
+    background: ['backups', 'encryption', 'jobs', 'webhooks'],
     database,
     rootKeys: rootKeys(key),
     config: { BACKUP_DIR: folder },

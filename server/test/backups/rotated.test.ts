@@ -33,7 +33,7 @@ const addPatient = async (clinic: Clinic) => {
 }
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['backups', 'encryption', 'jobs'] })
   root = await superadmin(service)
   ;[north, south, gone] = [
     await makeClinic(service, root, 'north'),

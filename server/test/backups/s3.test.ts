@@ -40,7 +40,10 @@ describe('a service on a bucket', () => {
 
   beforeAll(async () => {
     server = await openS3()
-    service = await openService({ config: { BACKUP_S3_URL: bucketOf(server) } })
+    service = await openService({
+      background: ['backups', 'jobs'],
+      config: { BACKUP_S3_URL: bucketOf(server) },
+    })
     root = await superadmin(service)
     clinic = await makeClinic(service, root, 'north')
     id = await make(service, root)
@@ -185,7 +188,7 @@ describe('with BACKUP_S3_LOCK_DAYS', () => {
   test('a backup can be deleted by nobody until its lock ends, and the list says so', async () => {
     const server = await openS3()
     const config = { BACKUP_S3_URL: bucketOf(server), BACKUP_S3_LOCK_DAYS: 5 }
-    const service = await openService({ config })
+    const service = await openService({ background: ['backups', 'jobs'], config })
     const root = await superadmin(service)
     const id = await make(service, root)
     await make(service, root)
@@ -215,7 +218,10 @@ describe('with BACKUP_S3_LOCK_DAYS', () => {
 test('a bucket that refuses is told at the start, which goes on', async () => {
   const server = await openS3()
   server.breakWith(() => ({ status: 404, code: 'NoSuchBucket' }))
-  const service = await openService({ config: { BACKUP_S3_URL: bucketOf(server) } })
+  const service = await openService({
+    background: ['backups', 'jobs'],
+    config: { BACKUP_S3_URL: bucketOf(server) },
+  })
   expect(JSON.stringify(service.logged.map(([level, , said]) => [level, said]))).toContain(
     '["warn","asking the store of the backups failed"]',
   )

@@ -22,7 +22,7 @@ let north: number
 let folder: string
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService({ background: ['backups', 'jobs'] })
   service.clock.stop()
   root = await superadmin(service)
   north = (await makeClinic(service, root, 'north')).id
@@ -161,7 +161,7 @@ describe('retention', () => {
 })
 
 test('retention follows each success, and nothing but a success', async () => {
-  const working = await openService({ config: { BACKUP_KEEP: 1 } })
+  const working = await openService({ background: ['backups', 'jobs'], config: { BACKUP_KEEP: 1 } })
   const person = await superadmin(working)
   const orders: string[] = []
   for (let n = 0; n < 2; n += 1) {
@@ -210,10 +210,14 @@ test('the schedule is kept by the jobs, and ends with the variable', async () =>
   const planned = () =>
     service.database.sql("select cron from pgboss.schedule where name = 'backups.planned'")
   const config = { BACKUP_SCHEDULE: parseCron('30 2 * * *') }
-  const first = await openService({ database: service.database, config })
+  const first = await openService({
+    background: ['backups', 'jobs'],
+    database: service.database,
+    config,
+  })
   expect(await planned()).toEqual([{ cron: '30 2 * * *' }])
   await first.close()
-  await openService({ database: service.database })
+  await openService({ background: ['backups', 'jobs'], database: service.database })
   expect(await planned()).toEqual([])
 })
 

@@ -4,7 +4,7 @@ import { openService, type Service } from '../support/service.ts'
 
 let service: Service
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
 })
 
 const tables = () =>

@@ -11,7 +11,7 @@ import { has, jobOf, memoryStore, workOn } from './working.ts'
 let service: Service
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
 })
 
 /**

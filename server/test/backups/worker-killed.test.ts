@@ -5,8 +5,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
-import { scratch } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { fatten } from './support.ts'
@@ -23,7 +23,7 @@ let backup: string
 beforeAll(async () => {
   database = await migratedDatabase()
   folder = await scratch()
-  api = await openService({ database, role: 'api', config: { BACKUP_DIR: folder } })
+  api = await openService({ database, config: { BACKUP_DIR: folder } })
   root = await superadmin(api)
   north = await makeClinic(api, root, 'north')
   await fatten(database, north.id)

@@ -17,7 +17,6 @@ beforeAll(async () => {
   const database = await migratedDatabase()
   proxy = await proxyTo(database)
   service = await openService({
-    role: 'api',
     database: { ...database, address: { url: proxy.url } },
   })
 })

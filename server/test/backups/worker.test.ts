@@ -13,7 +13,7 @@ import { has, jobOf, memoryStore, stalling, workOn } from './working.ts'
 
 let service: Service
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
 })
 
 test('a migration waits for no backup: this gives way, and is made once it is over', async () => {

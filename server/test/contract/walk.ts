@@ -25,7 +25,7 @@ export async function openWalkable(
 ): Promise<Walkable> {
   const bot = await openBotServer()
   const config = { ...botConfig(bot), MESSENGER_MODE: 'webhook' as const, ...options.config }
-  return { service: await openService({ ...options, config }), bot }
+  return { service: await openService({ role: 'all', ...options, config }), bot }
 }
 
 interface Scene {

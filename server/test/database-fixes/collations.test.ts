@@ -79,7 +79,7 @@ it('one that an index names is seen, and one that nothing is sorted by is not', 
 })
 
 it('a scan proposes it, and it is built anew once that is confirmed', async () => {
-  const service = await openService({ database: bench.database, role: 'api' })
+  const service = await openService({ database: bench.database })
   await sql(`update pg_database set datcollversion = '1.0' where datname = current_database()`)
   const old = await files(`'users__by_name'`)
   expect(await scanAndConfirm(service, KEY)).toMatchObject([

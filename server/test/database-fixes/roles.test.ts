@@ -3,8 +3,9 @@ import { beforeAll, expect, it } from 'vitest'
 import type { EmbeddedServer } from '../../src/platform/db/embedded/index.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { databaseOn } from '../support/database.ts'
-import { scratch, started } from '../support/embedded.ts'
+import { started } from '../support/embedded.ts'
 import { scanAndConfirm } from '../support/fixes.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService } from '../support/service.ts'
 import { type Bench, openBench } from './bench.ts'
@@ -45,7 +46,7 @@ it('what a role was given is told of as it stands, and taken back', async () => 
 })
 
 it('a scan proposes to take it back, and it is taken once that is confirmed', async () => {
-  const service = await openService({ database: bench.database, role: 'api' })
+  const service = await openService({ database: bench.database })
   await sql('alter role wardkeep_app createrole bypassrls')
   expect(await scanAndConfirm(service, KEY)).toMatchObject([{ subject: 'role wardkeep_app' }])
   const [role] = await sql(`select rolbypassrls or rolcreaterole as more from pg_roles

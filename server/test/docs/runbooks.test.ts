@@ -15,7 +15,7 @@ let root: Person
 let password = SUPERADMIN.password
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['backups', 'jobs', 'webhooks'] })
   root = await superadmin(service)
 })
 

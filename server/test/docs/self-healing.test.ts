@@ -9,7 +9,7 @@ import { named, ROOT, tableOf, textOf } from './documents.ts'
 let fixes: readonly Fix[]
 
 beforeAll(async () => {
-  fixes = (await openService({ role: 'api' })).app.fixes
+  fixes = (await openService()).app.fixes
 })
 
 const who = ({ repair, automatic }: Fix) =>

@@ -30,7 +30,7 @@ function watchStatements(): string[] {
 }
 
 test('nobody looks for rows while it waits, and old tokens are gone through once', async () => {
-  const service = await openService()
+  const service = await openService({ background: ['encryption', 'jobs'] })
   const { clinic } = await openPatientScene(service)
   const rotations = await openRotations(service)
   const ring = await openKeyRing(service.app.db, openSealer(ROOT_KEY), unheard)

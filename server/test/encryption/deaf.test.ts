@@ -16,10 +16,13 @@ import { until } from '../support/until.ts'
 import { openRotations } from './scene.ts'
 
 test('a deaf node loses nothing, and forgets', async () => {
-  const service = await openService()
+  const service = await openService({ background: ['encryption', 'jobs'] })
   const proxy = await proxyTo(service.database)
   const address = { url: proxy.url }
-  const deaf = await openService({ database: { ...service.database, address }, role: 'api' })
+  const deaf = await openService({
+    background: ['encryption', 'jobs'],
+    database: { ...service.database, address },
+  })
   const scene = await openPatientScene(service)
   const { token } = scene.clinic.people.admin
   const patients: { id: number }[] = []

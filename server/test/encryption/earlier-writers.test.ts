@@ -67,7 +67,7 @@ const oldTokens = async ({ database }: Service) => {
 }
 
 test('what is written by the old keys behind the sweep is sealed anew, while all others write', async () => {
-  const service = await openService()
+  const service = await openService({ background: ['encryption', 'jobs'] })
   const scene = await openPatientScene(service)
   const other = await openPatientScene(service)
   const rotations = await openRotations(service)
@@ -103,7 +103,7 @@ test('what is written by the old keys behind the sweep is sealed anew, while all
 })
 
 test('the old tokens stay until who knows no others is done, so that identifiers collide', async () => {
-  const service = await openService()
+  const service = await openService({ background: ['encryption', 'jobs'] })
   const scene = await openPatientScene(service)
   const rotations = await openRotations(service)
   await scene.patient({ full_name: 'Paula First' })

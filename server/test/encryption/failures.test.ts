@@ -5,7 +5,7 @@ import { openService } from '../support/service.ts'
 import { openRotations } from './scene.ts'
 
 test('a row that the database refuses keeps its key, is named once, and is taken along later', async () => {
-  const service = await openService()
+  const service = await openService({ background: ['encryption', 'jobs'] })
   const { sql } = service.database
   const scene = await openPatientScene(service)
   const rotations = await openRotations(service)

@@ -5,9 +5,9 @@ import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { openPatientScene } from '../patients/scene.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
 import { holdUp, type Step } from '../support/hold-up.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { nobody, openRotations } from './scene.ts'
 
@@ -55,7 +55,7 @@ const STEPS = KILLS.filter(({ isRare }) => IS_FULL || !isRare)
 test('killed at each step, it ends all the same', async () => {
   const database = await migratedDatabase()
   // Another node, which rotates nothing and lives on.
-  const api = await openService({ database, role: 'api' })
+  const api = await openService({ database })
   const scene = await openPatientScene(api)
   const rotations = await openRotations(api)
   const names = Array.from({ length: PATIENTS }, (_, index) => `Paula P${index}`)

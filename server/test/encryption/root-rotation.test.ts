@@ -41,7 +41,7 @@ beforeAll(async () => {
   database = await migratedDatabase()
   // Nobody listens there: mails wait.
   const config = { SMTP_URL: 'smtp://127.0.0.1:1', EMAIL_VERIFICATION: 'optional' as const }
-  service = await openService({ database, config })
+  service = await openService({ background: ['encryption', 'jobs', 'webhooks'], database, config })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
   await furnishAccount(service, clinic.people.auditor)
@@ -185,14 +185,23 @@ describe('wardkeep keys rotate-root', () => {
 describe('afterwards', () => {
   test('the old key stops the start with one line that names both', async () => {
     const config = { DATA_DIR: service.dataDir }
-    const start = openService({ database, config, rootKeys: rootKeys(OLD) })
+    const start = openService({
+      background: ['encryption', 'jobs', 'webhooks'],
+      database,
+      config,
+      rootKeys: rootKeys(OLD),
+    })
     await expect(start).rejects.toThrow(
       `ENCRYPTION_KEY: the database was sealed with another root key: it needs ${fingerprintOf(NEW)}, and was given ${fingerprintOf(OLD)} (the test).`,
     )
   })
 
   test('nobody was signed out, records open, waiting mails go and chats are answered', async () => {
-    service = await openService({ database, rootKeys: rootKeys(NEW) })
+    service = await openService({
+      background: ['encryption', 'jobs', 'webhooks'],
+      database,
+      rootKeys: rootKeys(NEW),
+    })
     expect((await patient()).body).toMatchObject({ full_name: 'Paula of north' })
     expect(service.logged).toContainEqual([
       'info',
@@ -248,7 +257,11 @@ describe('afterwards', () => {
     await sql('delete from root_keys')
     await sql('insert into root_keys table dump.root_keys')
     await sql('drop schema dump cascade')
-    service = await openService({ database, rootKeys: rootKeys(OLD) })
+    service = await openService({
+      background: ['encryption', 'jobs', 'webhooks'],
+      database,
+      rootKeys: rootKeys(OLD),
+    })
     expect((await patient()).body).toMatchObject({ full_name: 'Paula of north' })
     await service.close()
   })

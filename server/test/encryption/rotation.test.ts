@@ -9,7 +9,7 @@ let root: Person
 const PATIENCE = { timeout: 30_000, interval: 100 }
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['encryption', 'jobs'] })
   root = await superadmin(service)
 })
 
@@ -83,7 +83,10 @@ describe('a rotation', () => {
   })
 
   test('is one at a time, of eight asked for at once on two nodes', async () => {
-    const other = await openService({ database: service.database, role: 'api' })
+    const other = await openService({
+      background: ['encryption', 'jobs'],
+      database: service.database,
+    })
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, index) => rotate({}, index % 2 ? other : service)),
     )
@@ -116,7 +119,7 @@ describe('a rotation', () => {
 })
 
 test('a rotation that nobody works at goes on once somebody does', async () => {
-  const api = await openService({ role: 'api' })
+  const api = await openService({ background: ['encryption', 'jobs'] })
   const by = await superadmin(api)
   const call = (method: string, name: string) =>
     api.call(method, `/api/admin/encryption/${name}`, {
@@ -125,7 +128,7 @@ test('a rotation that nobody works at goes on once somebody does', async () => {
     })
   expect((await call('POST', 'rotate')).body.status).toBe('running')
   expect((await call('GET', 'status')).body.status).toBe('running')
-  await openService({ database: api.database })
+  await openService({ background: ['encryption', 'jobs'], database: api.database })
   await expect
     .poll(async () => (await call('GET', 'status')).body.status, PATIENCE)
     .toBe('completed')

@@ -12,7 +12,7 @@ import { nobody, openRotations } from './scene.ts'
 const PATIENTS = 700
 
 test('in the midst of old tokens that are deleted', async () => {
-  const api = await openService({ role: 'api' })
+  const api = await openService()
   const { database } = api
   const { clinic } = await openPatientScene(api)
   const rotations = await openRotations(api)

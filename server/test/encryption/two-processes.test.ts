@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
 import { holdUp } from '../support/hold-up.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openRotations } from './scene.ts'
@@ -13,7 +13,7 @@ const PATIENTS = 20
 
 test('a rotation beside two processes at work', async () => {
   const database = await migratedDatabase()
-  const api = await openService({ database, role: 'api' })
+  const api = await openService({ database })
   const root = await superadmin(api)
   const { people, departmentId } = await makeClinic(api, root, 'north')
   const { token } = people.admin

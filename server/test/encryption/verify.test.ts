@@ -14,7 +14,7 @@ let patientId: number
 
 beforeAll(async () => {
   // Nobody goes on with a rotation.
-  service = await openService({ role: 'api' })
+  service = await openService()
   clinic = await makeClinic(service, await superadmin(service), 'north')
   await furnishAccount(service, clinic.people.nurse)
   await furnishWebhook(service, clinic)

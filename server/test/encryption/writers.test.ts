@@ -5,8 +5,11 @@ import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
 test('what is written beside a rotation is kept, found under the new keys, and collides', async () => {
-  const service = await openService()
-  const other = await openService({ database: service.database })
+  const service = await openService({ background: ['encryption', 'jobs'] })
+  const other = await openService({
+    background: ['encryption', 'jobs'],
+    database: service.database,
+  })
   const scene = await openPatientScene(service)
   const root = await superadmin(service)
   const system = 'ward'

@@ -6,8 +6,8 @@ import { fingerprintOf, ownKeys } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { superadmin } from '../support/clinics.ts'
 import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
-import { scratch } from '../support/embedded.ts'
 import { type Command, command, finished } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -18,6 +18,7 @@ let dataDir: string
 /** The service on the folder's own keys. Answers the fingerprint of the one that it took. */
 async function serve(): Promise<string> {
   const service = await openService({
+    background: ['encryption'],
     database,
     config: { DATA_DIR: dataDir },
     rootKeys: ownKeys(dataDir, silentLog),

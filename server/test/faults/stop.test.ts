@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, query, scratch } from '../support/embedded.ts'
+import { query } from '../support/embedded.ts'
 import {
   ADMIN,
   command,
@@ -13,6 +13,8 @@ import {
   startService,
   tokenOf,
 } from '../support/process.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
 import { openSmtp } from '../support/smtp.ts'
 import { until } from '../support/until.ts'
 

@@ -34,7 +34,7 @@ const seen = new Map<string, Set<number>>()
 beforeAll(async () => {
   process.stdout.write(`fuzzing with FUZZ_SEED=${SEED} FUZZ_RUNS=${RUNS}\n`)
   // Without background work: a replay is still under way when it is cancelled.
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
   const [row] = await service.database.sql<{ password_hash: string }>(

@@ -16,7 +16,7 @@ let root: Person
 let clinic: Clinic
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['jobs'] })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
 })
@@ -244,7 +244,11 @@ test('a name keeps what joins its letters', async () => {
 })
 
 test('a tenant is chosen by Host alone, never by X-Forwarded-Host, also behind a proxy', async () => {
-  const proxied = await openService({ database: service.database, config: { TRUSTED_PROXIES: 1 } })
+  const proxied = await openService({
+    background: ['jobs'],
+    database: service.database,
+    config: { TRUSTED_PROXIES: 1 },
+  })
   const register = (headers: Record<string, string>) =>
     proxied.call('POST', '/api/auth/register', {
       body: {

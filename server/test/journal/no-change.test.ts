@@ -10,7 +10,7 @@ let webhookId: number
 let patientId: number
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   clinic = await makeClinic(service, await superadmin(service), 'steady')
   const { token } = clinic.people.admin
   const body = { url: 'http://127.0.0.1:9/', events: ['*'] }

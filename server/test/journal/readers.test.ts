@@ -8,10 +8,11 @@ import type { Finding } from '../../src/platform/fix.ts'
 import { openReaders } from '../../src/platform/journal/index.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { databaseOn } from '../support/database.ts'
-import { scratch, started } from '../support/embedded.ts'
+import { started } from '../support/embedded.ts'
 import { findings, fixOf, look, repair } from '../support/fixes.ts'
 import { untilRead } from '../support/journal.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -20,7 +21,7 @@ let service: Service
 let clinic: Clinic
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['webhooks'] })
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 
@@ -206,7 +207,7 @@ test('a reader that fails is told of with the class of its error, and skips noth
 })
 
 test('where all processes are of the role api nobody reads, until one is at work', async () => {
-  const idle = await openService({ role: 'api' })
+  const idle = await openService({ background: ['webhooks'] })
   await makeClinic(idle, await superadmin(idle), 'south')
   expect(await later(idle, 4).all()).toEqual([])
   // Of a restored copy, and of a service without webhooks, nobody is expected to.
@@ -238,7 +239,10 @@ test('a transaction that was prepared and never ended is told of, until it is', 
     fsync: 'off',
   })
   await migrate(server.connection, silentLog)
-  const held = await openService({ database: databaseOn(server.connection) })
+  const held = await openService({
+    background: ['webhooks'],
+    database: databaseOn(server.connection),
+  })
   const { sql } = held.database
   const prepare = async (database: DatabaseAddress, gid: string) => {
     const client = ownerClient(database)

@@ -13,7 +13,7 @@ let clinic: Clinic
 let other: Clinic
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'refusing')
   other = await makeClinic(service, root, 'elsewhere')
@@ -122,7 +122,7 @@ describe('an entry that waits for its minute', () => {
   })
 
   test('is written at a stop', async () => {
-    const node = await openService({ database: service.database, role: 'api' })
+    const node = await openService({ database: service.database })
     const token = await newSession()
     await refuseMany(token, 2, node)
     expect(await waiting(token)).toEqual([2])
@@ -153,7 +153,7 @@ describe('an entry that waits for its minute', () => {
 })
 
 test('none is lost and none is written twice by nodes that count and write at once', async () => {
-  const node = await openService({ database: service.database, role: 'api' })
+  const node = await openService({ database: service.database })
   const token = await newSession('doctor')
   const since = await lastId()
   const writers = [service, node].map(({ database, clock }) =>

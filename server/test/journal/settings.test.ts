@@ -5,7 +5,7 @@ import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
 test('twenty times 60 KB of settings add less to the journal than one of them', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'spacious')
   const { token } = clinic.people.admin
   const put = (settings: object) =>
@@ -27,7 +27,7 @@ test('twenty times 60 KB of settings add less to the journal than one of them', 
 })
 
 test('of settings the entry holds the keys that changed, before and after', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'sparse')
   const { token } = clinic.people.admin
   for (const settings of [

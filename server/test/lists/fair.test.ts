@@ -14,7 +14,7 @@ let asking: Clinic
 let other: Clinic
 
 beforeAll(async () => {
-  service = await openService({ role: 'api', config: { DATABASE_POOL_SIZE: POOL_SIZE } })
+  service = await openService({ config: { DATABASE_POOL_SIZE: POOL_SIZE } })
   const root = await superadmin(service)
   asking = await makeClinic(service, root, 'asking')
   other = await makeClinic(service, root, 'other')

@@ -33,7 +33,7 @@ async function leaveUnanalyzed({ database }: Service, ...tables: string[]): Prom
 }
 
 test('patients are made without reading those before them', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   await leaveUnanalyzed(service, 'patients', 'patient_tokens')
   const scene = await openPatientScene(service)
   for (let made = 0; made < ROWS; made += 1) {

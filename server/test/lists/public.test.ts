@@ -9,7 +9,7 @@ let clinic: Clinic
 let sql: Service['database']['sql']
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'public')
   sql = service.database.sql

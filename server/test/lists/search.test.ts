@@ -7,7 +7,7 @@ import { openService, type Service } from '../support/service.ts'
 let service: Service
 let clinic: Clinic
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 

@@ -83,7 +83,7 @@ describe('the bot', { timeout: 120_000 }, () => {
   })
 
   test('is known anew by each process that takes it over', async () => {
-    const service = await openService()
+    const service = await openService({ background: ['jobs', 'messenger'] })
     const stateOf = () => service.database.sql<{ state: string }>('select state from messenger_bot')
     await service.database.sql("update messenger_bot set state = 'ok'")
     await service.app.db.acrossTenants((tx) => claim(tx, 'another'))

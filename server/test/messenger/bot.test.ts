@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const HOOK = { url: 'https://clinic.example/webhooks/messenger', secret: 'secret' }
 let service: Service
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
 })
 
 /** A bot over an API of the test's own, which a webhook is set at unless updates are asked for. */

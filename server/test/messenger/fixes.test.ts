@@ -25,7 +25,7 @@ test('a bot that a process has, or has had just now, is no fault', async () => {
 })
 
 test('a service without a bot misses none', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   await service.database.sql("update messenger_bot set leased_until = now() - interval '1 hour'")
   for (const key of ['messenger.poller', 'messenger.paused'])
     expect(await fixIn(service, key).findings()).toEqual([])
@@ -33,7 +33,7 @@ test('a service without a bot misses none', async () => {
 
 test('a bot that nobody is for minutes is told of, and a repair says what to start', async () => {
   const bot = await openBotServer()
-  const service = await openService({ role: 'api', config: botConfig(bot) })
+  const service = await openService({ config: botConfig(bot) })
   const poller = fixIn(service, 'messenger.poller')
   expect(await poller.findings()).toEqual([])
   await service.database.sql("update messenger_bot set leased_until = now() - interval '1 hour'")
@@ -43,7 +43,6 @@ test('a bot that nobody is for minutes is told of, and a repair says what to sta
   // What is held back has no bot, and shall have none.
   await service.database.sql('update installation set outbound_held_at = now()')
   const copy = await openService({
-    role: 'api',
     config: botConfig(bot),
     database: service.database,
   })

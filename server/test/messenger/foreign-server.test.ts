@@ -16,6 +16,7 @@ test('a chat asks for a code, is linked with it, and hears of it', async () => {
   await server.start()
   onTestFinished(async () => void (await server.stop()))
   const service = await openService({
+    background: ['messenger'],
     config: {
       MESSENGER_BOT_TOKEN: TOKEN,
       MESSENGER_API_URL: `http://127.0.0.1:${server.config.port}`,

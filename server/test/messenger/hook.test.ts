@@ -40,7 +40,6 @@ describe('an update that the provider sends', () => {
   test('is taken once, by whichever process it reaches', async () => {
     const other = await openService({
       database: scene.service.database,
-      role: 'api',
       config: { ...botConfig(scene.bot), MESSENGER_MODE: 'webhook' },
     })
     const update = started(6001)
@@ -59,7 +58,6 @@ describe('an update that the provider sends', () => {
   test('for a former bot is none of the bot that has taken its place', async () => {
     const next = await openService({
       database: scene.service.database,
-      role: 'api',
       config: {
         ...botConfig(scene.bot),
         MESSENGER_MODE: 'webhook',
@@ -93,7 +91,7 @@ describe('an update that the provider sends', () => {
   })
 
   test('is nobody’s business where updates are asked for', async () => {
-    const asking = await openService({ role: 'api' })
+    const asking = await openService()
     const { status } = await asking.call('POST', '/webhooks/messenger', {
       body: started(1),
       headers: { [SECRET]: secret },

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 let service: Service
 beforeEach(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
 })
 
 /** A process that would be the bot, and what has happened to it. */

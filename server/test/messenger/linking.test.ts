@@ -81,7 +81,6 @@ test.each(['', 'ABCD-234', 'not-a-code!', 7, null])(
 test('of sixteen who enter one code at once, on two nodes, one is linked', async () => {
   const other = await openService({
     database: scene.service.database,
-    role: 'api',
     config: botConfig(scene.bot),
   })
   const people = [scene.root]

@@ -26,7 +26,7 @@ let chat: number
 
 beforeAll(async () => {
   // Without the bot, which would lock chats too.
-  service = await openService({ role: 'api', config: botConfig(await openBotServer()) })
+  service = await openService({ config: botConfig(await openBotServer()) })
   clinic = await makeClinic(service, await superadmin(service), 'north')
   const { db } = service.app
   const { sealer, deriveKey } = await openRootKeys(db, rootKeys(ROOT_KEY))
@@ -216,7 +216,7 @@ test('two codes that one user enters at once, on two nodes, are both taken, and 
   const { database } = service
   const config = botConfig(await openBotServer())
   // One node has the codes of a user entered one after another.
-  const nodes = [service, await openService({ database, role: 'api', config })]
+  const nodes = [service, await openService({ database, config })]
   const people = await Promise.all('1234'.split('').map(() => newColleague(service, clinic)))
   for (let round = 0; round < 8; round += 1) {
     // Every other time there is a link already, whose chat both of them lock.

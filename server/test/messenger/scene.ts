@@ -33,7 +33,7 @@ export async function openScene(
 ): Promise<Scene> {
   const bot = await openBotServer()
   const config = { ...botConfig(bot), ...options.config }
-  const service = await openService({ ...options, config })
+  const service = await openService({ background: ['jobs', 'messenger'], ...options, config })
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, 'north')
   return sceneOn(service, bot, root, clinic)

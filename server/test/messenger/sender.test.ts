@@ -45,7 +45,7 @@ const settle = ({ database }: Service, hash: Buffer) =>
   database.sql('update messenger_chats set due_at = null where hash = $1', [hash])
 
 test('a turn that throws when it goes ahead of all after a hold keeps nobody', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   const turned: string[] = []
   sending(service, async ({ hash }) => {
     await settle(service, hash)
@@ -62,7 +62,7 @@ test('a turn that throws when it goes ahead of all after a hold keeps nobody', a
 })
 
 test('a message that is under way is not looked for again and again', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   let looks = 0
   const counted: Scopes = {
     ...service.app.db,
@@ -96,7 +96,7 @@ test('a message that is under way is not looked for again and again', async () =
 })
 
 test('a stop breaks off what nobody answers, in time for it to be written down', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   let outcome: string | undefined
   const sender = sending(service, async ({ hash }, { stop }) => {
     outcome = 'under way'
@@ -112,7 +112,7 @@ test('a stop breaks off what nobody answers, in time for it to be written down',
 })
 
 test('linked chats that have failed come before strangers, who are at most a third', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   const { database } = service
   const strangers = Array.from({ length: 40 }, (_, chat) => (chat + 16).toString(16))
   await isDue(service, strangers, -60_000)

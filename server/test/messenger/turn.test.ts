@@ -19,7 +19,7 @@ const MESSAGE = {
 } satisfies Composed
 let service: Service
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   service.clock.stop()
 })
 beforeEach(() =>

@@ -7,7 +7,7 @@ import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
 test('codes, answers, updates, notices and chats go when they are over', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   const { sql } = service.database
   const root = await superadmin(service)
   await furnishAccount(service, root)

@@ -7,7 +7,7 @@ let service: Service
 let scene: PatientScene
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   scene = await openPatientScene(service)
 })
 

@@ -10,8 +10,8 @@ let there: Service
 let scene: PatientScene
 
 beforeAll(async () => {
-  here = await openService({ role: 'api' })
-  there = await openService({ role: 'api', database: here.database })
+  here = await openService()
+  there = await openService({ database: here.database })
   scene = await openPatientScene(here)
   for (const node of [here, there]) await hears(node, scene.clinic.people.admin.token)
 })

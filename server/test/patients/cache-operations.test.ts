@@ -14,8 +14,8 @@ const TTL_SECONDS = 100
 
 beforeEach(async () => {
   const config = { PATIENT_CACHE_TTL_SECONDS: TTL_SECONDS }
-  here = await openService({ role: 'api', config })
-  there = await openService({ role: 'api', config, database: here.database })
+  here = await openService({ config })
+  there = await openService({ config, database: here.database })
   north = await openPatientScene(here)
   south = await openPatientScene(here)
   for (const node of NODES()) await hears(node, north.clinic.people.admin.token)
@@ -175,7 +175,7 @@ describe('warmup', () => {
     const [foreign] = (await held(south, 1)) as [number]
     await north.as('admin')('DELETE', `/api/patients/${gone}`)
     const before = await readsOf(north)
-    const fresh = await openService({ role: 'api', database: here.database })
+    const fresh = await openService({ database: here.database })
     const { token } = north.clinic.people.admin
     await hears(fresh, token)
     await hearsAll(fresh, here, north.clinic)
@@ -212,7 +212,7 @@ describe('warmup', () => {
   ])('counts nobody who has no room where the node holds %s', async (_, room) => {
     const ids = await held(north, 3)
     const config = { PATIENT_CACHE_MAX_ENTRIES: room }
-    const small = await openService({ role: 'api', database: here.database, config })
+    const small = await openService({ database: here.database, config })
     await hears(small, north.clinic.people.admin.token)
     expect(await warms(small, ids, room)).toMatchObject({ requested: 3, warmed: room, missing: 0 })
     await small.close()

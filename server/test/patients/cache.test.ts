@@ -11,8 +11,8 @@ let there: Service
 let scene: PatientScene
 
 beforeAll(async () => {
-  here = await openService({ role: 'api' })
-  there = await openService({ role: 'api', database: here.database })
+  here = await openService()
+  there = await openService({ database: here.database })
   scene = await openPatientScene(here)
   for (const node of [here, there]) await hears(node, scene.clinic.people.admin.token)
 })
@@ -168,7 +168,7 @@ test('what was rolled back was never held', async () => {
 test('a slow read that a change overtakes is not held, and nobody joins it', async () => {
   const proxy = await proxyTo(here.database)
   const database = { ...here.database, address: { url: proxy.url } }
-  const far = await openService({ role: 'api', database })
+  const far = await openService({ database })
   const { id } = await scene.patient()
   const doctor = await scene.newcomer({ department_id: scene.clinic.departmentId })
   await hears(far, scene.clinic.people.admin.token)
@@ -194,7 +194,7 @@ describe('what is held for long', () => {
   test('is read anew after its time', async () => {
     const { id } = await scene.patient()
     const config = { PATIENT_CACHE_TTL_SECONDS: 10 }
-    const brief = await openService({ role: 'api', database: here.database, config })
+    const brief = await openService({ database: here.database, config })
     const versionAfter = async (ms: number) => {
       brief.clock.advance(ms)
       return (await read(brief, 'admin', id)).body.version
@@ -231,7 +231,6 @@ describe('each read is journaled', () => {
   test('or refused: nothing leaves the memory of a node whose database is away', async () => {
     const proxy = await proxyTo(here.database)
     const far = await openService({
-      role: 'api',
       database: { ...here.database, address: { url: proxy.url } },
     })
     await hears(far, scene.clinic.people.admin.token)

@@ -4,7 +4,7 @@ import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
 test('its patients are in none then, which may take longer than other statements', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   const { sql } = service.database
   const { as, clinic, elsewhere, patient } = await openPatientScene(service)
   const ids: number[] = []

@@ -6,7 +6,7 @@ import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
 test('deleted patients can be put back for their days, and then are gone for good', async () => {
-  const service = await openService({ role: 'api' })
+  const service = await openService()
   const scene = await openPatientScene(service)
   const admin = scene.as('admin')
   const named = (n: number) => scene.patient({ full_name: `P ${n}`, phone: `${n}` })

@@ -8,7 +8,7 @@ let scene: PatientScene
 let jose: number
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   scene = await openPatientScene(service)
   jose = (
     await scene.patient({
@@ -99,7 +99,7 @@ describe('an identifier', () => {
   const spellings = ['AB-1', 'ab 1', 'A.B.1', 'ａｂ１', 'aB–1', 'Ab1', 'a b 1', 'ÁB1']
 
   test('is one living patient’s of the tenant, of sixteen at once, in all spellings and on all nodes', async () => {
-    const node = await openService({ database: service.database, role: 'api' })
+    const node = await openService({ database: service.database })
     const { token } = scene.clinic.people.admin
     const answers = await Promise.all(
       [...spellings, ...spellings].map((value, index) =>

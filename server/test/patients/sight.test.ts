@@ -14,7 +14,7 @@ const NAMED = { full_name: 'Same Name', birth_date: '1970-07-07' }
 const CLINICAL = { allergies: ['Latex'], notes: 'Anxious.' }
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   scene = await openPatientScene(service)
   const made = async (department_id: number | null) =>
     (await scene.patient({ ...NAMED, ...CLINICAL, department_id })).id
@@ -141,7 +141,7 @@ test('a receptionist writes no clinical field, and what they leave out stays', a
 
 test('a user who is moved sees the other department, on another node within a second as well', async () => {
   const { database } = service
-  const node = await openService({ database, role: 'api' })
+  const node = await openService({ database })
   const mover = await scene.newcomer({ department_id: scene.clinic.departmentId })
   const at = (one: Service, id: number) =>
     one.call('GET', `/api/patients/${id}`, { token: mover.token })

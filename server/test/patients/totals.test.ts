@@ -10,8 +10,8 @@ let ids: number[]
 const PEOPLE = ['admin', 'nurse', 'doctor'] as const
 
 beforeAll(async () => {
-  const service = await openService({ role: 'api' })
-  nodes = [service, await openService({ role: 'api', database: service.database })]
+  const service = await openService()
+  nodes = [service, await openService({ database: service.database })]
   scene = await openPatientScene(service)
   ids = []
   for (let made = 0; made < 5; made += 1) ids.push((await scene.patient()).id)

@@ -25,7 +25,7 @@ const tokens = async () => {
 }
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   scene = await openPatientScene(service)
   const fields = { full_name: 'Kay Keys', identifiers: IDENTIFIERS, phone: '77' }
   patient = (await scene.patient(fields)).id

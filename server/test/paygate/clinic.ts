@@ -21,7 +21,11 @@ export const settingsOf = (paygate: Paygate) => ({
 
 export async function openPaidClinic({ config, ...options }: Options = {}) {
   const paygate = await openPaygateApi()
-  const service = await openService({ ...options, config: { ...settingsOf(paygate), ...config } })
+  const service = await openService({
+    background: ['payments'],
+    ...options,
+    config: { ...settingsOf(paygate), ...config },
+  })
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, `clinic-${randomUUID().slice(0, 8)}`)
   const { sql } = service.database

@@ -101,7 +101,7 @@ test('a list that is read no more, as the provider was taken out of the configur
   })
   await scene.service.close()
   const findingsWith = async (config: object) => {
-    const node = await openService({ database, role: 'api', config })
+    const node = await openService({ database, config })
     node.clock.advance(2 * HOUR)
     return (await fixIn(node, 'payments.behind').findings()).map(({ subject }) => subject)
   }

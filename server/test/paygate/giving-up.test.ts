@@ -38,7 +38,11 @@ test('a day without anybody who could ask ends nothing', async () => {
     "update payment_notifications set armed_at = armed_at - interval '25 hours'",
   )
   scene.paygate.payments.clear()
-  await openService({ database: scene.service.database, config: settingsOf(scene.paygate) })
+  await openService({
+    background: ['payments'],
+    database: scene.service.database,
+    config: settingsOf(scene.paygate),
+  })
   const row = await until('it is asked about', async () => {
     const [now] = await scene.rows()
     return now?.reason === 'not_confirmed' ? now : undefined
@@ -52,7 +56,11 @@ describe('what waits past the retention', () => {
     const scene = await openPaidClinic({ role: 'api' })
     scene.paygate.changeKey('another')
     const { database, app, clock } = scene.service
-    const worker = await openService({ database, config: settingsOf(scene.paygate) })
+    const worker = await openService({
+      background: ['payments'],
+      database,
+      config: settingsOf(scene.paygate),
+    })
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
     const row = await untilRow(scene, { state: 'received', reason: 'provider_refused' })
     await worker.close()
@@ -115,7 +123,7 @@ describe('what waits in vain', () => {
       status: 409,
       body: { code: 'notification_settled' },
     })
-    const bare = await openService({ database, role: 'api' })
+    const bare = await openService({ background: ['payments'], database })
     for (const _again of [1, 2])
       expect(await processBy(bare, id, token)).toMatchObject({
         status: 200,
@@ -131,7 +139,7 @@ describe('what waits in vain', () => {
     await database.sql(
       'update payment_notifications set sealed_body = set_byte(sealed_body, 50, get_byte(sealed_body, 50) # 1)',
     )
-    await openService({ database, config: settingsOf(scene.paygate) })
+    await openService({ background: ['payments'], database, config: settingsOf(scene.paygate) })
     await untilRow(scene, { state: 'failed', reason: 'does_not_open', attempts: 1 })
   })
 })

@@ -104,6 +104,7 @@ describe('a notice', () => {
 
   test('goes by the clock of the database among open states, whatever the nodes think', async () => {
     const late = await openService({
+      background: ['payments'],
       database: scene.service.database,
       config: settingsOf(scene.paygate),
     })
@@ -147,6 +148,7 @@ describe('a notice', () => {
 
   test('sent 32 times at once to two nodes is one', async () => {
     const second = await openService({
+      background: ['payments'],
       database: scene.service.database,
       config: settingsOf(scene.paygate),
     })
@@ -207,7 +209,11 @@ test('while paygate is not configured notices are kept, and proven once it is', 
   const nothing = Object.fromEntries(
     Object.keys(settingsOf(scene.paygate)).map((name) => [name, undefined]),
   )
-  const before = await openService({ database: scene.service.database, config: nothing })
+  const before = await openService({
+    background: ['payments'],
+    database: scene.service.database,
+    config: nothing,
+  })
   const notice = scene.paygate.noticeOf('payment.succeeded', scene.pay('p1'))
   expect(await senderTo(before)(notice, { 'x-forwarded-for': '203.0.113.9' })).toMatchObject(TAKEN)
   const { id } = await untilRow(scene, { state: 'unverified', reason: 'not_configured' })

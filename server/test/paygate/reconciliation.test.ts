@@ -18,7 +18,7 @@ const position = async (): Promise<Row> =>
 /** A node that reconciles. */
 function openNode(): Promise<Service> {
   const config = { ...settingsOf(scene.paygate), PAYGATE_RECONCILE_MINUTES: 60 }
-  return openService({ database: scene.service.database, config })
+  return openService({ background: ['payments'], database: scene.service.database, config })
 }
 
 /** Waits until a run has ended well since that number of them. */

@@ -10,7 +10,7 @@ import { openPaymentScene } from './scene.ts'
 test('what a node takes in whose clock is ahead is worked on by the others at once', async () => {
   const ahead = await openPaymentScene({ role: 'api' })
   ahead.service.clock.advance(2 * HOUR)
-  await openService({ database: ahead.service.database })
+  await openService({ background: ['payments'], database: ahead.service.database })
   expect(await ahead.settle(ahead.about('succeeded', 'pay_ahead'))).toMatchObject({
     state: 'applied',
   })
@@ -31,7 +31,7 @@ async function openHeldUp(): Promise<PaidClinic> {
   const scene = await openPaidClinic({ role: 'api' })
   const { database } = scene.service
   const config = settingsOf(scene.paygate)
-  const ahead = await openService({ database, config })
+  const ahead = await openService({ background: ['payments'], database, config })
   ahead.clock.advance(5 * HOUR)
   scene.paygate.misbehave(() => ({ status: 500 }))
   await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
@@ -49,7 +49,7 @@ test.each([
   expect(await scene.rows()).toMatchObject([{ state: 'received', reason: 'provider_away' }])
   await free(scene.service)
   const { database } = scene.service
-  await openService({ database, config: settingsOf(scene.paygate) })
+  await openService({ background: ['payments'], database, config: settingsOf(scene.paygate) })
   await untilRow(scene, { state: 'applied' })
   expect(await fixIn(scene.service, 'payments.stuck').findings()).toEqual([])
 })

@@ -120,7 +120,7 @@ test.each([
         [lost.id],
       )
     await flip()
-    await openService({ database })
+    await openService({ background: ['payments'], database })
     await at.untilSettled()
     expect(await at.rowsOf(other.id)).toMatchObject([{ state: 'applied' }])
     const [row] = await at.rowsOf(lost.id)

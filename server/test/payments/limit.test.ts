@@ -8,7 +8,6 @@ const PATHS = ['/webhooks/cardnet', '/webhooks/paygate']
 
 test.each(PATHS)('beyond PAYMENT_RATE_LIMIT_PER_MINUTE %s is answered 429', async (path) => {
   const service = await openService({
-    role: 'api',
     config: { ...settingsOf(await openPaygateApi()), PAYMENT_RATE_LIMIT_PER_MINUTE: 3 },
   })
   const statuses: number[] = []
@@ -22,7 +21,7 @@ test.each(PATHS)('beyond PAYMENT_RATE_LIMIT_PER_MINUTE %s is answered 429', asyn
 })
 
 test('the limit of other requests is not theirs', async () => {
-  const service = await openService({ role: 'api', config: { RATE_LIMIT_PER_MINUTE: 2 } })
+  const service = await openService({ config: { RATE_LIMIT_PER_MINUTE: 2 } })
   for (let call = 0; call < 5; call += 1)
     expect((await service.call('POST', '/webhooks/cardnet', { payload: 'x' })).status).toBe(400)
   const others = []

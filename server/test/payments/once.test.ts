@@ -11,7 +11,9 @@ const never = new AbortController().signal
 
 test('32 at once on two nodes are answered 200 each, counted, and applied once', async () => {
   const at = await openPaymentScene()
-  const second = senderTo(await openService({ database: at.service.database }))
+  const second = senderTo(
+    await openService({ background: ['payments'], database: at.service.database }),
+  )
   const told = at.about('refunded', 'pay_raced', { amount_refunded: 400 })
   const answers = await Promise.all(
     Array.from({ length: 32 }, (_, index) => (index % 2 ? second : at.send)(told)),
@@ -25,7 +27,9 @@ test('32 at once on two nodes are answered 200 each, counted, and applied once',
 
 test('all notices of a payment at once, on two nodes and in any order, end in the same', async () => {
   const at = await openPaymentScene()
-  const second = senderTo(await openService({ database: at.service.database }))
+  const second = senderTo(
+    await openService({ background: ['payments'], database: at.service.database }),
+  )
   const told = ['created', 'authorized', 'failed', 'succeeded', 'refunded'].flatMap((type, order) =>
     Array.from({ length: 8 }, (_, index) =>
       at.about(
@@ -91,7 +95,7 @@ test('a lease that ran out is taken over, and who held it changes nothing any mo
     'update payment_notifications set leased_until = now() where id = $1',
     [row?.id],
   )
-  await openService({ database: at.service.database })
+  await openService({ background: ['payments'], database: at.service.database })
   await at.untilSettled()
   expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'applied', attempts: 2 }])
   expect(await at.entriesOf('pay_leased')).toHaveLength(1)

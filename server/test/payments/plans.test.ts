@@ -20,7 +20,7 @@ const READ_AT_MOST = LIMIT + 1 + 10
 let service: Service
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   await service.database.sql(`
     insert into tenants (id, name, subdomain) select n, 't', 't' || n from generate_series(100, 109) n;
     insert into data_keys (id, tenant_id, key_encryption_key_id, wrapped_key)

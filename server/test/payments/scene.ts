@@ -48,7 +48,7 @@ export type Row = Record<string, any>
 type Options = NonNullable<Parameters<typeof openService>[0]>
 
 export async function openPaymentScene(options: Options = {}): Promise<PaymentScene> {
-  const service = await openService(options)
+  const service = await openService({ background: ['payments'], ...options })
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, `clinic-${randomUUID().slice(0, 8)}`)
   return sceneOf(service, root, clinic)

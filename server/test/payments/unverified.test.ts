@@ -19,7 +19,7 @@ let sendLater: PaymentScene['send']
 beforeAll(async () => {
   database = await migratedDatabase()
   at = await openPaymentScene({ database, config: { CARDNET_WEBHOOK_SECRET: [] }, role: 'api' })
-  later = await openService({ database })
+  later = await openService({ background: ['payments'], database })
   sendLater = senderTo(later)
 })
 
@@ -163,7 +163,11 @@ test('at 10,000 strangers are asked to come again, the health is degraded, and t
     [9_999 - (row?.n ?? 0)],
   )
   // At once on two nodes that have no secret: the bound is of the database, not of a node.
-  const other = await openService({ database, role: 'api', config: { CARDNET_WEBHOOK_SECRET: [] } })
+  const other = await openService({
+    background: ['payments'],
+    database,
+    config: { CARDNET_WEBHOOK_SECRET: [] },
+  })
   const senders = [at.send, senderTo(other)]
   const flood = Array.from({ length: 12 }, (_, n) =>
     senders[n % 2]?.(at.about('succeeded', 'pay_flood')),

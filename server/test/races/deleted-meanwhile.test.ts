@@ -10,7 +10,7 @@ let service: Service
 let root: Person
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
 })
 

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 let service: Service
 let other: Connection
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
 })
 beforeEach(async () => {
   other = ownerClient(service.database.address)

@@ -12,7 +12,7 @@ let root: Person
 let clinic: Clinic
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
 })

@@ -11,7 +11,7 @@ let clinic: Clinic
 
 beforeAll(async () => {
   // Nobody works, so nothing is mended by the way.
-  service = await openService({ role: 'api', config: { SELF_HEALING: 'propose' } })
+  service = await openService({ config: { SELF_HEALING: 'propose' } })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
 })

@@ -14,7 +14,7 @@ let north: Clinic
 let south: Clinic
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   root = await superadmin(service)
   north = await makeClinic(service, root, 'north')
   south = await makeClinic(service, root, 'south')
@@ -153,7 +153,7 @@ describe('the catalogue', () => {
 
   test('is there from the start, and no start changes it', async () => {
     const before = await stateOf()
-    const again = await openService({ role: 'api', database: service.database })
+    const again = await openService({ database: service.database })
     await again.close()
     expect(await stateOf()).toEqual(before)
   })
@@ -165,7 +165,7 @@ describe('the catalogue', () => {
     expect((await call('DELETE', `/fixes/${id}`)).status).toBe(404)
     expect((await call('POST', `/confirm/${id}`)).status).toBe(404)
     await behead(north)
-    const again = await openService({ role: 'api', database: service.database })
+    const again = await openService({ database: service.database })
     await again.close()
     await scan()
     expect(await fixFor()).toBeUndefined()

@@ -12,7 +12,7 @@ let clinic: Clinic
 
 beforeAll(async () => {
   service = await openService()
-  node = await openService({ database: service.database, role: 'api' })
+  node = await openService({ database: service.database })
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 

@@ -10,8 +10,8 @@ let clinic: Clinic
 
 beforeAll(async () => {
   // Work in the background would rest in the middle of things while the time is stopped.
-  here = await openService({ role: 'api' })
-  far = await openService({ database: here.database, role: 'api' })
+  here = await openService()
+  far = await openService({ database: here.database })
   clinic = await makeClinic(here, await superadmin(here), 'north')
 })
 

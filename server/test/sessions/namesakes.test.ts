@@ -14,7 +14,7 @@ let root: Person
 let open: { id: number; subdomain: string }
 
 beforeAll(async () => {
-  service = await openService({ config: PROXIED })
+  service = await openService({ background: ['jobs'], config: PROXIED })
   root = await superadmin(service)
   open = await newTenant(service, root.token, { registration: 'open' })
 })

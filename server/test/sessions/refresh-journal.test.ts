@@ -18,7 +18,7 @@ let service: Service
 let clinic: Clinic
 
 beforeAll(async () => {
-  service = await openService({ role: 'api' })
+  service = await openService()
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 

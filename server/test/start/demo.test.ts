@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 /** Starts the service on the database. Answers what it says of itself. */
 async function start(on = database): Promise<{ service: Service; said: string }> {
-  const service = await openService({ database: on, role: 'api', config: { DEMO: true } })
+  const service = await openService({ database: on, config: { DEMO: true } })
   const say = await service.app.setUp(() => undefined)
   return { service, said: say('http://127.0.0.1:8080') }
 }
@@ -49,7 +49,7 @@ test('deleted, it stays so at the next start, which says nothing of it', async (
 
 test('a clinic of that name is nothing to tell the demo password of', async () => {
   const other = await migratedDatabase()
-  const service = await openService({ database: other, role: 'api' })
+  const service = await openService({ database: other })
   const { token } = await superadmin(service)
   const body = { name: 'Demosthenes', subdomain: 'demo' }
   expect((await service.call('POST', '/api/admin/tenants', { token, body })).status).toBe(201)
@@ -65,7 +65,6 @@ test('nobody starts in production with one that people could sign in to', async 
   const starting = () =>
     openService({
       database: production,
-      role: 'api',
       config: { NODE_ENV: 'production', DEMO: false },
     })
   await expect(starting()).rejects.toThrow(/^NODE_ENV: the database has the demo clinic/)

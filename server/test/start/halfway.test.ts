@@ -4,8 +4,9 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { start } from '../../src/commands/start.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, scratch } from '../support/embedded.ts'
 import { freePort, PLAIN } from '../support/process.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -71,7 +72,7 @@ describe('a start that fails holds no connection and no listener', () => {
 
   test('on a database of another root key', async () => {
     const database = await migratedDatabase()
-    await (await openService({ database })).close()
+    await (await openService({ background: ['jobs'], database })).close()
     const { url } = await proxyTo(database)
     expect(await failedStart({ DATABASE_URL: url })).toMatch(/sealed with another root key/)
     await noConnections(database)
@@ -91,13 +92,15 @@ describe('a start that fails holds no connection and no listener', () => {
     })
     onTestFinished(() => void vi.unstubAllGlobals())
     const database = await migratedDatabase()
-    const service = await openService({ database })
+    const service = await openService({ background: ['jobs'], database })
     expect(running.size).toBeGreaterThan(0)
     await service.close()
     expect(running.size).toBe(0)
     // Behind the upkeep, so that its timers run by then.
     await database.sql('alter schema pgboss rename to gone')
-    await expect(openService({ database })).rejects.toThrow(/pg-boss is not installed/)
+    await expect(openService({ background: ['jobs'], database })).rejects.toThrow(
+      /pg-boss is not installed/,
+    )
     expect(running.size).toBe(0)
   })
 

@@ -15,7 +15,7 @@ beforeEach(async () => {
   await (await open()).close()
 })
 
-const open = () => openService({ database, role: 'api' })
+const open = () => openService({ database })
 
 /** The partitions of a table, the last first. */
 const partsOf = async (table: string) =>

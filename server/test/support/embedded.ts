@@ -1,30 +1,16 @@
-/** Helpers for the tests of the embedded server: folders, processes on a folder, services in a process of their own. */
+/** Embedded servers of a test's own, and services on them in child processes. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmod, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { type EmbeddedServer, startEmbedded } from '../../src/platform/db/embedded/index.ts'
 import { atTheEnd } from './at-the-end.ts'
-import { clusterFolder } from './folders.ts'
 import { until } from './until.ts'
-
-export const isRoot = process.getuid?.() === 0
 
 const silence = () => undefined
 const quiet = { info: silence, warn: silence, error: silence }
-
-/** A folder for a cluster that goes with the test, or its file, once every process on it has. */
-export async function scratch(): Promise<string> {
-  const path = await clusterFolder('wardkeep-test-')
-  if (isRoot) await chmod(path, 0o711)
-  atTheEnd(async () => {
-    await nobodyLeft(path)
-    await rm(path, { recursive: true, force: true })
-  })
-  return path
-}
 
 /** The embedded server, without waiting for the disk; it stops with the test, or its file. */
 export async function started(
@@ -55,33 +41,6 @@ export async function query<Row extends pg.QueryResultRow>(
 /** The pid that the server on the folder has written down. */
 export async function postmasterPid(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
-}
-
-/** Every process that works in the folder or names it in its command. */
-export async function processesOn(folder: string): Promise<number[]> {
-  const found: number[] = []
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-    const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '')
-    if (command.includes(folder) || cwd.startsWith(folder)) found.push(Number(pid))
-  }
-  return found
-}
-
-/** Resolves when no process is on the folder any more. */
-export function nobodyLeft(folder: string): Promise<true> {
-  return until(`no process is left on ${folder}`, async () =>
-    (await processesOn(folder)).length === 0 ? true : undefined,
-  )
-}
-
-/** The pids of a process's children. */
-export async function childrenOf(parent: number): Promise<number[]> {
-  const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
-  return text
-    .split(' ')
-    .filter((pid) => pid !== '')
-    .map(Number)
 }
 
 /** What a service in its own process has said so far. */

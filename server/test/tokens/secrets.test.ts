@@ -11,7 +11,7 @@ let clinic: Clinic
 const secrets = new Set<string>([SUPERADMIN.password, PASSWORD])
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['jobs'] })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
   for (const person of [root, ...Object.values(clinic.people)])

@@ -16,7 +16,7 @@ export interface WebhookClinic {
 export async function openClinic(
   options: Parameters<typeof openService>[0] = {},
 ): Promise<WebhookClinic> {
-  const service = await openService({ role: 'api', ...options })
+  const service = await openService({ ...options })
   const clinic = await makeClinic(service, await superadmin(service), 'north')
   return clinicOn(service, clinic)
 }

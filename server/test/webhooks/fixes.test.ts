@@ -161,7 +161,6 @@ describe('a webhook that was deactivated by failures', () => {
     const guarded = await deactivated()
     const strict = await openService({
       database: service.database,
-      role: 'api',
       config: { WEBHOOK_ALLOWED_NETWORKS: [] },
     })
     await probe(strict)

@@ -8,7 +8,7 @@ import { clinicOn, openClinic } from './clinic.ts'
 test('of sixty that register at once on two nodes, fifty do', async () => {
   const at = await openClinic()
   const { service, clinic } = at
-  const other = await openService({ role: 'api', database: service.database })
+  const other = await openService({ database: service.database })
   const nodes = [at, clinicOn(other, clinic)]
   const body = { url: 'http://127.0.0.1:9/hook', events: ['*'] }
   const answers = await atOnce(

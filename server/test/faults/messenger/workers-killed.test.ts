@@ -6,8 +6,8 @@ import { botConfig, type Scene, sceneOn } from '../../messenger/scene.ts'
 import { BOT_TOKEN, openBotServer } from '../../support/bot-server.ts'
 import { makeClinic, superadmin } from '../../support/clinics.ts'
 import { OF_THIS_DATABASE } from '../../support/database.ts'
-import { scratch } from '../../support/embedded.ts'
 import { type Command, command, PLAIN } from '../../support/process.ts'
+import { scratch } from '../../support/scratch.ts'
 import { openService, ROOT_KEY } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 
@@ -40,7 +40,7 @@ const happen = (action: 'user.password_changed' | 'user.unblocked') => {
 
 beforeEach(async () => {
   const bot = await openBotServer()
-  const service = await openService({ role: 'api', config: botConfig(bot) })
+  const service = await openService({ config: botConfig(bot) })
   const root = await superadmin(service)
   scene = sceneOn(service, bot, root, await makeClinic(service, root, 'killed'))
   const dataDir = await scratch()

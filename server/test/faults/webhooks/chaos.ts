@@ -9,8 +9,8 @@ import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { parseNetworks } from '../../../src/platform/net/index.ts'
 import { makeClinic, superadmin } from '../../support/clinics.ts'
 import type { TestDatabase } from '../../support/database.ts'
-import { scratch } from '../../support/embedded.ts'
 import { type Command, command, PLAIN } from '../../support/process.ts'
+import { scratch } from '../../support/scratch.ts'
 import { openService, ROOT_KEY, type Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import { type Account, BEHAVIOURS, type Question } from './receivers.ts'
@@ -50,7 +50,7 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
     WEBHOOK_ALLOW_HTTP: true,
     WEBHOOK_ALLOWED_NETWORKS: parseNetworks('127.0.0.0/8'),
   }
-  const service = await openService({ database, config, role: 'api' })
+  const service = await openService({ database, config })
   const clinic = await makeClinic(service, await superadmin(service), 'chaos')
   const secret = newSecret()
   const { receivers, ports } = await startReceivers(secret)

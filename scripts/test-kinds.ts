@@ -1,0 +1,64 @@
+/** Sorts the test files into the projects of the test run by what they import. */
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+/**
+ * What a test file needs: nothing (`unit`), a database (`service`), or processes of its own (`process`),
+ * such as commands, embedded servers and browsers.
+ */
+export type TestKind = 'unit' | 'service' | 'process'
+
+const TESTS = '{server,client,bench,scripts}/**/*.test.ts'
+
+/** Modules that start or end processes. */
+const STARTS_PROCESSES =
+  /node:child_process|\/support\/(?:browser|embedded|process)\.ts$|\/db\/embedded\/index\.ts$/
+/** Modules that open a database of the run. */
+const OPENS_DATABASES = /\/support\/(?:database|server-address)\.ts$/
+
+/**
+ * Service tests that need a process of their own all the same, each with the reason. They run in the
+ * project `process`.
+ */
+const ALONE: Readonly<Record<string, string>> = {}
+
+/** The files of each kind, relative to the root. */
+export function testFiles(root: string): Record<TestKind, string[]> {
+  const files: Record<TestKind, string[]> = { unit: [], service: [], process: [] }
+  const kinds = new Map<string, TestKind>()
+  for (const file of globSync(TESTS, { cwd: root, exclude: ['**/node_modules/**'] }).sort())
+    files[file in ALONE ? 'process' : kindOf(path.join(root, file), kinds)].push(file)
+  return files
+}
+
+/** The kind of a module: the most demanding one among what it and the test modules behind it import. */
+export function kindOf(module: string, known: Map<string, TestKind> = new Map()): TestKind {
+  const found = known.get(module)
+  if (found) return found
+  known.set(module, 'unit')
+  let kind: TestKind = 'unit'
+  for (const specifier of importsOf(readFileSync(module, 'utf8'))) {
+    const needed = kindOfImport(module, specifier, known)
+    if (needed === 'process' || kind === 'unit') kind = needed
+  }
+  known.set(module, kind)
+  return kind
+}
+
+function kindOfImport(from: string, specifier: string, known: Map<string, TestKind>): TestKind {
+  if (!specifier.startsWith('.')) return STARTS_PROCESSES.test(specifier) ? 'process' : 'unit'
+  const module = path.resolve(path.dirname(from), specifier)
+  if (STARTS_PROCESSES.test(module)) return 'process'
+  if (OPENS_DATABASES.test(module)) return 'service'
+  return isOfTests(module) ? kindOf(module, known) : 'unit'
+}
+
+/** What the service itself imports says nothing about its tests. */
+const isOfTests = (module: string): boolean =>
+  existsSync(module) && /\/(?:test|scripts)\/.*\.m?ts$|\.test\.ts$/.test(module)
+
+/** The specifiers of imports of values; types are gone when a test runs. */
+function importsOf(text: string): string[] {
+  const imports = text.matchAll(/^(?:import|export) (?!type )[^'"]*?['"]([^'"]+)['"]/gm)
+  return [...imports].map(([, specifier = '']) => specifier)
+}

@@ -1,0 +1,16 @@
+/** Folders that are removed with the test. */
+import { chmod, rm } from 'node:fs/promises'
+import { atTheEnd } from './at-the-end.ts'
+import { clusterFolder } from './folders.ts'
+import { isRoot, nobodyLeft } from './processes.ts'
+
+/** A folder for a cluster that goes with the test, or its file, once every process on it has. */
+export async function scratch(): Promise<string> {
+  const path = await clusterFolder('wardkeep-test-')
+  if (isRoot) await chmod(path, 0o711)
+  atTheEnd(async () => {
+    await nobodyLeft(path)
+    await rm(path, { recursive: true, force: true })
+  })
+  return path
+}
