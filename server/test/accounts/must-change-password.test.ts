@@ -14,7 +14,7 @@ let clinic: Clinic
 
 beforeAll(async () => {
   service = await openService({ background: ['jobs'] })
-  node = await openService({ background: ['jobs'], database: service.database })
+  node = await openService({ database: service.database })
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 

@@ -8,6 +8,7 @@ import { openThrottle } from '../../src/platform/throttle/index.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
 import { silentLog } from '../support/server-address.ts'
+import { migratedDatabase } from '../support/database.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
@@ -232,7 +233,7 @@ describe('the tenant', () => {
 
   test('is the only one where only one is meant to be', async () => {
     const single = await openService({
-      background: ['jobs'],
+      database: await migratedDatabase(),
       config: { ...PROXIED, TENANT_MODE: 'single' },
     })
     const root = await superadmin(single)

@@ -95,7 +95,6 @@ describe('the link', () => {
     const { person, token } = await forgetful()
     // Mails are sent by the other one.
     const node = await openService({
-      background: ['jobs'],
       config: PROXIED,
       database: service.database,
     })

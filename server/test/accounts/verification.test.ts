@@ -30,7 +30,7 @@ let open: Awaited<ReturnType<typeof newTenant>>
 beforeAll(async () => {
   service = await openService({ background: ['jobs'], config: PROXIED })
   // Mails are sent by the other one.
-  node = await openService({ background: ['jobs'], config: PROXIED, database: service.database })
+  node = await openService({ config: PROXIED, database: service.database })
   await becomeAdmin()
   open = await newTenant(service, admin, { registration: 'open' })
 })

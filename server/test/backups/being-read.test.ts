@@ -35,7 +35,7 @@ beforeAll(async () => {
   service = await openService({ background: ['backups', 'jobs'], database })
   root = await superadmin(service)
   const BACKUP_DIR = join(service.dataDir, 'backups')
-  other = await openService({ background: ['backups', 'jobs'], database, config: { BACKUP_DIR } })
+  other = await openService({ database, config: { BACKUP_DIR } })
   address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
 })
 

@@ -278,7 +278,7 @@ describe('deleting', () => {
 
   test('of one that is still to be made is 409, and a download of it says so', async () => {
     // Nobody works here.
-    const idle = await openService({ background: ['backups', 'jobs'] })
+    const idle = await openService()
     const operator = await superadmin(idle)
     const { backup_id } = await order(idle, operator)
     const answer = await idle.call('DELETE', `/api/admin/backup/${backup_id}`, {

@@ -221,7 +221,7 @@ describe('restored', () => {
   })
 
   test('people sign in as before, with their second factor, and see their records', async () => {
-    const moved = await openService({ background: ['backups', 'jobs', 'webhooks'], database })
+    const moved = await openService({ database })
     moved.clock.advance(service.clock.now() - moved.clock.now() + 60_000)
     const code = codeOf(moved, secret)
     expect((await login(moved, north.people.doctor, { totp_code: code })).status).toBe(200)

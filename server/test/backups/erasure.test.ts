@@ -184,7 +184,7 @@ describe('after the loss of everything', () => {
     expect(purged).toEqual([north.id])
     expect(await tablesWith(database, north.id)).toEqual([])
     expect(await tablesWith(database, south.id)).toContain('users')
-    const moved = await openService({ background: ['backups', 'jobs'], database })
+    const moved = await openService({ database })
     const { token } = await superadmin(moved)
     const { body } = await moved.call('GET', '/api/admin/tenants', { token })
     expect(body.map(({ id }: { id: number }) => id)).toEqual([root.tenant_id, south.id])

@@ -220,7 +220,7 @@ describe('a file that no entry tells of', () => {
 
 test('that nothing was proven for two intervals is told of, and a new installation has time', async () => {
   const config = { BACKUP_SCHEDULE: parseCron('30 2 * * *') }
-  const fresh = await openService({ background: ['backups', 'jobs'], config })
+  const fresh = await openService({ config })
   const unproven = fixIn(fresh, 'backups.unproven')
   expect(await unproven.findings()).toEqual([])
   fresh.clock.advance(3 * DAY)
@@ -232,7 +232,7 @@ test('that nothing was proven for two intervals is told of, and a new installati
 })
 
 test('a job that nobody is at is ended, and one that somebody is at is left alone', async () => {
-  const api = await openService({ background: ['backups', 'jobs'] })
+  const api = await openService()
   const person = await superadmin(api)
   const { job_id, backup_id } = await order(api, person)
   const stuck = fixIn(api, 'backups.stuck')

@@ -42,7 +42,7 @@ const health = async ({ call }: Service) =>
     .outbound
 
 test('what waits goes out with the release, under its id, from a node that only heard of it', async () => {
-  const other = await openService({ background: ['backups', 'jobs', 'webhooks'], database })
+  const other = await openService({ database })
   expect(await health(one)).toBe('degraded')
   expect(await health(other)).toBe('degraded')
   expect(await one.app.metrics.registry.metrics()).toMatch(/^wardkeep_outbound_held 1$/m)
@@ -80,7 +80,7 @@ test('a node that has not heard of the release finds it within a minute', async 
   const copy = await migratedDatabase()
   await copy.sql('update installation set outbound_held_at = now()')
   const { hold } = (
-    await openService({ background: ['backups', 'jobs', 'webhooks'], database: copy })
+    await openService({ database: copy })
   ).app
   let isBegun = false
   hold.whenReleased(() => {

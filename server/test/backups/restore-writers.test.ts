@@ -66,7 +66,6 @@ beforeAll(async () => {
   const proxy = await proxyTo(database)
   const far = { ...database, address: { url: proxy.url } }
   const deaf = await openService({
-    background: ['backups', 'jobs'],
     database: far,
     config: { BACKUP_DIR },
   })

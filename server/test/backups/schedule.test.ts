@@ -22,7 +22,7 @@ let north: number
 let folder: string
 
 beforeAll(async () => {
-  service = await openService({ background: ['backups', 'jobs'] })
+  service = await openService()
   service.clock.stop()
   root = await superadmin(service)
   north = (await makeClinic(service, root, 'north')).id

@@ -20,7 +20,6 @@ test('a deaf node loses nothing, and forgets', async () => {
   const proxy = await proxyTo(service.database)
   const address = { url: proxy.url }
   const deaf = await openService({
-    background: ['encryption', 'jobs'],
     database: { ...service.database, address },
   })
   const scene = await openPatientScene(service)

@@ -84,7 +84,6 @@ describe('a rotation', () => {
 
   test('is one at a time, of eight asked for at once on two nodes', async () => {
     const other = await openService({
-      background: ['encryption', 'jobs'],
       database: service.database,
     })
     const answers = await Promise.all(
@@ -119,7 +118,7 @@ describe('a rotation', () => {
 })
 
 test('a rotation that nobody works at goes on once somebody does', async () => {
-  const api = await openService({ background: ['encryption', 'jobs'] })
+  const api = await openService()
   const by = await superadmin(api)
   const call = (method: string, name: string) =>
     api.call(method, `/api/admin/encryption/${name}`, {

@@ -207,7 +207,7 @@ test('a reader that fails is told of with the class of its error, and skips noth
 })
 
 test('where all processes are of the role api nobody reads, until one is at work', async () => {
-  const idle = await openService({ background: ['webhooks'] })
+  const idle = await openService()
   await makeClinic(idle, await superadmin(idle), 'south')
   expect(await later(idle, 4).all()).toEqual([])
   // Of a restored copy, and of a service without webhooks, nobody is expected to.

@@ -73,7 +73,7 @@ describe('the glass', () => {
   })
 
   test('is over after four hours', async () => {
-    const own = await openService({ background: ['jobs'], database: service.database })
+    const own = await openService({ database: service.database })
     const { id } = await hidden()
     const { token } = await clinician()
     const get = () => own.call('GET', at(id), { token })
@@ -128,7 +128,7 @@ describe('the glass', () => {
 
   test('breaks ten times an hour, of sixteen at once, and then again', async () => {
     const { id } = await hidden()
-    const node = await openService({ background: ['jobs'], database: service.database })
+    const node = await openService({ database: service.database })
     node.clock.stop()
     const { token } = await clinician()
     const body = { patient_id: id, ...why }

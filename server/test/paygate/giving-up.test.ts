@@ -123,7 +123,7 @@ describe('what waits in vain', () => {
       status: 409,
       body: { code: 'notification_settled' },
     })
-    const bare = await openService({ background: ['payments'], database })
+    const bare = await openService({ database })
     for (const _again of [1, 2])
       expect(await processBy(bare, id, token)).toMatchObject({
         status: 200,

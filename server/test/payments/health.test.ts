@@ -51,7 +51,6 @@ test('it counts from when it began to wait: what failed and comes again begins a
 test('while the credentials are refused every node says so, also one that asks nobody', async () => {
   const scene = await openPaidClinic()
   const api = await openService({
-    background: ['payments'],
     database: scene.service.database,
     config: settingsOf(scene.paygate),
   })
@@ -67,7 +66,7 @@ test('a run through the list that is refused degrades it on every node too', asy
   const scene = await openPaidClinic({ role: 'api' })
   const config = { ...settingsOf(scene.paygate), PAYGATE_RECONCILE_MINUTES: 60 }
   const { database } = scene.service
-  const api = await openService({ background: ['payments'], database, config })
+  const api = await openService({ database, config })
   scene.paygate.changeKey('another')
   await openService({ background: ['payments'], database, config })
   await untilCheck(api, { paygate: 'degraded' })

@@ -164,7 +164,6 @@ test('at 10,000 strangers are asked to come again, the health is degraded, and t
   )
   // At once on two nodes that have no secret: the bound is of the database, not of a node.
   const other = await openService({
-    background: ['payments'],
     database,
     config: { CARDNET_WEBHOOK_SECRET: [] },
   })

@@ -61,7 +61,7 @@ test('a file of a backup that is gone is proposed to its clinic, and failed once
 })
 
 test('a patient whom another node holds wrongly is dropped there by a scan, by itself', async () => {
-  const other = await openService({ background: ['jobs'], database: service.database })
+  const other = await openService({ database: service.database })
   const { token } = scene.clinic.people.admin
   for (const node of [service, other]) await hears(node, token)
   const { id } = await scene.patient()

@@ -9,6 +9,7 @@ import {
   signIn,
   superadmin,
 } from '../support/clinics.ts'
+import { migratedDatabase } from '../support/database.ts'
 import { openService, type Service } from '../support/service.ts'
 import { newColleague, newPerson } from './users.ts'
 
@@ -109,7 +110,10 @@ describe('the tenant is', () => {
 
 describe('in single-tenant mode', () => {
   test('the tenant is the only one, and the platform is to be named', async () => {
-    const single = await openService({ config: { TENANT_MODE: 'single' } })
+    const single = await openService({
+      database: await migratedDatabase(),
+      config: { TENANT_MODE: 'single' },
+    })
     const operator = await superadmin(single)
     const clinic = await makeClinic(single, operator, 'only')
     const { email, password, id } = clinic.people.nurse

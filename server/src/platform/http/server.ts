@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import cors from '@fastify/cors'
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import fastify, { type FastifyInstance } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 import type { Logger } from '../observe/log.ts'
@@ -10,6 +11,7 @@ import { callersRequestId, countArrival, markAnswer, watchArrivals, whenDone } f
 import { readJsonBodies } from './body.ts'
 import { OPEN_BODY_LIMIT } from './body-limit.ts'
 import { sendError } from './errors.ts'
+import { onceEach } from './once-each.ts'
 import type { Limits } from './rate-limit.ts'
 import { requireOperations } from './routes.ts'
 import { refuseUnreadable } from './unreadable.ts'
@@ -24,6 +26,13 @@ export interface ServerOptions {
   /** Told of every request once it is answered. */
   onAnswered(route: string, method: string, status: number, seconds: number): void
 }
+
+const compileSerializer = SerializerSelector()({}, {})
+
+/** The route is for its error messages alone. */
+const NO_ROUTE = { method: '', url: '', httpStatus: '' }
+
+const serializerOf = onceEach((schema) => compileSerializer({ ...NO_ROUTE, schema }))
 
 /** Builds the server without operations; `addOperations` fills it. */
 export async function openServer(options: ServerOptions): Promise<FastifyInstance> {
@@ -53,6 +62,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
   })
   // Our own checks find the issues of all parts at once; the schemas here only shape answers.
   app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(({ schema }) => serializerOf(schema))
   app.decorateRequest('caller', null)
   watchArrivals(app, options)
   if (options.corsOrigins.length > 0)

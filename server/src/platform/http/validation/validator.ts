@@ -2,12 +2,17 @@
 import type { ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import type { ValidationIssue } from '../../../lib/problems.ts'
+import { onceEach } from '../once-each.ts'
 import { checkedSchema } from './checked.ts'
 import { coerceText } from './coerce.ts'
 import { type Part, toIssues } from './issues.ts'
 import { makeAjv } from './keywords.ts'
 
 const ajv = makeAjv()
+
+const validatorOf = onceEach<ValidateFunction>((schema) =>
+  ajv.compile(checkedSchema(schema as never)),
+)
 
 /** A part as it is kept, with its defaults, and its issues, none when it is right. */
 export interface Checked {
@@ -19,7 +24,7 @@ export type Check = (given: unknown) => Checked
 
 /** Compiles the check of `part` of an operation's request. */
 export function compileCheck(schema: TSchema, part: Part): Check {
-  const validate: ValidateFunction = ajv.compile(checkedSchema(schema as never))
+  const validate = validatorOf(schema)
   const { properties = {} } = schema as { properties?: Record<string, object> }
   const names = Object.keys(properties)
   return (given) => {
