@@ -41,7 +41,7 @@ export const emptyDatabase = (): Promise<TestDatabase> => makeDatabase('template
 async function makeDatabase(template: string): Promise<TestDatabase> {
   const server = inject('server')
   const name = `wk_${randomBytes(6).toString('hex')}`
-  await administer(`create database ${name} template ${template}`)
+  await administer(`create database ${name} template ${template} strategy ${inject('copies')}`)
   return databaseOn(withDatabase(server, name), () =>
     administer(`drop database if exists ${name} with (force)`),
   )
