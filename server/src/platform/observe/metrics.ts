@@ -1,6 +1,6 @@
 /** Prometheus metrics, served on a port of their own (decisions §11). */
 import { createServer, type Server } from 'node:http'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client'
 import { within } from '../../lib/within.ts'
 import { canFail } from './can-fail.ts'
 import type { Logger } from './log.ts'
@@ -16,10 +16,25 @@ export interface Metrics {
   serve(host: string, port: number): Promise<Server>
 }
 
+let ofProcess: Registry | undefined
+
+/**
+ * The metrics of Node and of the process. They are collected once however many services the process
+ * opens: their observers cannot be ended.
+ */
+function processMetrics(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry()
+    collectDefaultMetrics({ register: ofProcess })
+  }
+  return ofProcess
+}
+
 /** @param isHeld whether mails, webhooks and messages wait, as in a restored copy */
 export function openMetrics(isHeld: () => boolean, log: Logger): Metrics {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  for (const { name } of processMetrics().getMetricsAsArray())
+    registry.registerMetric(processMetrics().getSingleMetric(name) as Metric)
   new Gauge({
     name: 'wardkeep_outbound_held',
     help: '1 while mails, webhooks and messages wait for a release',
