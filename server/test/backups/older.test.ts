@@ -61,6 +61,7 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
   const rules = service.app.tables
   const worker = startWorker({
     db: service.app.db,
+    clock: service.clock,
     log: silentLog,
     keeper: await keeper(),
     store: store ?? backups(),

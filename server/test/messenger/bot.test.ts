@@ -1,8 +1,10 @@
 /** The bot of a process: updates that come the way that is configured, and a token that may be refused. */
+
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type BotApi, BotFault } from '../../src/features/messenger/bot/api.ts'
 import { startBot } from '../../src/features/messenger/bot/bot.ts'
 import { updateTaker } from '../../src/features/messenger/bot/taking.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -16,7 +18,7 @@ beforeAll(async () => {
 
 /** A bot over an API of the test's own, which a webhook is set at unless updates are asked for. */
 function started(api: Partial<BotApi>, webhook: typeof HOOK | null = HOOK) {
-  const changes = watchChanges(service.database.address, silentLog)
+  const changes = watchChanges(service.database.address, silentLog, systemTime)
   const bot = startBot({
     db: service.app.db,
     changes,

@@ -11,7 +11,7 @@ import { openService, type Service } from '../support/service.ts'
 
 /** A sender with turns of the test's own. */
 function sending({ app, database, clock }: Service, turn: Turn, db: Scopes = app.db) {
-  const changes = watchChanges(database.address, silentLog)
+  const changes = watchChanges(database.address, silentLog, clock)
   const sender = startSender({
     db,
     changes,

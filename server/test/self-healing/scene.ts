@@ -54,7 +54,7 @@ export async function heal(
   { mode = 'auto', lookMs, clock = movableClock() }: Options = {},
 ): Promise<Healing> {
   const { db, jobs, log, logged } = openNode(database, { works: false })
-  const metrics = openMetrics(() => false, log)
+  const metrics = openMetrics(() => false, log, clock)
   const core = {
     db,
     jobs,

@@ -1,6 +1,8 @@
 /** Nodes that enqueue and work off jobs, on a database of a test, and a way to take it from them. */
+
 import { createServer, connect as dial, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import {
   type Changes,
   type DatabaseAddress,
@@ -44,11 +46,13 @@ export function openNode(
     void logged.push([level, fields, message])
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   const db = openScopes(database.address, {
+    clock: systemTime,
     size: 4,
     changes: nobody,
     log: log as Logger,
   })
   const jobs = openJobs({
+    clock: systemTime,
     address: options.address ?? database.address,
     log: log as Logger,
     works: options.works ?? true,
