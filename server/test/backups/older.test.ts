@@ -12,7 +12,7 @@ import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../sup
 import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
-import { keeper } from './support.ts'
+import { keeper, passClosing } from './support.ts'
 
 let service: Service
 let root: Person
@@ -75,6 +75,7 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
     migrations,
   })
   onTestFinished(() => worker.stop())
+  await passClosing(service, answer.body.job_id)
   const job = await until(
     'the restore to end',
     async () => {

@@ -2,7 +2,7 @@
 import type { Time } from '../../src/lib/time.ts'
 
 export interface MovableClock extends Time {
-  /** Moves the date forward, as a correction of the system clock does: leases, pauses and timers do not notice. */
+  /** Moves the date forward, as a correction of the system clock does. Timers and `monotonic` do not notice. */
   advance(ms: number): void
   /** Lets time pass: the date and `monotonic` move, and every timer that is due by then fires before this returns. */
   elapse(ms: number): void
