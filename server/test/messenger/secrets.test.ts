@@ -41,7 +41,7 @@ async function traces(): Promise<string> {
 }
 
 test('with the provider answering, refusing, resetting and out of reach', {
-  timeout: 120_000,
+  timeout: 60_000,
 }, async () => {
   const { service, bot, clinic } = scene
   const { doctor } = clinic.people
@@ -90,6 +90,8 @@ test('with the provider answering, refusing, resetting and out of reach', {
   bot.refuse()
   await bot.close()
   await happen()
+  // After a refused token the bot asks again so long later.
+  await service.clock.elapseOnceWaiting(10_000)
   await warned('was not answered')
   const said = (await traces()) + JSON.stringify(wrong.body)
   // Of the bot its number is known, which is no secret.

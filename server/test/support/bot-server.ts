@@ -4,8 +4,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import { atTheEnd } from './at-the-end.ts'
+import { systemTime, type Time } from '../../src/lib/time.ts'
 
 export const BOT_TOKEN = '4711:bot-token_that-is-Secret'
 export const BOT = { id: 4711, is_bot: true, first_name: 'Wardkeep', username: 'wardkeep_bot' }
@@ -24,7 +24,7 @@ export type ChatAnswer =
 export interface SentMessage {
   chat: number
   text: string
-  /** Milliseconds of `performance.now()`. */
+  /** Milliseconds of the monotonic clock by which the limits are measured. */
   at: number
   payload: Record<string, unknown>
 }
@@ -55,6 +55,8 @@ export interface BotServer {
   repeat(isRepeating: boolean): void
   /** Whether the limits are enforced, as they are from the start. */
   limit(isLimited: boolean): void
+  /** Measures the limits by this clock from now on, so that they agree with a service whose time is moved. */
+  measureBy(clock: Pick<Time, 'monotonic'>): void
   close(): Promise<void>
 }
 
@@ -64,6 +66,7 @@ const SECOND = 1000
 const MOST_A_SECOND = 30
 
 export async function openBotServer(options: { port?: number } = {}): Promise<BotServer> {
+  let clock: Pick<Time, 'monotonic'> = systemTime
   const sent: SentMessage[] = []
   const stalled: number[] = []
   const polls: BotServer['polls'] = []
@@ -162,7 +165,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
     if (answer === 'reset') return request.socket.resetAndDestroy()
     if (answer === 'html')
       return response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad</h1>')
-    const now = performance.now()
+    const now = clock.monotonic()
     const limit = isLimited ? limitOf(chat, now) : undefined
     if (limit) {
       broken[limit] += 1
@@ -226,6 +229,9 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
     refuse(code, methods) {
       refused = code === undefined ? undefined : { code, methods }
       if (refused && (!methods || methods.includes('getUpdates'))) poll?.end(code)
+    },
+    measureBy(next) {
+      clock = next
     },
     repeat(repeating) {
       isRepeating = repeating

@@ -1,16 +1,23 @@
 /** The time source of tests: the real one, until a test moves it. */
 import type { Time } from '../../src/lib/time.ts'
+import { until } from './embedded.ts'
 
 export interface MovableClock extends Time {
   /** Moves the date forward, as a correction of the system clock does. Timers and `monotonic` do not notice. */
   advance(ms: number): void
   /** Lets time pass: the date and `monotonic` move, and every timer that is due by then fires before this returns. */
   elapse(ms: number): void
+  /** Waits until code waits for `ms`, by `delay` or `after`, and lets that time pass. */
+  elapseOnceWaiting(ms: number): Promise<void>
+  /** Returns whether code waits for `ms`, by `delay` or `after`. */
+  isWaiting(ms: number): boolean
   /** Stops the date: from here on it moves with `advance` and `elapse` alone. Timers go on. */
   stop(): void
 }
 
 interface Timer {
+  ms: number
+  isRepeated: boolean
   dueAt: number
   work(): void
   real: NodeJS.Timeout | undefined
@@ -51,8 +58,8 @@ function clockOn(source: Source): MovableClock {
       timer.real = setTimeout(() => fire(timer), Math.max(0, timer.dueAt - monotonic()))
   }
 
-  function after(ms: number, work: () => void): () => void {
-    const timer: Timer = { dueAt: monotonic() + ms, work, real: undefined }
+  function set(ms: number, work: () => void, isRepeated: boolean): () => void {
+    const timer: Timer = { ms, isRepeated, dueAt: monotonic() + ms, work, real: undefined }
     timers.add(timer)
     start(timer)
     return () => {
@@ -60,6 +67,10 @@ function clockOn(source: Source): MovableClock {
       timers.delete(timer)
     }
   }
+
+  const after = (ms: number, work: () => void) => set(ms, work, false)
+  const isWaiting = (ms: number) =>
+    [...timers].some((timer) => timer.ms === ms && !timer.isRepeated)
 
   function elapse(ms: number): void {
     const until = monotonic() + ms
@@ -81,12 +92,17 @@ function clockOn(source: Source): MovableClock {
     now: () => (stoppedAt ?? source.date()) + moved,
     monotonic,
     after,
-    every: (ms, work) => repeat(after, ms, work),
+    every: (ms, work) => repeat((period, again) => set(period, again, true), ms, work),
     delay: (ms, { signal } = {}) => delayBy(after, ms, signal),
     advance(ms) {
       moved += ms
     },
     elapse,
+    isWaiting,
+    async elapseOnceWaiting(ms) {
+      await until(`something to wait for ${ms} ms`, () => isWaiting(ms) || undefined)
+      elapse(ms)
+    },
     stop() {
       stoppedAt ??= source.date()
     },
