@@ -34,6 +34,21 @@ export function frozenClock(): MovableClock {
   return clockOn({ date: () => date, monotonic: () => monotonic, isRunning: false })
 }
 
+/** Lets each wait for `ms` pass that the work begins. Returns what the work returns. */
+export async function passWaits<T>(clock: MovableClock, ms: number, work: Promise<T>): Promise<T> {
+  let isOver = false
+  const ended = work.finally(() => {
+    isOver = true
+  })
+  // The caller sees a failure when it awaits the result.
+  ended.catch(() => undefined)
+  while (!isOver) {
+    if (clock.isWaiting(ms)) clock.elapse(ms)
+    await new Promise((resolve) => void setImmediate(resolve))
+  }
+  return ended
+}
+
 interface Source {
   date(): number
   monotonic(): number
