@@ -1,5 +1,4 @@
 /** What is gathered: written together, in order, each once; and what becomes of what cannot be. */
-
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { type BatcherOptions, batcher, type Verdict } from './batcher.ts'

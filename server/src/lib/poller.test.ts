@@ -1,5 +1,4 @@
 /** Looks that are made again and again, and lose no call. */
-
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { until } from '../../test/support/embedded.ts'

@@ -1,5 +1,4 @@
 /** The upkeep of a node: at its start, every so often, and no more once it stops or has not started. */
-
 import { beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../test/support/server-address.ts'
 import { frozenClock, type MovableClock } from '../../test/support/time.ts'

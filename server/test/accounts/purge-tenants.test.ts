@@ -1,5 +1,4 @@
 /** A deleted tenant can be put back for its days; then all of it is destroyed, and nothing else. */
-
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'

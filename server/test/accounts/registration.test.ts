@@ -1,5 +1,4 @@
 /** Who can make an account of their own, where, and what comes of it. */
-
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Registration } from '../../src/features/auth/registration/registration.schema.ts'
 import { registrationService } from '../../src/features/auth/registration/registration.service.ts'

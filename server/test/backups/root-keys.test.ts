@@ -1,5 +1,4 @@
 /** Backups from before the root key was replaced: they restore, for as long as there is one. */
-
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

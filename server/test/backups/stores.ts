@@ -1,5 +1,4 @@
 /** The stores of backups in tests, with what it takes to see and to break what lies in them. */
-
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,4 @@
 /** A database with its fixes, looked at and repaired as self-healing does it. */
-
 import { expect } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { ownerClient } from '../../src/platform/db/connection.ts'

@@ -1,5 +1,4 @@
 /** What the fixes of the database stand on is read again where it could not be read. */
-
 import { expect, it } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { openGround } from '../../src/platform/db/fixes/ground.ts'

@@ -1,5 +1,4 @@
 /** Which events become deliveries of which webhooks: each once, and none of another's. */
-
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { followEvents } from '../../src/features/webhooks/engine/fan-out.ts'
 import { systemTime } from '../../src/lib/time.ts'

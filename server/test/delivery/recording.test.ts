@@ -1,5 +1,4 @@
 /** How tries are written down: once each, past the one that can't be, and once the database is back. */
-
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
   type DueDelivery,

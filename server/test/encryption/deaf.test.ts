@@ -1,5 +1,4 @@
 /** A node that hears of no change writes and reads on while keys rotate, and keeps none of the old ones. */
-
 import { expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import {

@@ -1,5 +1,4 @@
 /** Another root key takes the place of the current one: all that it seals, at once, and nothing is lost. */
-
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
 /** A scrape tells what it can, whatever becomes of a single series. */
-
 import type { AddressInfo } from 'node:net'
 import { Gauge } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,5 +1,4 @@
 /** What a hostile or unlucky caller tries: each answer stays small, honest and in its place. */
-
 import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'

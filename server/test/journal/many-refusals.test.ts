@@ -1,5 +1,4 @@
 /** Refusals of many sessions at once: each is counted, and none waits for another's row. */
-
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'

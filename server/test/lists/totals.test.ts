@@ -1,5 +1,4 @@
 /** The total of a list is true at once, on every node, although it is seldom counted. */
-
 import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'

@@ -1,5 +1,4 @@
 /** The bot of a process: updates that come the way that is configured, and a token that may be refused. */
-
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type BotApi, BotFault } from '../../src/features/messenger/bot/api.ts'
 import { startBot } from '../../src/features/messenger/bot/bot.ts'

@@ -1,5 +1,4 @@
 /** Names that lead nowhere, or to a DNS server that takes its time: a typed failure, and nobody waits along. */
-
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'

@@ -1,5 +1,4 @@
 /** What the tests of outgoing requests share: a way out that is closed with the test, and raw servers. */
-
 import { createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'

@@ -1,5 +1,4 @@
 /** Rows and the keys that seal them: neither is without the other, whenever which of them goes. */
-
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'

@@ -1,5 +1,4 @@
 /** What sign-in does with password hashes: the same work for all, never too much at once, kept up to date. */
-
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
 import { signInOperations } from '../../src/features/auth/sign-in/sign-in.routes.ts'

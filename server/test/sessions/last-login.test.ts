@@ -1,5 +1,4 @@
 /** When a user last signed in: true in every session of theirs, though no sign-in is told to the nodes with its commit. */
-
 import { expect, onTestFinished, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'

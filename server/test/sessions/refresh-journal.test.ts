@@ -1,5 +1,4 @@
 /** What a refresh leaves in the journal, and whom it tells: only where a token was rotated. */
-
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { renewing } from '../../src/features/auth/sessions/renewal.ts'

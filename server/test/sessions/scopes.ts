@@ -1,5 +1,4 @@
 /** The scopes of a database by themselves, for tests of what is written and read through them. */
-
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { alone, openScopes, type Scopes } from '../../src/platform/db/index.ts'

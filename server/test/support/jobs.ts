@@ -1,5 +1,4 @@
 /** Nodes that enqueue and work off jobs, on a database of a test, and a way to take it from them. */
-
 import { createServer, connect as dial, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import {

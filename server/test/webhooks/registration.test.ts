@@ -1,5 +1,4 @@
 /** Registering, changing and deleting webhooks. */
-
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'

@@ -1,5 +1,4 @@
 /** Whose work comes next, and who is told to come later. */
-
 import { setImmediate as settled } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'

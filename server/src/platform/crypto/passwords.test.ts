@@ -1,5 +1,4 @@
 /** Hashes of passwords: what they are, how many at once, and when they are out of date. */
-
 import { hash } from '@node-rs/argon2'
 import { describe, expect, test, vi } from 'vitest'
 import { systemTime } from '../../lib/time.ts'

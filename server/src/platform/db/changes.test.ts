@@ -1,5 +1,4 @@
 /** What one node tells the others, and when a node must not believe what it holds. */
-
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'

@@ -1,5 +1,4 @@
 /** A journal that a dump has brought from another cluster: its consumers go on where they stood. */
-
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'

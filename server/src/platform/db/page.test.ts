@@ -1,5 +1,4 @@
 /** A page of a list and its total: ties, pages beyond the end, many rows, and text with wildcards. */
-
 import { type Kysely, sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'

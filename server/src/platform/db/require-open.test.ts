@@ -1,5 +1,4 @@
 /** Closed is closed, also for a node that hears nothing. */
-
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'

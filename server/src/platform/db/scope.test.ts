@@ -1,5 +1,4 @@
 /** The scope of a transaction: what it sees, what it may, and what becomes of it when it fails. */
-
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'

@@ -1,5 +1,4 @@
 /** Statements that share a commit: each is seen, refused and held up by itself. */
-
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, beforeEach, expect, test } from 'vitest'

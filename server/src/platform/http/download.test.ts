@@ -1,5 +1,4 @@
 /** Files by HTTP: whole, in parts, and no more of them than the caller takes. */
-
 import { get as request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'

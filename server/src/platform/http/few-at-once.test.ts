@@ -1,5 +1,4 @@
 /** Turns of one caller: few at once, the others in their order, and not for ever. */
-
 import { expect, test } from 'vitest'
 import { frozenClock } from '../../../test/support/time.ts'
 import { Problem } from '../../lib/problems.ts'

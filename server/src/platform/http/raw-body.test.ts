@@ -1,5 +1,4 @@
 /** Operations that providers call: bytes as they came, their headers, their networks, their limit. */
-
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
 import { describe, expect, onTestFinished, test } from 'vitest'

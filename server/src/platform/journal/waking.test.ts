@@ -1,5 +1,4 @@
 /** What wakes a follower: the entries of every node, and what an older transaction held back. */
-
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate, unheard } from '../../../test/sessions/scopes.ts'

@@ -1,5 +1,4 @@
 /** How many messages a process has under way, and whose turn is next. */
-
 import { performance } from 'node:perf_hooks'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
