@@ -58,7 +58,7 @@ test('with the provider answering, refusing, resetting and out of reach', {
   const warned = (what: string) =>
     until(
       `the log says ${what}`,
-      () => inspect(service.logged, { depth: 8 }).includes(what) || undefined,
+      () => inspect(service.logged, { depth: 8, maxArrayLength: null }).includes(what) || undefined,
     )
   /** Before when nothing more is sent to the chat: each outcome is written down with another one. */
   const freeAt = async () => {

@@ -55,8 +55,8 @@ export interface BotServer {
   repeat(isRepeating: boolean): void
   /** Whether the limits are enforced, as they are from the start. */
   limit(isLimited: boolean): void
-  /** Measures the limits by this clock from now on, so that they agree with a service whose time is moved. */
-  measureBy(clock: Pick<Time, 'monotonic'>): void
+  /** Measures limits and long polls by this clock from now on, so that they agree with a service whose time is moved. */
+  measureBy(clock: Pick<Time, 'monotonic' | 'after'>): void
   close(): Promise<void>
 }
 
@@ -66,7 +66,7 @@ const SECOND = 1000
 const MOST_A_SECOND = 30
 
 export async function openBotServer(options: { port?: number } = {}): Promise<BotServer> {
-  let clock: Pick<Time, 'monotonic'> = systemTime
+  let clock: Pick<Time, 'monotonic' | 'after'> = systemTime
   const sent: SentMessage[] = []
   const stalled: number[] = []
   const polls: BotServer['polls'] = []
@@ -128,15 +128,15 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
       updates.filter(({ update_id }) => isRepeating || update_id >= (body.offset ?? 0))
     const own = {
       end(code?: number) {
-        clearTimeout(timer)
+        cancel()
         if (poll === own) poll = undefined
         if (code) refuse(response, code, 'Conflict: terminated by other getUpdates request')
         else ok(response, pageOf(waiting(), Math.min(body.limit ?? 100, 100)))
       },
     }
-    const timer = setTimeout(() => own.end(), (body.timeout ?? 0) * SECOND)
+    const cancel = clock.after((body.timeout ?? 0) * SECOND, () => own.end())
     response.on('close', () => {
-      clearTimeout(timer)
+      cancel()
       if (poll === own) poll = undefined
     })
     if (isRepeating) body.offset = 0
