@@ -9,15 +9,15 @@ export interface MovableClock extends Time {
   elapse(ms: number): void
   /** Waits until code waits for `ms`, by `delay` or `after`, and lets that time pass. */
   elapseOnceWaiting(ms: number): Promise<void>
-  /** Returns whether code waits for `ms`, by `delay` or `after`. */
-  isWaiting(ms: number): boolean
+  /** Returns whether code waits for `ms`: by `delay` or `after`, or by the named one alone. */
+  isWaiting(ms: number, by?: 'delay' | 'after'): boolean
   /** Stops the date: from here on it moves with `advance` and `elapse` alone. Timers go on. */
   stop(): void
 }
 
 interface Timer {
   ms: number
-  isRepeated: boolean
+  kind: 'delay' | 'after' | 'every'
   dueAt: number
   work(): void
   real: NodeJS.Timeout | undefined
@@ -34,7 +34,10 @@ export function frozenClock(): MovableClock {
   return clockOn({ date: () => date, monotonic: () => monotonic, isRunning: false })
 }
 
-/** Lets each wait for `ms` pass that the work begins. Returns what the work returns. */
+/**
+ * Lets each `delay` of `ms` pass while the work runs. Returns what the work returns. Pollers wait by `after`, so theirs
+ * do not count.
+ */
 export async function passWaits<T>(clock: MovableClock, ms: number, work: Promise<T>): Promise<T> {
   let isOver = false
   const ended = work.finally(() => {
@@ -43,7 +46,7 @@ export async function passWaits<T>(clock: MovableClock, ms: number, work: Promis
   // The caller sees a failure when it awaits the result.
   ended.catch(() => undefined)
   while (!isOver) {
-    if (clock.isWaiting(ms)) clock.elapse(ms)
+    if (clock.isWaiting(ms, 'delay')) clock.elapse(ms)
     await new Promise((resolve) => void setImmediate(resolve))
   }
   return ended
@@ -73,8 +76,8 @@ function clockOn(source: Source): MovableClock {
       timer.real = setTimeout(() => fire(timer), Math.max(0, timer.dueAt - monotonic()))
   }
 
-  function set(ms: number, work: () => void, isRepeated: boolean): () => void {
-    const timer: Timer = { ms, isRepeated, dueAt: monotonic() + ms, work, real: undefined }
+  function set(kind: Timer['kind'], ms: number, work: () => void): () => void {
+    const timer: Timer = { ms, kind, dueAt: monotonic() + ms, work, real: undefined }
     timers.add(timer)
     start(timer)
     return () => {
@@ -83,9 +86,14 @@ function clockOn(source: Source): MovableClock {
     }
   }
 
-  const after = (ms: number, work: () => void) => set(ms, work, false)
-  const isWaiting = (ms: number) =>
-    [...timers].some((timer) => timer.ms === ms && !timer.isRepeated)
+  const setterOf =
+    (kind: Timer['kind']): Time['after'] =>
+    (ms, work) =>
+      set(kind, ms, work)
+  const isWaiting: MovableClock['isWaiting'] = (ms, by) =>
+    [...timers].some(
+      (timer) => timer.ms === ms && (by ? timer.kind === by : timer.kind !== 'every'),
+    )
 
   function elapse(ms: number): void {
     const until = monotonic() + ms
@@ -106,9 +114,9 @@ function clockOn(source: Source): MovableClock {
   return {
     now: () => (stoppedAt ?? source.date()) + moved,
     monotonic,
-    after,
-    every: (ms, work) => repeat((period, again) => set(period, again, true), ms, work),
-    delay: (ms, { signal } = {}) => delayBy(after, ms, signal),
+    after: setterOf('after'),
+    every: (ms, work) => repeat(setterOf('every'), ms, work),
+    delay: (ms, { signal } = {}) => delayBy(setterOf('delay'), ms, signal),
     advance(ms) {
       moved += ms
     },
