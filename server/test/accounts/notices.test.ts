@@ -4,7 +4,7 @@ import { type Enrolled, enrol, login as enter } from '../second-factor/enrol.ts'
 import { newColleague } from '../sessions/users.ts'
 import { mailedToken, mailsTo } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
 import { askForLink, idle, login, newTenant, PROXIED, register, resetPassword } from './people.ts'
 

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
 import { form, idle, newAddress, newTenant, PROXIED, post, register } from './people.ts'
 

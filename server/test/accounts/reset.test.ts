@@ -13,7 +13,7 @@ import {
   signIn,
   superadmin,
 } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService, type Service } from '../support/service.ts'
 import {
   actionsAbout,

@@ -5,7 +5,8 @@ import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 import {
   ADMIN,
   command,

@@ -1,6 +1,6 @@
 /** Two clinics that a backup is restored of, and how that is asked for. */
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService, type Service } from '../support/service.ts'
 import { passClosing } from './support.ts'
 

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RETRY_WAITS } from '../../src/features/webhooks/engine/schedule.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { refusedPort } from '../support/refused-port.ts'
 import { startNode } from './node.ts'

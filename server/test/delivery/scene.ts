@@ -17,7 +17,7 @@ import {
 import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/index.ts'
 import { type Action, appendReturning, SYSTEM } from '../../src/platform/journal/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { silentLog } from '../support/server-address.ts'
 import { type MovableClock, movableClock } from '../support/time.ts'
 

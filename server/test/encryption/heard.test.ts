@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { openScene, type Scene } from '../messenger/scene.ts'
 import type { Person } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { untilRead } from '../support/journal.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { openRotations } from './scene.ts'

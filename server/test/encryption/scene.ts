@@ -1,6 +1,6 @@
 /** Rotations as a superadmin asks for them, and what the database tells of them. */
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import type { Answer, Service } from '../support/service.ts'
 
 export interface Rotations {

@@ -4,7 +4,7 @@ import { insertPatients } from '../../src/features/patients/index.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { openPatientScene } from '../patients/scene.ts'
 import { unheard } from '../sessions/scopes.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { nobody, openRotations } from './scene.ts'
 

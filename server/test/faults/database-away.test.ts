@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { watch } from '../support/client.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { scratch } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
 
 async function serviceBehindProxy() {

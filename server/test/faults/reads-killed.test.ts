@@ -1,6 +1,9 @@
 /** The service killed with -9 while records are read: each that has left it is in the journal. */
 import { expect, test } from 'vitest'
-import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { query } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
 
 const ROUNDS = 5

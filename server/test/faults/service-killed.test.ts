@@ -1,6 +1,9 @@
 /** The service killed with -9 while people write: what was acknowledged stays, and nothing keeps running. */
 import { expect, test } from 'vitest'
-import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { query } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
 
 const ROUNDS = 20

@@ -3,7 +3,10 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { query } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 import {
   ADMIN,
   command,

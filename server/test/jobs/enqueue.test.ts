@@ -2,7 +2,7 @@
 import { beforeAll, expect, it } from 'vitest'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { aTenant, openNode, rowsOf } from '../support/jobs.ts'
 
 let database: TestDatabase

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { Problem } from '../../src/lib/problems.ts'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openNode } from '../support/jobs.ts'
 
 let database: TestDatabase

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openNode } from '../support/jobs.ts'
 
 /** Daily, at the minute that is this many minutes from now. */

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
 import { openPaymentScene } from '../payments/scene.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { openService, type Service } from '../support/service.ts'
 

@@ -5,7 +5,7 @@ import PostalMime from 'postal-mime'
 import { expect, it, onTestFinished } from 'vitest'
 import { outboxTransport } from '../../src/platform/mail/index.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { MAIL, openMailNode } from '../support/mail.ts'
 
 async function openOutbox() {

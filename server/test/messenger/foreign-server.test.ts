@@ -3,7 +3,7 @@
 import foreign from 'telegram-test-api'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { freePort } from '../support/process.ts'
 import { openService } from '../support/service.ts'
 

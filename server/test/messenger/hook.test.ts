@@ -1,6 +1,6 @@
 /** Updates that the provider sends by itself. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService } from '../support/service.ts'
 import { botConfig, openScene, type Scene } from './scene.ts'
 

@@ -1,6 +1,6 @@
 /** A clinic with two departments and people who see different patients. */
 import { type Clinic, makeClinic, PASSWORD, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import type { Answer, Service } from '../support/service.ts'
 
 export interface PatientScene {

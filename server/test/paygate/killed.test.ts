@@ -1,7 +1,9 @@
 /** The service killed with -9 while it asks paygate's API: what was answered 200 is asked about again. */
 import { expect, test } from 'vitest'
 import { eventually } from '../net/scene.ts'
-import { query, scratch, until } from '../support/embedded.ts'
+import { query } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 import { openPaygateApi, SHOP } from '../support/paygate.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
 

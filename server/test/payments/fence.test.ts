@@ -5,7 +5,7 @@ import { type Claimed, claim, release } from '../../src/features/payments/inbox/
 import { startDrain } from '../../src/features/payments/inbox/drain.ts'
 import type { Reading } from '../../src/features/payments/payment-facts.ts'
 import { HOUR, isoAt, MINUTE } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService } from '../support/service.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
 

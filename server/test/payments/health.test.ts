@@ -4,7 +4,7 @@ import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { openPaidClinic, settingsOf, untilRow } from '../paygate/clinic.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService, type Service } from '../support/service.ts'
 import { openPaymentScene } from './scene.ts'
 

@@ -8,7 +8,7 @@ import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { ROOT_KEY } from '../support/service.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
 

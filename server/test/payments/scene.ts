@@ -1,7 +1,7 @@
 /** A service that cardnet sends its notices to, with a clinic or two, and what has become of them. */
 import { randomUUID } from 'node:crypto'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import {
   CARDNET_SECRET,
   type CardnetNotice,

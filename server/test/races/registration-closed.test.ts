@@ -4,7 +4,7 @@ import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
 import { form, newTenant, post } from '../accounts/people.ts'
 import { fresh } from '../sessions/users.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service

@@ -18,7 +18,7 @@ import {
   signIn,
   superadmin,
 } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { gate } from './scopes.ts'

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { askForLink, form, idle, newTenant, PROXIED, post } from '../accounts/people.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
 import { PASSWORD, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { fresh } from './users.ts'
 

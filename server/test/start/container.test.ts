@@ -2,7 +2,8 @@
 import { execFile } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { textOf } from '../docs/documents.ts'
-import { scratch, until } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 import { command, PLAIN } from '../support/process.ts'
 import { refusedPort } from '../support/refused-port.ts'
 

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { purgeClinic } from '../backups/support.ts'
 import { superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let database: TestDatabase

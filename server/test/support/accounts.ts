@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Secret, TOTP } from 'otpauth'
 import PostalMime, { type Email } from 'postal-mime'
-import { until } from './embedded.ts'
+import { until } from './until.ts'
 import type { Service } from './service.ts'
 
 /** The mails to an address that lie in the outbox, oldest first. */

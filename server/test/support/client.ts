@@ -1,7 +1,7 @@
 /** A client that never stops asking, and notes how it was answered: for tests of what breaks meanwhile. */
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { until } from './embedded.ts'
+import { until } from './until.ts'
 import type { HttpAnswer } from './process.ts'
 
 /** How often one kind of request was answered with a success, and with 503 and Retry-After. */

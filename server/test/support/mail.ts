@@ -8,7 +8,7 @@ import {
   openMailer,
 } from '../../src/platform/mail/index.ts'
 import type { TestDatabase } from './database.ts'
-import { until } from './embedded.ts'
+import { until } from './until.ts'
 import { type JobsNode, openNode, rowsOf } from './jobs.ts'
 
 export interface MailNode extends JobsNode {

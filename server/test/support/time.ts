@@ -1,6 +1,6 @@
 /** The time source of tests: the real one, until a test moves it. */
 import type { Time } from '../../src/lib/time.ts'
-import { until } from './embedded.ts'
+import { until } from './until.ts'
 
 export interface MovableClock extends Time {
   /** Moves the date forward, as a correction of the system clock does. Timers and `monotonic` do not notice. */

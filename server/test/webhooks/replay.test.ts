@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { replaysService, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import type { Scopes } from '../../src/platform/db/index.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openNode, rowsOf } from '../support/jobs.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 

@@ -10,7 +10,7 @@ import { DAY } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { gate } from '../sessions/scopes.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 

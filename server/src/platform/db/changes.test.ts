@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
-import { until } from '../../../test/support/embedded.ts'
+import { until } from '../../../test/support/until.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { systemTime } from '../../lib/time.ts'
 import { CHANNEL, type Changes, watchChanges } from './changes.ts'

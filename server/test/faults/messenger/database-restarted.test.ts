@@ -4,7 +4,9 @@ import { migrate } from '../../../src/platform/db/migrate.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { openScene } from '../../messenger/scene.ts'
 import { databaseOn } from '../../support/database.ts'
-import { postmasterPid, query, scratch, started, until } from '../../support/embedded.ts'
+import { postmasterPid, query, started } from '../../support/embedded.ts'
+import { scratch } from '../../support/scratch.ts'
+import { until } from '../../support/until.ts'
 import { silentLog } from '../../support/server-address.ts'
 
 const CHAT = 8101

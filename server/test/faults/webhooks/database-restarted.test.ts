@@ -2,7 +2,9 @@
 import { expect, inject, test } from 'vitest'
 import { migrate } from '../../../src/platform/db/migrate.ts'
 import { databaseOn } from '../../support/database.ts'
-import { postmasterPid, query, scratch, started, until } from '../../support/embedded.ts'
+import { postmasterPid, query, started } from '../../support/embedded.ts'
+import { scratch } from '../../support/scratch.ts'
+import { until } from '../../support/until.ts'
 import { silentLog } from '../../support/server-address.ts'
 import { EVENTS, openScene, RESTARTS } from './chaos.ts'
 
