@@ -11,9 +11,9 @@ import { enrol } from '../second-factor/enrol.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { scratch } from '../support/scratch.ts'
-import { until } from '../support/until.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { ended, fileOf, keeper, make, passClosing, purgeClinic, tablesWith } from './support.ts'
 
 let service: Service

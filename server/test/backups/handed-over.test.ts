@@ -6,8 +6,8 @@ import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { runCommand } from '../docs/command.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
 import { scratch } from '../support/scratch.ts'
-import { until } from '../support/until.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 let elsewhere: string

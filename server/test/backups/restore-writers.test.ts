@@ -15,8 +15,8 @@ import {
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { scratch } from '../support/scratch.ts'
-import { until } from '../support/until.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import {
   type Closing,
   type Entry,

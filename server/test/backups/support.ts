@@ -14,9 +14,9 @@ import { HEARTBEAT_MS } from '../../src/platform/db/changes.ts'
 import { EVERY_TENANT, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import type { Person } from '../support/clinics.ts'
 import { OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
 import { silentLog } from '../support/server-address.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export const keeper = () => openKeeper([keysFrom(ROOT_KEY)], [])
 

@@ -6,8 +6,8 @@ import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
 import { openNode, openOutages, rowsOf } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 

@@ -5,10 +5,10 @@ import { startBot } from '../../src/features/messenger/bot/bot.ts'
 import { updateTaker } from '../../src/features/messenger/bot/taking.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
-import { until } from '../support/until.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { type MovableClock, movableClock } from '../support/time.ts'
+import { until } from '../support/until.ts'
 
 const HOOK = { url: 'https://clinic.example/webhooks/messenger', secret: 'secret' }
 let service: Service

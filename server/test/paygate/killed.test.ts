@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest'
 import { eventually } from '../net/scene.ts'
 import { query } from '../support/embedded.ts'
-import { scratch } from '../support/scratch.ts'
-import { until } from '../support/until.ts'
 import { openPaygateApi, SHOP } from '../support/paygate.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 test('a kill during the questions loses no notice, and applies none twice', {
   timeout: 180_000,

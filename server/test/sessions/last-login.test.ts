@@ -3,9 +3,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { makeClinic, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/until.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { newColleague } from './users.ts'
 
 const lastLogin = async (node: Service, token: string) =>

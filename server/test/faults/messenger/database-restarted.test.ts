@@ -6,8 +6,8 @@ import { openScene } from '../../messenger/scene.ts'
 import { databaseOn } from '../../support/database.ts'
 import { postmasterPid, query, started } from '../../support/embedded.ts'
 import { scratch } from '../../support/scratch.ts'
-import { until } from '../../support/until.ts'
 import { silentLog } from '../../support/server-address.ts'
+import { until } from '../../support/until.ts'
 
 const CHAT = 8101
 
