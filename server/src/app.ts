@@ -142,11 +142,11 @@ export async function openApp(deps: AppDeps) {
   const own = list.flatMap((feature) => feature.operations ?? [])
   const operations = [...own, openapiOperation(own, core.version)]
   const server = await serve(core, list, operations, features.auth.sessions.authenticate)
-  working.push(() => stopServing(server))
+  working.push(() => stopServing(server, core.clock))
   working.push(
     await startUpkeep(
       [core, ...list].flatMap(({ upkeep = [] }) => [...upkeep]),
-      log,
+      core,
     ),
     core.refusals.keepWritten(log),
   )
@@ -181,7 +181,7 @@ export async function openApp(deps: AppDeps) {
 }
 
 async function serve(
-  { config, log, metrics, refusals, db }: Core,
+  { config, clock, log, metrics, refusals, db }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Guards['authenticate'],
@@ -206,6 +206,7 @@ async function serve(
     refused: (caller, operation, { code }) => refusals.count(caller, operation.id, code),
     limits,
     log,
+    clock,
     conflicts: Object.assign({}, ...features.map(({ conflicts }) => conflicts)),
   })
   await addPages(

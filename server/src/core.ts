@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
 import type { Config } from './config/config.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
+import { systemTime, type Time } from './lib/time.ts'
 import {
   type DeriveKey,
   hashesAtOnce,
@@ -83,7 +83,8 @@ export interface AppDeps {
   publicUrl: string
   rootKeys: RootKeySource
   log: Logger
-  clock?: Clock
+  /** The time of the machine by default. */
+  clock?: Time
   /** Both by default. */
   role?: Role
   /** The background work of a role other than `api`; all of it by default. */
@@ -104,7 +105,7 @@ export type BackgroundWork =
 
 export interface Core {
   readonly config: Config
-  readonly clock: Clock
+  readonly clock: Time
   readonly log: Logger
   readonly publicUrl: string
   /** Returns whether this process does the background work of that name. */
@@ -160,24 +161,25 @@ export type Needs<Part extends keyof Core, Setting extends keyof Config = never>
 
 /** Opens it on a migrated database. What it has opened it says to `onClose`, also when it fails. */
 export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
-  const { config, address, log, clock = systemClock } = deps
+  const { config, address, log, clock = systemTime } = deps
   const runs = backgroundFilter(deps)
-  const { changes, openPool, db, signInDb } = openPools(deps, onClose)
+  const { changes, openPool, db, signInDb } = openPools(deps, clock, onClose)
   await enterActions(db)
   const passwords = await openPasswords(
     { memoryCost: config.PASSWORD_MEMORY_KIB, timeCost: config.PASSWORD_PASSES, parallelism: 1 },
     hashesAtOnce(availableParallelism(), config.UV_THREADPOOL_SIZE),
+    clock,
   )
   const { sealer, deriveKey, ofRoots } = await openRootKeys(db, deps.rootKeys)
   log.info({ root_key: sealer.fingerprint }, 'the root key opens the database')
   const keyRing = await openKeyRing(db, sealer, changes)
   const rests = () => changes.isClosed(null)
-  const jobs = openJobs({ address, log, works: runs('jobs'), rests })
+  const jobs = openJobs({ address, clock, log, works: runs('jobs'), rests })
   onClose('the jobs', jobs.close)
   const hold = await openOutboundHold(db, changes, log)
   const mailer = mailerOf(config, { jobs, sealer, log, clock, when: hold.whenReleased })
   const targets = targetsOf(config)
-  const outbound = openOutbound({ policy: targets })
+  const outbound = openOutbound({ policy: targets, clock })
   onClose('the way out', outbound.close)
   const refusals = openRefusals(db, clock)
   onClose('the refusals', refusals.writeAll)
@@ -210,10 +212,10 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     refusals,
     readJournal,
     readers,
-    metrics: openMetrics(() => hold.since() !== null, log),
+    metrics: openMetrics(() => hold.since() !== null, log, clock),
     checks: checksOf(changes, hold),
     upkeep: [...partitionsUpkeep(db), listWritesUpkeep(db), hold.upkeep],
-    fixes: [...jobs.fixes, ...readers.fixes, ...databaseFixes({ openConnection })],
+    fixes: [...jobs.fixes, ...readers.fixes, ...databaseFixes({ openConnection, clock })],
     tables: CORE_TABLES,
     openConnection,
   }
@@ -224,9 +226,9 @@ const backgroundFilter =
   (work: string): boolean =>
     role !== 'api' && (background === undefined || background.some((named) => named === work))
 
-function openPools({ config, address, log }: AppDeps, onClose: OnClose) {
-  const changes = watchChanges(address, log)
-  const openPool = (size: number) => openScopes(address, { size, changes, log })
+function openPools({ config, address, log }: AppDeps, clock: Time, onClose: OnClose) {
+  const changes = watchChanges(address, log, clock)
+  const openPool = (size: number) => openScopes(address, { size, changes, log, clock })
   const db = openPool(config.DATABASE_POOL_SIZE)
   onClose('the database', db.close)
   const signInDb = openPool(SIGN_IN_POOL_SIZE)

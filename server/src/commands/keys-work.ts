@@ -2,6 +2,7 @@
 import { findPlatformTenant, ROOT_SEALED, SEALED, verifySealed } from '../app.ts'
 import { readConfig } from '../config/config.ts'
 import { type KeySource, keySource } from '../config/key-source.ts'
+import { systemTime } from '../lib/time.ts'
 import { openRootSealer, type RotatedRoot, rotateRoot } from '../platform/crypto/index.ts'
 import { alone, openScopes, type Scopes } from '../platform/db/index.ts'
 import { openLog } from '../platform/observe/log.ts'
@@ -22,7 +23,7 @@ async function withKeys(
   try {
     if (looks) await requireSchema(address, config)
     else await migrateOrExplain(address, config, log)
-    const db = openScopes(address, { size: 1, changes: alone, log })
+    const db = openScopes(address, { size: 1, changes: alone, log, clock: systemTime })
     try {
       await work(db, source)
     } finally {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { type Config, readConfig } from '../config/config.ts'
 import { keySource } from '../config/key-source.ts'
 import { StartupError } from '../lib/startup-error.ts'
+import { systemTime } from '../lib/time.ts'
 import { within } from '../lib/within.ts'
 import { refuseLooseModes } from '../platform/crypto/index.ts'
 import type { DatabaseAddress } from '../platform/db/index.ts'
@@ -67,7 +68,10 @@ export async function start(role: string): Promise<void> {
   // A start that fails lets go of all that it has taken so far.
   await using undo = new AsyncDisposableStack()
   const onStop = (what: string, stop: () => Promise<unknown>) =>
-    undo.defer(async () => void (await within(STOP_MS, canFail(stop(), `stopping ${what}`, log))))
+    undo.defer(
+      async () =>
+        void (await within(systemTime, STOP_MS, canFail(stop(), `stopping ${what}`, log))),
+    )
   const database = await openDatabase(config, log)
   onStop('the database', database.stop)
   if (!(await restoreIsOver(database.address, config, log))) return
@@ -107,7 +111,10 @@ async function restoreIsOver(
   // By handlers: as the first process of a container it would not be ended without.
   for (const signal of STOP_SIGNALS) process.on(signal, stop)
   try {
-    return await explained(config, untilOpen(address, log, stopping.signal))
+    return await explained(
+      config,
+      untilOpen(address, { log, clock: systemTime, signal: stopping.signal }),
+    )
   } finally {
     for (const signal of STOP_SIGNALS) process.off(signal, stop)
   }
@@ -198,7 +205,7 @@ function stopOnSignal(undo: AsyncDisposableStack, log: Logger): void {
     if (stopping) return
     stopping = true
     log.info({ signal }, 'stopping')
-    if (!(await within(CUT_OFF_MS, undo.disposeAsync()))) {
+    if (!(await within(systemTime, CUT_OFF_MS, undo.disposeAsync()))) {
       log.error({}, 'the stop took too long; what still ran is cut off')
       process.exit(1)
     }

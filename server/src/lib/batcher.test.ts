@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { type BatcherOptions, batcher, type Verdict } from './batcher.ts'
+import { systemTime } from './time.ts'
 
 const PATIENCE = { timeout: 20_000 }
 
@@ -19,7 +20,7 @@ function gathering(
       if (error) throw error
       written.push([...items])
     },
-    { onError: () => 'drop', ...rest },
+    { clock: systemTime, onError: () => 'drop', ...rest },
   )
   return { batches, written }
 }
@@ -57,7 +58,7 @@ test('what is added while a batch is written waits for the next one', async () =
       written.push([...items])
       if (items.includes('a')) await first.pass
     },
-    { onError: () => 'drop' },
+    { clock: systemTime, onError: () => 'drop' },
   )
   const adding = [batches.add('a')]
   await vi.waitUntil(() => written.length === 1, PATIENCE)

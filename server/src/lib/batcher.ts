@@ -1,4 +1,5 @@
 /** Gathers what is to be written, so that many who write at the same time share one transaction. */
+import type { Time } from './time.ts'
 import { within } from './within.ts'
 
 /**
@@ -9,6 +10,7 @@ import { within } from './within.ts'
 export type Verdict = 'retry' | 'split' | 'drop'
 
 export interface BatcherOptions<T> {
+  clock: Pick<Time, 'after' | 'delay'>
   /** Items written together at the most; no limit by default. */
   maxItems?: number
   /** The sum of `sizeOf` of what is written together; one item may be larger. No limit by default. */
@@ -38,7 +40,6 @@ export interface Batcher<T> {
 
 type Entry<T> = { item: T } & PromiseWithResolvers<void>
 
-const delay = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
 
 /** As of an entry: no unhandled rejection where nobody waits. */
@@ -54,7 +55,7 @@ export function batcher<T>(
   options: BatcherOptions<T>,
 ): Batcher<T> {
   const { maxItems = Number.POSITIVE_INFINITY, maxSize = Number.POSITIVE_INFINITY } = options
-  const { sizeOf = () => 0, minGapMs = 0, retryMs = 500, onError } = options
+  const { clock, sizeOf = () => 0, minGapMs = 0, retryMs = 500, onError } = options
   const waiting = new Map<T, Entry<T>>()
   let running: Promise<void> | undefined
   let isStopping = false
@@ -63,9 +64,9 @@ export function batcher<T>(
 
   const gap = () =>
     new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, minGapMs)
+      const cancel = clock.after(minGapMs, resolve)
       endGap = () => {
-        clearTimeout(timer)
+        cancel()
         resolve()
       }
     })
@@ -88,7 +89,7 @@ export function batcher<T>(
         return
       } catch (error) {
         const verdict = verdictOn(error, items)
-        if (verdict === 'retry') await delay(retryMs)
+        if (verdict === 'retry') await clock.delay(retryMs)
         else if (verdict === 'split' && batch.length > 1) {
           const middle = batch.length >> 1
           await settle(batch.slice(0, middle))
@@ -142,7 +143,7 @@ export function batcher<T>(
     async stop(patienceMs) {
       isStopping = true
       endGap()
-      await within(patienceMs, running ?? Promise.resolve())
+      await within(clock, patienceMs, running ?? Promise.resolve())
       isOver = true
     },
   }

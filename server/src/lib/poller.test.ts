@@ -3,12 +3,18 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { gate } from '../../test/sessions/scopes.ts'
 import { until } from '../../test/support/until.ts'
 import { type Look, type PollerOptions, poller } from './poller.ts'
+import { systemTime } from './time.ts'
 
 /** So rarely does it look by itself that no test lives to see it. */
 const NEVER = Number.POSITIVE_INFINITY
 
 function polling(look: Look, options: Partial<PollerOptions> = {}) {
-  const made = poller(look, { pollMs: NEVER, onError: () => undefined, ...options })
+  const made = poller(look, {
+    clock: systemTime,
+    pollMs: NEVER,
+    onError: () => undefined,
+    ...options,
+  })
   onTestFinished(() => made.stop())
   return made
 }
@@ -134,6 +140,7 @@ describe('by a moved clock', () => {
     const looks: number[] = []
     const waits = [10, 20, 40]
     const made = poller(async () => waits[looks.push(looks.length) - 1] ?? false, {
+      clock: systemTime,
       pollMs: 100,
       onError: () => undefined,
     })
@@ -150,7 +157,7 @@ describe('by a moved clock', () => {
         looks.push(looks.length)
         return false
       },
-      { pollMs: NEVER, minGapMs: 5, onError: () => undefined },
+      { clock: systemTime, pollMs: NEVER, minGapMs: 5, onError: () => undefined },
     )
     expect(await after(0, looks)).toBe(1)
     made.wake()
@@ -170,7 +177,7 @@ describe('by a moved clock', () => {
         looks.push(looks.length)
         throw new Error('not yet')
       },
-      { pollMs: 1000, minGapMs: 5, failureGapMs: 500, onError: () => undefined },
+      { clock: systemTime, pollMs: 1000, minGapMs: 5, failureGapMs: 500, onError: () => undefined },
     )
     expect(await after(0, looks)).toBe(1)
     made.wake()

@@ -1,4 +1,5 @@
 /** Work that is looked for again and again: at once when woken or while there is more, else by polling. */
+import type { Time } from './time.ts'
 
 /**
  * Looks for work once and does what it finds. Returns true when there is more to do at once, false
@@ -8,6 +9,7 @@
 export type Look = () => Promise<boolean | number>
 
 export interface PollerOptions {
+  clock: Pick<Time, 'after'>
   /** Milliseconds between looks when nothing wakes it; `Infinity` to look only when woken. */
   pollMs: number
   /**
@@ -34,7 +36,7 @@ export interface Poller {
 /** Begins to look in the next turn of the event loop's microtasks, one look at a time, until stopped. */
 export function poller(
   look: Look,
-  { pollMs, minGapMs = 0, failureGapMs, onError }: PollerOptions,
+  { clock, pollMs, minGapMs = 0, failureGapMs, onError }: PollerOptions,
 ): Poller {
   const minGap = () => (typeof minGapMs === 'function' ? minGapMs() : minGapMs)
   let isStopped = false
@@ -45,10 +47,10 @@ export function poller(
   const pause = (ms: number, isOver: () => boolean) =>
     new Promise<void>((resolve) => {
       if (isOver()) return resolve()
-      const timer = ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(resolve, ms)
+      const cancel = ms === Number.POSITIVE_INFINITY ? undefined : clock.after(ms, resolve)
       endPause = () => {
         if (!isOver()) return
-        clearTimeout(timer)
+        cancel?.()
         resolve()
       }
     })

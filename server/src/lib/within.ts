@@ -1,13 +1,17 @@
-/** Waits for work, but not longer than it is worth. */
-import { setTimeout as delay } from 'node:timers/promises'
+/** Waits for work, up to a limit. */
+import type { Time } from './time.ts'
 
-/** Returns whether the work ended within `ms`; what it is given is not its business. Throws as it does. */
-export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController()
-  const late = delay(ms, false, { signal: timer.signal }).catch(() => false)
+/** Returns whether the work ended within `ms`. Throws what the work throws. The work itself is not cancelled. */
+export async function within(
+  clock: Pick<Time, 'after'>,
+  ms: number,
+  work: Promise<unknown>,
+): Promise<boolean> {
+  const late = Promise.withResolvers<false>()
+  const cancel = clock.after(ms, () => late.resolve(false))
   try {
-    return await Promise.race([work.then(() => true), late])
+    return await Promise.race([work.then(() => true), late.promise])
   } finally {
-    timer.abort()
+    cancel()
   }
 }

@@ -1,15 +1,16 @@
 /** The upkeep of a node: at its start, every so often, and no more once it stops or has not started. */
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../test/support/server-address.ts'
+import { frozenClock, type MovableClock } from '../../test/support/time.ts'
 import type { Logger } from './observe/log.ts'
 import { startUpkeep } from './upkeep.ts'
 
 let done: string[]
+let clock: MovableClock
 
 beforeEach(() => {
   done = []
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
+  clock = frozenClock()
 })
 
 const upkeep = (what: string, everyMs: number, run?: () => void, isNeededToServe = true) => ({
@@ -23,12 +24,16 @@ const upkeep = (what: string, everyMs: number, run?: () => void, isNeededToServe
 })
 
 test('each is done once at the start, in order, and again when its time has come', async () => {
-  const stop = await startUpkeep([upkeep('often', 10), upkeep('seldom', 30)], silentLog)
+  const stop = await startUpkeep([upkeep('often', 10), upkeep('seldom', 30)], {
+    log: silentLog,
+    clock,
+  })
   expect(done).toEqual(['often', 'seldom'])
-  vi.advanceTimersByTime(30)
+  clock.elapse(30)
   expect(done.slice(2).sort()).toEqual(['often', 'often', 'often', 'seldom'])
   stop()
-  expect(vi.getTimerCount()).toBe(0)
+  clock.elapse(30)
+  expect(done).toHaveLength(6)
 })
 
 test('a start that fails at one that is needed to serve leaves no timer', async () => {
@@ -36,9 +41,10 @@ test('a start that fails at one that is needed to serve leaves no timer', async 
     throw new Error('refused')
   })
   const all = [upkeep('first', 10), broken, upkeep('never', 10)]
-  await expect(startUpkeep(all, silentLog)).rejects.toThrow('refused')
+  await expect(startUpkeep(all, { log: silentLog, clock })).rejects.toThrow('refused')
   expect(done).toEqual(['first', 'broken'])
-  expect(vi.getTimerCount()).toBe(0)
+  clock.elapse(30)
+  expect(done).toHaveLength(2)
 })
 
 test('what is not needed to serve may fail at the start: it is logged, and done again', async () => {
@@ -53,10 +59,10 @@ test('what is not needed to serve may fail at the start: it is logged, and done 
     },
     false,
   )
-  const stop = await startUpkeep([broken, upkeep('next', 10)], log)
+  const stop = await startUpkeep([broken, upkeep('next', 10)], { log, clock })
   expect([done, logged]).toEqual([['rotating', 'next'], ['rotating failed']])
   isBroken = false
-  vi.advanceTimersByTime(10)
+  clock.elapse(10)
   expect(done.slice(2).sort()).toEqual(['next', 'rotating'])
   expect(logged).toHaveLength(1)
   stop()
@@ -69,9 +75,9 @@ test('what fails later is logged by its name, and done again', async () => {
   const sometimes = upkeep('making days', 10, () => {
     if (isBroken) throw new Error('away')
   })
-  const stop = await startUpkeep([sometimes], log)
+  const stop = await startUpkeep([sometimes], { log, clock })
   isBroken = true
-  vi.advanceTimersByTime(20)
+  clock.elapse(20)
   await new Promise(setImmediate)
   expect(logged).toEqual(Array(2).fill('making days failed'))
   expect(done).toHaveLength(3)

@@ -1,4 +1,5 @@
 /** The upkeep of a node: once at its start, and then every so often. */
+import type { Time } from '../lib/time.ts'
 import { canFail } from './observe/can-fail.ts'
 import type { Logger } from './observe/log.ts'
 
@@ -20,9 +21,14 @@ export interface Upkeep {
  * Does each once, in their order, and sees to it that they are done again. Returns how to stop.
  * @throws what the first fails with of those that are needed to serve; none is done again then
  */
-export async function startUpkeep(upkeep: readonly Upkeep[], log: Logger): Promise<() => void> {
+export async function startUpkeep(
+  upkeep: readonly Upkeep[],
+  { log, clock }: { log: Logger; clock: Pick<Time, 'every'> },
+): Promise<() => void> {
   const tryTo = ({ what, run }: Upkeep) => canFail(Promise.try(run), what, log)
   for (const one of upkeep) await (one.isNeededToServe ? one.run() : tryTo(one))
-  const timers = upkeep.map((one) => setInterval(() => void tryTo(one), one.everyMs).unref())
-  return () => timers.forEach(clearInterval)
+  const timers = upkeep.map((one) => clock.every(one.everyMs, () => void tryTo(one)))
+  return () => {
+    for (const cancel of timers) cancel()
+  }
 }

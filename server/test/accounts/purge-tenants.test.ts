@@ -2,6 +2,7 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { type Logger, openLog } from '../../src/platform/observe/log.ts'
@@ -176,7 +177,7 @@ test('once that has begun it cannot be put back, and the next run ends it', asyn
 test('a destroyed data key stays in no memory', async () => {
   const { id } = await makeClinic(service, await superadmin(service), 'hill')
   const { db } = service.app
-  const changes = watchChanges(service.database.address, openLog('silent'))
+  const changes = watchChanges(service.database.address, openLog('silent'), systemTime)
   onTestFinished(() => changes.stop())
   const ring = await openKeyRing(db, openSealer(ROOT_KEY), changes)
   const place = { table: 'a', column: 'b', row: 1 }

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { Registration } from '../../src/features/auth/registration/registration.schema.ts'
 import { registrationService } from '../../src/features/auth/registration/registration.service.ts'
 import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { openPasswords } from '../../src/platform/crypto/index.ts'
 import { openThrottle } from '../../src/platform/throttle/index.ts'
 import { mailsTo } from '../support/accounts.ts'
@@ -119,7 +120,7 @@ describe('what is asked for', () => {
 
   test('is refused for a foreign department without a hash, whether or not the address is taken', async () => {
     const { email: taken } = await register(service, open.subdomain)
-    const real = await openPasswords({ memoryCost: 64, timeCost: 1, parallelism: 1 }, 2)
+    const real = await openPasswords({ memoryCost: 64, timeCost: 1, parallelism: 1 }, 2, systemTime)
     let hashes = 0
     const { db } = service.app
     const registrations = registrationService({

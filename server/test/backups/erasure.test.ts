@@ -14,7 +14,7 @@ import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { ended, fileOf, keeper, make, purgeClinic, tablesWith } from './support.ts'
+import { ended, fileOf, keeper, make, passClosing, purgeClinic, tablesWith } from './support.ts'
 
 let service: Service
 let root: Person
@@ -115,6 +115,7 @@ describe('in place', () => {
     expect(rehearsed.result).toMatchObject({ purged: [north.id], tables: { users: { added: 0 } } })
     await sql('update users set full_name = $2 where id = $1', [south.people.nurse.id, 'Since'])
     const job = await restore({ confirm: true })
+    await passClosing(service, job)
     const row = await until('the restore to end', async () => {
       const [found] = await sql('select status, error, result from backup_jobs where id = $1', [
         job,

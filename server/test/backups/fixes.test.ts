@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { checkNext } from '../../src/features/backups/fixes/check.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { type OpenStore, StoreError } from '../../src/features/backups/stores/store.ts'
-import { DAY } from '../../src/lib/clock.ts'
+import { DAY, SECOND } from '../../src/lib/clock.ts'
 import { parseCron } from '../../src/lib/cron.ts'
 import { LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import type { Finding } from '../../src/platform/fix.ts'
@@ -13,6 +13,7 @@ import { type Clinic, makeClinic, type Person, superadmin } from '../support/cli
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { passWaits } from '../support/time.ts'
 import { alter, fileOf, keeper, make, order, readingOf } from './support.ts'
 
 let service: Service
@@ -248,9 +249,11 @@ test('a job that nobody is at is ended, and one that somebody is at is left alon
   await worker.query('select pg_advisory_lock($1, $2)', [LOCKS.longJobs, number])
   expect(await stuck.look()).toMatchObject({ findings: [] })
   await worker.query('select pg_advisory_unlock($1, $2)', [LOCKS.longJobs, number])
-  const [finding] = await stuck.findings()
+  // A look watches the job for four seconds, in which a worker would end it.
+  const passed = <T>(work: Promise<T>) => passWaits(api.clock, 4 * SECOND, work)
+  const [finding] = await passed(stuck.findings())
   expect(finding).toMatchObject({ subject: `job ${job_id}`, measured: { kind: 'create' } })
-  expect(await scanAndConfirm(api, 'backups.stuck')).toHaveLength(1)
+  expect(await passed(scanAndConfirm(api, 'backups.stuck'))).toHaveLength(1)
   expect(
     await api.database.sql(
       'select j.status as job, b.status as backup from backup_jobs j join backups b on b.id = backup_id where b.id = $1',

@@ -1,5 +1,5 @@
 /** A restored copy speaks to nobody until it is told to, on every node, and loses nothing by that. */
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -75,20 +75,17 @@ test('what waits goes out with the release, under its id, from a node that only 
 })
 
 test('a node that has not heard of the release finds it within a minute', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
   const copy = await migratedDatabase()
   await copy.sql('update installation set outbound_held_at = now()')
-  const { hold } = (
-    await openService({ database: copy })
-  ).app
+  const { app, clock } = await openService({ database: copy })
+  const { hold } = app
   let isBegun = false
   hold.whenReleased(() => {
     isBegun = true
   })
   // As a release does whose notification came to nobody.
   await copy.sql('update installation set outbound_held_at = null')
-  vi.advanceTimersByTime(MINUTE)
+  clock.elapse(MINUTE)
   await until('it is begun', () => isBegun || undefined)
   expect(hold.since()).toBeNull()
 })

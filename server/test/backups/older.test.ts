@@ -12,7 +12,7 @@ import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../sup
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { keeper } from './support.ts'
+import { keeper, passClosing } from './support.ts'
 
 let service: Service
 let root: Person
@@ -61,6 +61,7 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
   const rules = service.app.tables
   const worker = startWorker({
     db: service.app.db,
+    clock: service.clock,
     log: silentLog,
     keeper: await keeper(),
     store: store ?? backups(),
@@ -74,6 +75,7 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
     migrations,
   })
   onTestFinished(() => worker.stop())
+  await passClosing(service, answer.body.job_id)
   const job = await until(
     'the restore to end',
     async () => {

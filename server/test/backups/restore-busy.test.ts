@@ -9,7 +9,7 @@ import { openReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
-import { contents, fileOf, make } from './support.ts'
+import { contents, fileOf, make, passClosing } from './support.ts'
 import { workOn } from './working.ts'
 
 let at: Restoring
@@ -141,6 +141,7 @@ test('one that others have ended meanwhile restores nothing, and leaves what a l
   await other.query('lock table backups in share mode')
   const order = { backup_id: id, confirm: true }
   const { body } = await at.call(at.root, 'POST', '/api/admin/backup/restore', order)
+  await passClosing(at.service, body.job_id)
   await until('the restore to wait', async () => {
     const [row] = await at.sql(
       'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',

@@ -2,6 +2,7 @@
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { passClosing } from './support.ts'
 
 type Answer = Awaited<ReturnType<Service['call']>> & { body: any }
 
@@ -45,10 +46,11 @@ export async function openRestoring(
   }
 
   async function over(job: string): Promise<any> {
+    await passClosing(service, job)
     for (;;) {
       const [row] = await sql('select status, error, result from backup_jobs where id = $1', [job])
       if (row.status === 'completed' || row.status === 'failed') return row
-      await new Promise((resolve) => void setTimeout(resolve, 50))
+      await new Promise((resolve) => void setTimeout(resolve, 10))
     }
   }
 

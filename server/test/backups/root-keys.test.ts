@@ -6,6 +6,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { findPlatformTenant, ROOT_SEALED } from '../../src/app.ts'
 import { destroyUnneededRoots } from '../../src/features/backups/schedule/root-keys.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { fingerprintOf, openSealer, rotateRoot } from '../../src/platform/crypto/index.ts'
 import { alone, openScopes } from '../../src/platform/db/index.ts'
 import { furnishPatient } from '../isolation/furnish.ts'
@@ -74,7 +75,12 @@ beforeAll(async () => {
     return row && true
   })
   await service.close()
-  const db = openScopes(database.address, { size: 1, changes: alone, log: silentLog })
+  const db = openScopes(database.address, {
+    clock: systemTime,
+    size: 1,
+    changes: alone,
+    log: silentLog,
+  })
   await rotateRoot(db, {
     source: rootKeys(OLD, NEW),
     next: async () => ({ key: NEW, from: 'the test' }),
@@ -108,7 +114,7 @@ test.each(['select "created_at" from "backups"', 'select "id" from "backups"'])(
   async (words) => {
     const proxy = await proxyTo(database)
     const address = { url: proxy.url }
-    const db = openScopes(address, { size: 1, changes: alone, log: silentLog })
+    const db = openScopes(address, { clock: systemTime, size: 1, changes: alone, log: silentLog })
     onTestFinished(() => db.close())
     const held = proxy.holdAnswerOf(words)
     const store = folderStore(folder)

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { make, purgeClinic } from './support.ts'
+import { make, passClosing, purgeClinic } from './support.ts'
 
 let service: Service
 let root: Person
@@ -83,6 +83,7 @@ async function restore(body: object): Promise<void> {
     body: { confirm: true, ...body },
   })
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  await passClosing(service, answer.body.job_id)
   const job = await until(
     'the restore to end',
     async () => {

@@ -15,7 +15,7 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { storeOf } from './stores.ts'
-import { ended, keeper, make, order, readingOf } from './support.ts'
+import { ended, keeper, make, order, passClosing, readingOf } from './support.ts'
 
 function bucketOf({ url }: S3Server) {
   const { location, credentials } = parseS3Url(url)
@@ -174,6 +174,7 @@ describe('a service on a bucket', () => {
     const { body } = await call('POST', 'restore', {
       body: { backup_id: id, tenant_id: clinic.id, confirm: true },
     })
+    await passClosing(service, body.job_id)
     const job = await ended(service, root, body.job_id)
     expect(job).toMatchObject({ status: 'completed', error: null })
     const [{ count } = {}] = await service.database.sql<{ count: number }>(

@@ -4,7 +4,7 @@ import { ownerClient } from '../../src/platform/db/index.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
-import { make } from './support.ts'
+import { make, passClosing } from './support.ts'
 
 let at: Restoring
 let root: Restoring['root']
@@ -93,6 +93,7 @@ test('one that breaks once the service is closed is seen in the transaction itse
   onTestFinished(() => other.end())
   await other.query('begin; lock table users in row exclusive mode')
   const job = await order({})
+  await passClosing(at.service, job)
   await until('the restore to wait for who writes', async () => {
     const [row] = await at.sql(
       `select from pg_locks where relation = 'users'::regclass and not granted and ${OF_THIS_DATABASE}`,

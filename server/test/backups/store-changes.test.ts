@@ -6,7 +6,7 @@ import { migratedDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
 import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
-import { fileOf, make } from './support.ts'
+import { fileOf, make, passClosing } from './support.ts'
 
 let at: Restoring
 let proxy: DatabaseProxy
@@ -120,6 +120,7 @@ describe.each(WANTED)('%s', (_name, wanted, then) => {
     await other.query('begin; lock table backups in share mode')
     const { rows } = await other.query('select pg_backend_pid() as pid')
     const job = await order(wanted())
+    await passClosing(at.service, job)
     await until('the restore to wait', async () => {
       const [row] = await at.sql(
         `select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))

@@ -8,6 +8,7 @@ import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { s3Store } from '../../src/features/backups/stores/s3/s3.ts'
 import type { OpenStore } from '../../src/features/backups/stores/store.ts'
 import { parseS3Url } from '../../src/lib/s3-url.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { openS3, type S3Server } from '../support/s3.ts'
 
 /** Of the parts that are sent and the pieces that are read in these tests. */
@@ -39,7 +40,7 @@ export function storeOf(server: S3Server, options: { lockDays?: number; url?: st
   const { location, credentials } = parseS3Url(options.url ?? server.url)
   if (!credentials) throw new Error('no credentials')
   const { lockDays } = options
-  const clock = { now: () => server.now }
+  const clock = { ...systemTime, now: () => server.now }
   return s3Store({ location, credentials, clock, lockDays, partBytes: PART, firstPauseMs: 1 })
 }
 

@@ -8,10 +8,12 @@ import { readBackup } from '../../src/features/backups/file/read.ts'
 import { writeBackup } from '../../src/features/backups/file/write.ts'
 import { openReading } from '../../src/features/backups/work/reading.ts'
 import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
+import { SECOND } from '../../src/lib/clock.ts'
 import { keysFrom } from '../../src/platform/crypto/index.ts'
-import { ownerClient } from '../../src/platform/db/index.ts'
+import { HEARTBEAT_MS } from '../../src/platform/db/changes.ts'
+import { EVERY_TENANT, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import type { Person } from '../support/clinics.ts'
-import type { TestDatabase } from '../support/database.ts'
+import { OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -53,6 +55,38 @@ export function ended(service: Service, { token }: Person, job: string): Promise
     },
     30_000,
   )
+}
+
+/**
+ * Lets the second pass for which a restore waits after it has closed the service. The node has heard of the closing by
+ * then, so this is for tests with one node. Returns at once when the job ends without closing anything.
+ */
+export async function passClosing({ app, clock, database }: Service, job: string): Promise<void> {
+  const closing = () =>
+    database.sql<{ isOver: boolean; tenant: number | null }>(
+      `select status in ('completed', 'failed') as "isOver", (select objid::int from pg_locks
+         where locktype = 'advisory' and classid = $2 and objsubid = 2 and granted
+           and ${OF_THIS_DATABASE} limit 1) as tenant
+       from backup_jobs where id = $1`,
+      [job, LOCKS.closed],
+    )
+  const tenant = await until('the restore to close the service', async () => {
+    const [now] = await closing()
+    return now?.tenant ?? (now?.isOver === false ? undefined : 'over')
+  })
+  if (tenant === 'over') return
+  // The node asks at once for whom the service is closed.
+  clock.elapse(HEARTBEAT_MS)
+  const isRefused = () =>
+    Promise.try(() => app.db.requireOpen(tenant === EVERY_TENANT ? null : tenant)).then(
+      () => false,
+      () => true,
+    )
+  await until('the node to hear of it', async () => {
+    const [now] = await closing()
+    return now?.tenant !== tenant || (await isRefused()) || undefined
+  })
+  clock.elapse(SECOND)
 }
 
 /** Makes a backup to its end. Answers its id. */

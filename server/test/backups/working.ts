@@ -37,6 +37,7 @@ export function memoryStore(write?: Store['write']) {
 export async function workOn(service: Service, store: Store, others: Partial<WorkerDeps> = {}) {
   const worker = startWorker({
     db: service.app.db,
+    clock: service.clock,
     log: silentLog,
     keeper: await keeper(),
     store,

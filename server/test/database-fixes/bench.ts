@@ -1,5 +1,6 @@
 /** A database with its fixes, looked at and repaired as self-healing does it. */
 import { expect } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import { ownerClient } from '../../src/platform/db/connection.ts'
 import { databaseFixes } from '../../src/platform/db/fixes/index.ts'
 import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/index.ts'
@@ -23,13 +24,16 @@ export interface Bench {
 
 export async function openBench(given?: TestDatabase): Promise<Bench> {
   const database = given ?? (await migratedDatabase())
-  const changes = watchChanges(database.address, silentLog)
-  const db = openScopes(database.address, { size: 4, changes, log: silentLog })
+  const changes = watchChanges(database.address, silentLog, systemTime)
+  const db = openScopes(database.address, { clock: systemTime, size: 4, changes, log: silentLog })
   atTheEnd(async () => {
     await changes.stop()
     await db.close()
   })
-  const fixes = databaseFixes({ openConnection: () => ownerClient(database.address) })
+  const fixes = databaseFixes({
+    clock: systemTime,
+    openConnection: () => ownerClient(database.address),
+  })
   const fixOf = (key: string) => {
     const fix = fixes.find((one) => one.key === key)
     if (!fix) throw new Error(`no fix ${key}`)

@@ -250,7 +250,7 @@ describe('a webhook that is not active', () => {
       const { due_at } = await scene.queue(webhook)
       return ((await scene.deliveries(webhook)).length === 1 && due_at === null) || undefined
     })
-    scene.clock.move(DAY)
+    scene.clock.advance(DAY)
     await scene.change(webhook, { is_active: true, disabled_reason: null })
     await freshly(webhook)
     await scene.untilSettled(webhook)

@@ -89,7 +89,7 @@ describe('a webhook whose receiver answers 410', () => {
       'pending',
     ])
     receiver.answerWith(() => ({ status: 200 }))
-    scene.clock.move(DAY)
+    scene.clock.advance(DAY)
     await scene.change(webhook, { is_active: true, disabled_reason: null })
     await scene.db.inTenant(tenant, async (tx) => {
       await resetCircuit(tx, webhook.id, new Date(scene.clock.now()).toISOString())
@@ -114,7 +114,7 @@ describe('a webhook whose receiver has failed for five days', () => {
     for (let day = 1; day <= 5; day += 1) {
       expect(await rowOf(webhook)).toMatchObject({ is_active: true })
       const before = receiver.received.length
-      scene.clock.move(DAY)
+      scene.clock.advance(DAY)
       await until('it is tried again', () => receiver.received.length > before || undefined)
       await until('it is written down', async () => {
         const tried = await scene.attempts(webhook)
@@ -140,12 +140,12 @@ describe('a webhook whose receiver has failed for five days', () => {
     const node = await startNode(scene)
     await scene.event(tenant)
     await until('it is refused', async () => (await scene.attempts(webhook))[0])
-    scene.clock.move(3 * DAY)
+    scene.clock.advance(3 * DAY)
     await scene.untilSettled(webhook)
-    scene.clock.move(3 * DAY)
+    scene.clock.advance(3 * DAY)
     await scene.event(tenant)
     await until('it is refused again', () => receiver.received.length === 3 || undefined)
-    scene.clock.move(DAY)
+    scene.clock.advance(DAY)
     await scene.untilSettled(webhook, 2)
     expect(await rowOf(webhook)).toMatchObject({ is_active: true })
     expect(node.mails).toEqual([])

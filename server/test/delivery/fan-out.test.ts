@@ -1,6 +1,7 @@
 /** Which events become deliveries of which webhooks: each once, and none of another's. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { followEvents } from '../../src/features/webhooks/engine/fan-out.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { untilRead } from '../support/journal.ts'
@@ -17,7 +18,7 @@ beforeEach(async () => {
 
 /** Starts to read the journal; nothing is sent. */
 function startReading(): void {
-  const changes = watchChanges(scene.database.address, silentLog)
+  const changes = watchChanges(scene.database.address, silentLog, systemTime)
   const { db, clock } = scene
   const consumer = followEvents({ db, changes, clock, log: silentLog, pollMs: 50 })
   onTestFinished(async () => {

@@ -46,7 +46,7 @@ describe('a webhook whose secret cannot be opened', () => {
     )
     expect((await scene.queue(broken)).failing_since).toBeNull()
     await sql(spoil, [broken.id, kept?.sealed_secret])
-    scene.clock.move(6 * MINUTE)
+    scene.clock.advance(6 * MINUTE)
     await scene.untilSettled(broken)
     expect(receiver.received).toHaveLength(2)
   })
@@ -128,7 +128,7 @@ test('a tenant whose data key does not open is sent nothing for a while, and oth
   expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/whole'])
   expect(node.logText()).toContain('its secret cannot be opened')
   await sql(spoil, [tenant, kept?.wrapped_key])
-  scene.clock.move(6 * MINUTE)
+  scene.clock.advance(6 * MINUTE)
   for (const webhook of broken) await scene.untilSettled(webhook)
   expect(receiver.received).toHaveLength(3)
 })
@@ -170,7 +170,7 @@ test('an error in making or sending a message stops that webhook alone, and for 
   await until('the log says so', () => node.logText().includes('a fault of ours') || undefined)
   expect((await scene.deliveries(webhook)).map(({ attempts }) => attempts)).toEqual([0])
   await until('it is let alone', async () => (await scene.queue(webhook)).paused_until ?? undefined)
-  scene.clock.move(6 * MINUTE)
+  scene.clock.advance(6 * MINUTE)
   await scene.untilSettled(webhook)
 })
 
@@ -191,7 +191,7 @@ test('a try that cannot be written down stops its webhook alone, and for a while
   await until('it is let alone', async () => (await scene.queue(webhook)).paused_until ?? undefined)
   expect(node.logText()).toContain('what it was sent could not be written down')
   body = ''
-  scene.clock.move(6 * MINUTE)
+  scene.clock.advance(6 * MINUTE)
   await scene.untilSettled(webhook, 10)
 })
 

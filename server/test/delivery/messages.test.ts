@@ -114,7 +114,7 @@ test('a second try has the same id and body, and a time and signature of its own
   await startNode(scene)
   await scene.event(tenant, 'department.updated', { after: { name: 'Ü\u0007\u{1f600}"' } })
   await until('it is refused', async () => (await scene.attempts(webhook))[0])
-  scene.clock.move(10 * SECOND)
+  scene.clock.advance(10 * SECOND)
   await scene.untilSettled(webhook)
   const [first, second] = receiver.received
   expect(second).toMatchObject({ id: first?.id, body: first?.body })
@@ -143,7 +143,7 @@ describe('a webhook with an old secret that signs along', () => {
     const tenant = await scene.tenant()
     const [old, current] = [newSecret(), newSecret()]
     const webhook = await scene.webhook(tenant, receiver.url, { secrets: [old, current] })
-    scene.clock.move(24 * 3600 * SECOND)
+    scene.clock.advance(24 * 3600 * SECOND)
     await startNode(scene)
     await scene.event(tenant)
     await scene.untilSettled(webhook)
@@ -161,7 +161,7 @@ describe('a webhook with an old secret that signs along', () => {
     await scene.event(tenant)
     await scene.untilSettled(webhook)
     expect(receiver.verifyWith(old)).toHaveLength(1)
-    scene.clock.move(24 * 3600 * SECOND)
+    scene.clock.advance(24 * 3600 * SECOND)
     await until('its process has let go of it', async () => {
       const { leased_by } = await scene.queue(webhook)
       return leased_by === null || undefined

@@ -51,8 +51,8 @@ export async function startNode(scene: Scene, options: NodeOptions = {}): Promis
   const { clock, database, root } = scene
   const address = options.address ?? database.address
   const { log, logged } = recordedLog()
-  const changes = watchChanges(address, log)
-  const db = openScopes(address, { size: 4, changes, log })
+  const changes = watchChanges(address, log, clock)
+  const db = openScopes(address, { clock, size: 4, changes, log })
   const ring = await openKeyRing(db, root, changes)
   const mails: MailMessage[] = []
   const mailer: Mailer = {
@@ -60,7 +60,7 @@ export async function startNode(scene: Scene, options: NodeOptions = {}): Promis
     send: async (tx, mail) => tx.afterCommit(() => void mails.push(mail)),
   }
   const policy = { allowHttp: true, allowedNetworks: parseNetworks('127.0.0.0/8') }
-  const outbound = openOutbound({ policy })
+  const outbound = openOutbound({ clock, policy })
   const delivery = startDeliveryWorker({
     db: options.db?.(db) ?? db,
     changes,

@@ -45,7 +45,7 @@ test('three processes bring 300 events to 30 webhooks, each once', async () => {
   const troubles = lines.flat().filter(([level]) => level === 'warn' || level === 'error')
   // Where the machine is busy, a sign of life may come too late.
   expect(
-    troubles.filter(([, , text]) => !/lost the listener|telling other nodes/.test(text)),
+    troubles.filter(([, , text]) => !/lost the listener|notifying other nodes/.test(text)),
   ).toEqual([])
 })
 

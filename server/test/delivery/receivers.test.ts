@@ -89,7 +89,7 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
       most.push(now.most)
       now.most = 0
       now.enough = Math.max(1, now.enough / 2)
-      scene.clock.move(pause)
+      scene.clock.advance(pause)
     }
     expect(sent).toEqual([4, 6, 7, 8])
     expect(most).toEqual([4, 2, 1, 1])
@@ -125,7 +125,7 @@ describe('a receiver that answers 503 to every third message', () => {
     const ids = receiver.received.map(({ id }) => id)
     const again = ids.filter((id, index) => ids.indexOf(id) < index)
     expect(again.length).toBeLessThanOrEqual(80)
-    scene.clock.move(10 * SECOND)
+    scene.clock.advance(10 * SECOND)
     await scene.untilSettled(webhook, 240)
     expect(await withTries(2)).toHaveLength(80)
     expect(receiver.received).toHaveLength(320)
@@ -158,7 +158,7 @@ describe('a receiver that keeps failing', () => {
     let pause = first
     for (const seconds of [10, 20, 40]) {
       expect(pause).toBeLessThanOrEqual((1.1 * seconds * SECOND) / 2)
-      scene.clock.move(pause)
+      scene.clock.advance(pause)
       pause = await until('the next pause', async () => {
         const ms = await paused(webhook)
         return ms > 0.8 * seconds * SECOND ? ms : undefined
@@ -172,12 +172,12 @@ describe('a receiver that keeps failing', () => {
   test('is sent all that waits once a probe goes well', async () => {
     const { receiver, webhook, reply, first } = await failing()
     reply.status = 200
-    scene.clock.move(first)
+    scene.clock.advance(first)
     const untried = async () =>
       (await scene.deliveries(webhook)).filter(({ attempts }) => attempts === 0)
     await until('all have been tried', async () => (await untried()).length === 0 || undefined)
     // Those that were refused wait for their second try.
-    scene.clock.move(6 * MINUTE)
+    scene.clock.advance(6 * MINUTE)
     await scene.untilSettled(webhook, 25)
     expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(25)
     await until('the queue is well', async () => {

@@ -10,6 +10,7 @@ import { type Event, insertDeliveries } from '../../src/features/webhooks/engine
 import { createResultWriter } from '../../src/features/webhooks/engine/result-writer.ts'
 import type { Attempt } from '../../src/features/webhooks/sending/attempt.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { openScopes, type Scopes } from '../../src/platform/db/index.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -190,7 +191,7 @@ describe('while the database is away', () => {
   async function reach() {
     const proxy = await proxyTo(scene.database)
     const address = { url: proxy.url }
-    const db = openScopes(address, { size: 2, changes: unheard, log: silentLog })
+    const db = openScopes(address, { clock: systemTime, size: 2, changes: unheard, log: silentLog })
     onTestFinished(() => db.close())
     return { proxy, db }
   }

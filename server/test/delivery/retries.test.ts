@@ -51,13 +51,13 @@ describe('a delivery that is refused', () => {
     const others = await sentinel()
     await startNode(scene)
     await scene.event(tenant, 'user.created')
-    scene.clock.move(inMs(await tried(webhook, 1)))
+    scene.clock.advance(inMs(await tried(webhook, 1)))
     const row = await tried(webhook, 2)
     expect(row).toMatchObject({ status: 'pending', retry_step: 2 })
-    scene.clock.move(inMs(row) - MINUTE)
+    scene.clock.advance(inMs(row) - MINUTE)
     await others()
     expect(receiver.received).toHaveLength(2)
-    scene.clock.move(MINUTE)
+    scene.clock.advance(MINUTE)
     await scene.untilSettled(webhook)
     expect(receiver.received).toHaveLength(3)
     expect(await scene.attempts(webhook)).toMatchObject([
@@ -79,7 +79,7 @@ describe('a delivery that is refused', () => {
       // A little more than the tenth: the answer took its time.
       expect(waits / wait).toBeGreaterThanOrEqual(0.9)
       expect(waits).toBeLessThanOrEqual(1.1 * wait + SECOND)
-      scene.clock.move(inMs(row))
+      scene.clock.advance(inMs(row))
     }
     await scene.untilSettled(webhook)
     expect(await scene.deliveries(webhook)).toMatchObject([
@@ -110,7 +110,7 @@ describe('a receiver that says when to come again', () => {
     const second = await scene.event(tenant, 'user.updated')
     await others()
     expect(receiver.received).toHaveLength(1)
-    scene.clock.move(11.1 * MINUTE)
+    scene.clock.advance(11.1 * MINUTE)
     await scene.untilSettled(webhook, 2)
     expect(receiver.received.map(({ id }) => id).sort()).toEqual(
       [first.message, first.message, second.message].sort(),
@@ -150,7 +150,7 @@ test('a redirect is not followed, and counts as a failure', async () => {
   await scene.event(tenant)
   for (let times = 1; times <= 5; times += 1) {
     const row = await tried(webhook, times)
-    scene.clock.move(inMs(row))
+    scene.clock.advance(inMs(row))
   }
   await scene.untilSettled(webhook)
   const attempts = await scene.attempts(webhook)
@@ -170,7 +170,7 @@ test('a receiver that is not there is sent to once it is', async () => {
   ])
   await free()
   const back = await openReceiver({ port })
-  scene.clock.move(inMs(row))
+  scene.clock.advance(inMs(row))
   await scene.untilSettled(webhook)
   expect(back.received).toHaveLength(1)
 })

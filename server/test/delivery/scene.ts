@@ -8,7 +8,6 @@ import type {
   WebhookAttemptsTable,
   WebhookDeliveriesTable,
 } from '../../src/features/webhooks/webhooks.table.ts'
-import type { Clock } from '../../src/lib/clock.ts'
 import {
   type KeyRing,
   openKeyRing,
@@ -19,14 +18,11 @@ import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/ind
 import { type Action, appendReturning, SYSTEM } from '../../src/platform/journal/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
+import { type MovableClock, movableClock } from '../support/time.ts'
 import { until } from '../support/until.ts'
 
 /** Of this run alone: what others send to its receivers by mistake does not verify. */
 export const SECRET = newSecret()
-
-export interface TestClock extends Clock {
-  move(ms: number): void
-}
 
 export interface TestWebhook {
   id: number
@@ -58,7 +54,7 @@ export interface QueueRow {
 export interface Scene {
   database: TestDatabase
   /** Goes on by itself as any clock does, and by leaps when it is moved. */
-  clock: TestClock
+  clock: MovableClock
   /** Of the process that writes: it delivers nothing, and tells the others of what it has written. */
   db: Scopes
   keyRing: KeyRing
@@ -98,21 +94,15 @@ type WebhookDeliveryRow = { [K in keyof WebhookDeliveriesTable]: any }
 export async function openScene(): Promise<Scene> {
   const database = await migratedDatabase()
   const { sql } = database
-  const changes = watchChanges(database.address, silentLog)
-  const db = openScopes(database.address, { size: 8, changes, log: silentLog })
+  const clock = movableClock()
+  const changes = watchChanges(database.address, silentLog, clock)
+  const db = openScopes(database.address, { clock, size: 8, changes, log: silentLog })
   onTestFinished(async () => {
     await changes.stop()
     await db.close()
   })
   const root = openSealer(Buffer.alloc(32, 7))
   const keyRing = await openKeyRing(db, root, changes)
-  let offset = 0
-  const clock = {
-    now: () => Date.now() + offset,
-    move(ms: number) {
-      offset += ms
-    },
-  }
   const secretsOf = openSecrets({ keyRing, clock })
   let people = 0
 

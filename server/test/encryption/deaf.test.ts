@@ -1,5 +1,6 @@
 /** A node that hears of no change writes and reads on while keys rotate, and keeps none of the old ones. */
 import { expect, test } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import {
   openKeyRing,
   openSealer,
@@ -29,8 +30,8 @@ test('a deaf node loses nothing, and forgets', async () => {
     patients.push(await scene.patient({ full_name: `Paula Old${made}` }))
 
   // The keys of such a node, in the hands of the test.
-  const changes = watchChanges(address, silentLog)
-  const db = openScopes(address, { size: 2, changes, log: silentLog })
+  const changes = watchChanges(address, silentLog, systemTime)
+  const db = openScopes(address, { clock: systemTime, size: 2, changes, log: silentLog })
   atTheEnd(async () => {
     await changes.stop()
     await db.close()

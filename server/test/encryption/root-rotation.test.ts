@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { findPlatformTenant, ROOT_SEALED } from '../../src/app.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import {
   fingerprintOf,
   openSealer,
@@ -68,7 +69,12 @@ beforeAll(async () => {
 
 /** As the command does it. */
 async function rotate(from: Buffer, to: Buffer) {
-  const db = openScopes(database.address, { size: 1, changes: alone, log: silentLog })
+  const db = openScopes(database.address, {
+    clock: systemTime,
+    size: 1,
+    changes: alone,
+    log: silentLog,
+  })
   const next = { key: to, from: 'ENCRYPTION_KEY_NEXT' }
   try {
     return await rotateRoot(db, {

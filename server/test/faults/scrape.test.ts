@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { Gauge } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { openMetrics } from '../../src/platform/observe/metrics.ts'
 
@@ -9,7 +10,7 @@ import { openMetrics } from '../../src/platform/observe/metrics.ts'
 async function scrape(collect: () => void | Promise<void>) {
   const warned: unknown[][] = []
   const log = { warn: (...line: unknown[]) => void warned.push(line) } as unknown as Logger
-  const metrics = openMetrics(() => false, log)
+  const metrics = openMetrics(() => false, log, systemTime)
   const registers = [metrics.registry]
   new Gauge({ name: 'wardkeep_sick', help: 'cannot be told', registers, collect })
   const server = await metrics.serve('127.0.0.1', 0)

@@ -2,6 +2,7 @@
 import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import { openScopes } from '../../src/platform/db/index.ts'
 import { idle } from '../accounts/people.ts'
 import { newColleague } from '../sessions/users.ts'
@@ -128,6 +129,7 @@ test('options in the URL of the database do not take the role away', async () =>
   const db = openScopes(
     { url: url.href },
     {
+      clock: systemTime,
       size: 1,
       changes: {
         subscribe: () => () => undefined,

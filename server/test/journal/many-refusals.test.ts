@@ -1,7 +1,7 @@
 /** Refusals of many sessions at once: each is counted, and none waits for another's row. */
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
-import type { Clock } from '../../src/lib/clock.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import type { Caller } from '../../src/platform/access/index.ts'
 import type { Scopes } from '../../src/platform/db/index.ts'
 import { openRefusals, writeSeenRefusals } from '../../src/platform/journal/index.ts'
@@ -18,7 +18,7 @@ const CODE = 'role_required'
 let database: TestDatabase
 let db: Scopes
 let now = Date.parse('2026-11-21T12:00:00.000Z')
-const clock: Clock = { now: () => now }
+const clock = { ...systemTime, now: () => now }
 
 beforeAll(async () => {
   database = await migratedDatabase()

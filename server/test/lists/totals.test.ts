@@ -14,6 +14,7 @@ import { scopesOf } from '../sessions/scopes.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
+import { frozenClock } from '../support/time.ts'
 
 const [HERE, ELSEWHERE] = [1, 2]
 
@@ -190,8 +191,7 @@ test('what changed since is never forgotten too early, and what all have seen is
 
 test('a node that is up for four minutes forgets what it found, and nothing of the last two', async () => {
   const [node] = nodes as [Scopes]
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
+  const clock = frozenClock()
   let forgotten: Promise<unknown> = Promise.resolve()
   const watched: Scopes = {
     ...node,
@@ -201,9 +201,9 @@ test('a node that is up for four minutes forgets what it found, and nothing of t
       return done
     },
   }
-  onTestFinished(await startUpkeep([listWritesUpkeep(watched)], silentLog))
+  onTestFinished(await startUpkeep([listWritesUpkeep(watched)], { log: silentLog, clock }))
   const twoMinutes = async () => {
-    vi.advanceTimersByTime(2 * 60_000)
+    clock.elapse(2 * 60_000)
     await forgotten
   }
   await add(HERE, 1)

@@ -3,9 +3,11 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type BotApi, BotFault } from '../../src/features/messenger/bot/api.ts'
 import { startBot } from '../../src/features/messenger/bot/bot.ts'
 import { updateTaker } from '../../src/features/messenger/bot/taking.ts'
+import { SECOND } from '../../src/lib/clock.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { type MovableClock, movableClock } from '../support/time.ts'
 import { until } from '../support/until.ts'
 
 const HOOK = { url: 'https://clinic.example/webhooks/messenger', secret: 'secret' }
@@ -15,12 +17,16 @@ beforeAll(async () => {
 })
 
 /** A bot over an API of the test's own, which a webhook is set at unless updates are asked for. */
-function started(api: Partial<BotApi>, webhook: typeof HOOK | null = HOOK) {
-  const changes = watchChanges(service.database.address, silentLog)
+function started(
+  api: Partial<BotApi>,
+  webhook: typeof HOOK | null = HOOK,
+  clock: MovableClock = movableClock(),
+) {
+  const changes = watchChanges(service.database.address, silentLog, clock)
   const bot = startBot({
     db: service.app.db,
     changes,
-    clock: service.clock,
+    clock,
     log: silentLog,
     api: {
       getMe: async () => ({ id: 1, username: 'bot' }),
@@ -115,20 +121,24 @@ describe('a provider that does not answer', () => {
   async function failing(outcomes: readonly { fault?: BotFault; after: number }[]) {
     const states: (string | undefined)[] = []
     let isFailing = false
+    const clock = movableClock()
     await begunAnew()
-    started({
+    const api = {
       async getWebhook() {
         const next = isFailing ? outcomes[states.length] : undefined
         if (!next) return HOOK.url
         states.push(await stateNow())
-        service.clock.advance(next.after)
+        clock.advance(next.after)
         if (next.fault) throw next.fault
         return HOOK.url
       },
-    })
+    }
+    started(api, HOOK, clock)
     await stateIs('ok')
     isFailing = true
-    await until('all were asked', () => states.length === outcomes.length || undefined, 30_000)
+    for (const { fault } of outcomes)
+      if (fault) await clock.elapseOnceWaiting((fault.refusal?.retryAfter ?? 2) * SECOND)
+    await until('all were asked', () => states.length === outcomes.length || undefined)
     return states
   }
 
@@ -169,19 +179,22 @@ describe('a provider that does not answer', () => {
 
   test('is asked for updates without being held while it is away, so that it is seen at once to be back', async () => {
     const held: boolean[] = []
+    const clock = movableClock()
     await begunAnew()
     started(
       {
         async getUpdates(_offset, _signal, now = false) {
           held.push(!now)
-          service.clock.advance(30_000)
+          clock.advance(30_000)
           if (held.length <= 3) throw SILENT
           return []
         },
       },
       null,
+      clock,
     )
-    await until('it is asked again and again', () => held.length > 4 || undefined, 30_000)
+    for (let failures = 0; failures < 3; failures += 1) await clock.elapseOnceWaiting(2 * SECOND)
+    await until('it is asked again and again', () => held.length > 4 || undefined)
     expect(held.slice(0, 5)).toEqual([true, true, true, false, true])
   })
 })

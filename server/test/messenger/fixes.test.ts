@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { openBotServer } from '../support/bot-server.ts'
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { openService } from '../support/service.ts'
+import { passWaits } from '../support/time.ts'
 import { until } from '../support/until.ts'
 import { botConfig, happenTo, linkedIn, openScene, type Scene } from './scene.ts'
 
@@ -39,7 +40,9 @@ test('a bot that nobody is for minutes is told of, and a repair says what to sta
   await service.database.sql("update messenger_bot set leased_until = now() - interval '1 hour'")
   const [finding] = await poller.findings()
   expect(finding).toMatchObject({ tenant_id: null, measured: { lease: 'held by nobody' } })
-  await expect(poller.repair(finding as never)).rejects.toThrow('start one with the role worker')
+  // A repair looks ten times a second for five seconds.
+  const repaired = passWaits(service.clock, 100, poller.repair(finding as never))
+  await expect(repaired).rejects.toThrow('start one with the role worker')
   // What is held back has no bot, and shall have none.
   await service.database.sql('update installation set outbound_held_at = now()')
   const copy = await openService({

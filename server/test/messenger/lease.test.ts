@@ -15,11 +15,12 @@ beforeEach(async () => {
 
 /** A process that would be the bot, and what has happened to it. */
 function candidate(worker: string) {
-  const changes = watchChanges(service.database.address, silentLog)
+  const changes = watchChanges(service.database.address, silentLog, service.clock)
   const seen: { tenures: Tenure[]; stops: number } = { tenures: [], stops: 0 }
   const lease = keepLease({
     db: service.app.db,
     changes,
+    clock: service.clock,
     log: silentLog,
     worker,
     begin(tenure) {

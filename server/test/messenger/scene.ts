@@ -34,6 +34,7 @@ export async function openScene(
   const bot = await openBotServer()
   const config = { ...botConfig(bot), ...options.config }
   const service = await openService({ background: ['jobs', 'messenger'], ...options, config })
+  bot.measureBy(service.clock)
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, 'north')
   return sceneOn(service, bot, root, clinic)

@@ -41,7 +41,7 @@ async function traces(): Promise<string> {
 }
 
 test('with the provider answering, refusing, resetting and out of reach', {
-  timeout: 120_000,
+  timeout: 60_000,
 }, async () => {
   const { service, bot, clinic } = scene
   const { doctor } = clinic.people
@@ -58,7 +58,7 @@ test('with the provider answering, refusing, resetting and out of reach', {
   const warned = (what: string) =>
     until(
       `the log says ${what}`,
-      () => inspect(service.logged, { depth: 8 }).includes(what) || undefined,
+      () => inspect(service.logged, { depth: 8, maxArrayLength: null }).includes(what) || undefined,
     )
   /** Before when nothing more is sent to the chat: each outcome is written down with another one. */
   const freeAt = async () => {
@@ -90,6 +90,8 @@ test('with the provider answering, refusing, resetting and out of reach', {
   bot.refuse()
   await bot.close()
   await happen()
+  // After a refused token the bot asks again so long later.
+  await service.clock.elapseOnceWaiting(10_000)
   await warned('was not answered')
   const said = (await traces()) + JSON.stringify(wrong.body)
   // Of the bot its number is known, which is no secret.

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 /** A sender with turns of the test's own. */
 function sending({ app, database, clock }: Service, turn: Turn, db: Scopes = app.db) {
-  const changes = watchChanges(database.address, silentLog)
+  const changes = watchChanges(database.address, silentLog, clock)
   const sender = startSender({
     db,
     changes,
@@ -57,6 +57,7 @@ test('a turn that throws when it goes ahead of all after a hold keeps nobody', a
   await isDue(service, ['01', '02'])
   await until('all are held', () => turned.length === 2 || undefined, 20_000)
   await isDue(service, ['03', '04', '05'])
+  service.clock.elapse(1_000)
   await until('all have had their turn', () => turned.length === 5 || undefined, 20_000)
   expect(turned.toSorted()).toEqual(['01', '02', '03', '04', '05'])
 })
@@ -89,6 +90,7 @@ test('a message that is under way is not looked for again and again', async () =
     counted,
   )
   await until('the first is under way', () => turned.length === 1 || undefined)
+  service.clock.elapse(2_500)
   await until('the second is due', () => turned.length === 2 || undefined)
   answer()
   // Each second one, some around each message, and where the clocks differ by a moment.
@@ -107,7 +109,9 @@ test('a stop breaks off what nobody answers, in time for it to be written down',
   })
   await isDue(service, ['01'])
   await until('it is under way', () => outcome)
-  await sender.stop()
+  const stopped = sender.stop()
+  await service.clock.elapseOnceWaiting(3_000)
+  await stopped
   expect(outcome).toBe('written down')
 })
 

@@ -3,8 +3,10 @@
  * whatever DNS says before, at the same time or afterwards. 127.0.0.1 plays the public address here and
  * 127.0.0.2 the private one, as only the first is listed.
  */
+
 import { networkInterfaces } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import { openOutbound, parseNetworks } from '../../src/platform/net/index.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { eventually, ok, openNamed, openRaw, openWayOut } from './scene.ts'
@@ -73,6 +75,7 @@ describe('a URL', () => {
   test('must be https, where http is not allowed', async () => {
     const { url, listed } = await bothSides()
     const out = openOutbound({
+      clock: systemTime,
       policy: { allowHttp: false, allowedNetworks: parseNetworks(LISTED) },
     })
     const post = { headers: {}, body: '{}', deadlineMs: 5000, keepBytes: 0 }
@@ -224,6 +227,7 @@ test('a connection is judged once more as it stands, before a byte is sent over 
   // The network is taken off the list behind the first judgement, and before the connection stands.
   let allowedNetworks = parseNetworks(LISTED)
   const out = openOutbound({
+    clock: systemTime,
     policy: {
       allowHttp: true,
       get allowedNetworks() {

@@ -2,8 +2,10 @@
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import { dnsResolver, openOutbound } from '../../src/platform/net/index.ts'
 import { openDns } from '../support/dns.ts'
+import { frozenClock } from '../support/time.ts'
 import { eventually, ok, openNamed, openRaw } from './scene.ts'
 
 const unresolved = (detail: string) => ({
@@ -49,7 +51,7 @@ describe('a name', () => {
         return ['127.0.0.1']
       },
     })
-    const addresses = dnsResolver({ servers: () => [dns.address], tries: 1 })
+    const addresses = dnsResolver({ clock: systemTime, servers: () => [dns.address], tries: 1 })
     expect(await addresses('both.test', new AbortController().signal)).toEqual(['127.0.0.1'])
   })
 
@@ -64,7 +66,12 @@ describe('a name', () => {
 describe('a DNS server', () => {
   test('that never answers is given up', async () => {
     const dns = await openDns({ 'pit.test': 'silence' })
-    const addresses = dnsResolver({ servers: () => [dns.address], timeoutMs: 50, tries: 1 })
+    const addresses = dnsResolver({
+      clock: systemTime,
+      servers: () => [dns.address],
+      timeoutMs: 50,
+      tries: 1,
+    })
     await expect(addresses('pit.test', new AbortController().signal)).rejects.toThrow(
       'DNS did not answer',
     )
@@ -74,8 +81,9 @@ describe('a DNS server', () => {
     const dns = await openDns({})
     await dns.close()
     const out = openOutbound({
+      clock: systemTime,
       policy: { allowHttp: true, allowedNetworks: [] },
-      resolver: dnsResolver({ servers: () => [dns.address], tries: 1 }),
+      resolver: dnsResolver({ clock: systemTime, servers: () => [dns.address], tries: 1 }),
     })
     onTestFinished(() => out.close())
     const post = { url: 'http://a.test/', headers: {}, body: '', deadlineMs: 10_000, keepBytes: 0 }
@@ -143,7 +151,12 @@ describe('a DNS server', () => {
 
   test('is not asked again and again, once nobody wants to know', async () => {
     const dns = await openDns({ 'pit.test': 'silence', 'other.test': 'silence' })
-    const addresses = dnsResolver({ servers: () => [dns.address], timeoutMs: 300, tries: 3 })
+    const addresses = dnsResolver({
+      clock: systemTime,
+      servers: () => [dns.address],
+      timeoutMs: 300,
+      tries: 3,
+    })
     const [one, other] = [new AbortController(), new AbortController()]
     const answers = [one, other].map(({ signal }) => addresses('pit.test', signal))
     await eventually('it is asked', () => dns.asked.length >= 2)
@@ -164,19 +177,20 @@ describe('a DNS server', () => {
       await openDns({ 'moved.test': ['127.0.0.1'], 'late.test': () => answered.promise }),
       await openDns({ 'moved.test': ['127.0.0.2'] }),
     ]
-    const at = { server: old, ms: 0 }
+    const clock = frozenClock()
+    const at = { server: old }
     const addresses = dnsResolver({
+      clock,
       servers: () => [at.server.address],
       timeoutMs: 5000,
-      now: () => at.ms,
     })
     const ask = (name: string) => addresses(name, new AbortController().signal)
     const late = ask('late.test')
     await eventually('the old one is asked', () => old.asked.length >= 2)
     at.server = young
-    at.ms = 59_999
+    clock.elapse(59_999)
     expect(await ask('moved.test')).toEqual(['127.0.0.1'])
-    at.ms = 60_000
+    clock.elapse(1)
     expect(await ask('moved.test')).toEqual(['127.0.0.2'])
     answered.resolve(['127.0.0.3'])
     expect(await late).toEqual(['127.0.0.3'])

@@ -1,6 +1,7 @@
 /** What the tests of outgoing requests share: a way out that is closed with the test, and raw servers. */
 import { createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import {
   dnsResolver,
   type Exchange,
@@ -28,9 +29,10 @@ interface Options {
 
 export function openWayOut({ allowed = '127.0.0.0/8', dns, idleMs, ca }: Options = {}): WayOut {
   const outbound = openOutbound({
+    clock: systemTime,
     policy: { allowHttp: true, allowedNetworks: parseNetworks(allowed) },
     resolver: dns
-      ? dnsResolver({ servers: () => [dns.address] })
+      ? dnsResolver({ clock: systemTime, servers: () => [dns.address] })
       : () => Promise.reject(new Error('a test asked for a name')),
     ...(idleMs ? { idleMs } : {}),
     ...(ca ? { ca } : {}),

@@ -1,5 +1,6 @@
 /** Rows and the keys that seal them: neither is without the other, whenever which of them goes. */
 import { beforeAll, describe, expect, test } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/index.ts'
 import { unheard } from '../sessions/scopes.ts'
@@ -156,8 +157,8 @@ describe('a key that was destroyed between sealing and writing', () => {
 
   test('is forgotten, and the transaction runs twice, also where nobody waits for the write', async () => {
     const { address } = service.database
-    const changes = watchChanges(address, silentLog)
-    const db = openScopes(address, { size: 2, changes, log: silentLog })
+    const changes = watchChanges(address, silentLog, systemTime)
+    const db = openScopes(address, { clock: systemTime, size: 2, changes, log: silentLog })
     atTheEnd(async () => {
       await changes.stop()
       await db.close()

@@ -2,9 +2,10 @@
  * A process that confirms the one fix there is, for the test that kills it: repairs the first sore, says
  * `half`, and never ends.
  */
+
 import { openSelfHealing } from '../../src/features/self-healing/index.ts'
-import { systemClock } from '../../src/lib/clock.ts'
 import { parseCron } from '../../src/lib/cron.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { openScopes, ownerClient } from '../../src/platform/db/index.ts'
 import { openJobs } from '../../src/platform/jobs/index.ts'
 import { openMetrics } from '../../src/platform/observe/metrics.ts'
@@ -21,7 +22,7 @@ const changes = {
   isClosed: () => false,
   stop: async () => undefined,
 }
-const db = openScopes(address, { size: 4, changes, log: silentLog })
+const db = openScopes(address, { clock: systemTime, size: 4, changes, log: silentLog })
 let treated = 0
 const fix = soreFix({
   async repair(finding, repairing) {
@@ -36,10 +37,10 @@ const fix = soreFix({
 const healing = await openSelfHealing(
   {
     db,
-    clock: systemClock,
+    clock: systemTime,
     log: silentLog,
-    jobs: openJobs({ address, log: silentLog, works: false }),
-    metrics: openMetrics(() => false, silentLog),
+    jobs: openJobs({ clock: systemTime, address, log: silentLog, works: false }),
+    metrics: openMetrics(() => false, silentLog, systemTime),
     openConnection: () => ownerClient(address),
     config: { SELF_HEALING: 'propose', SELF_HEALING_SCAN: parseCron('*/5 * * * *') },
   },

@@ -53,8 +53,8 @@ export async function heal(
   fixes: readonly Fix[],
   { mode = 'auto', lookMs, clock = movableClock() }: Options = {},
 ): Promise<Healing> {
-  const { db, jobs, log, logged } = openNode(database, { works: false })
-  const metrics = openMetrics(() => false, log)
+  const { db, jobs, log, logged } = openNode(database, { works: false, clock })
+  const metrics = openMetrics(() => false, log, clock)
   const core = {
     db,
     jobs,

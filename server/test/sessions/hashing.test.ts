@@ -5,6 +5,7 @@ import { signInOperations } from '../../src/features/auth/sign-in/sign-in.routes
 import { signInService } from '../../src/features/auth/sign-in/sign-in.service.ts'
 import { usersService } from '../../src/features/users/users.service.ts'
 import { Problem } from '../../src/lib/problems.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { openPasswords, type Passwords } from '../../src/platform/crypto/index.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { addOperations, openLimits, openServer } from '../../src/platform/http/index.ts'
@@ -55,7 +56,7 @@ const origin = { ip: '127.0.0.1', user_agent: null, request_id: crypto.randomUUI
 
 describe('each sign-in', () => {
   test('costs as many hashes whether or not there is such an account: three without a tenant', async () => {
-    const real = await openPasswords(COST, 2)
+    const real = await openPasswords(COST, 2, systemTime)
     const verified: (string | null)[] = []
     const signs = signInWith({
       ...real,
@@ -102,7 +103,7 @@ describe('one who is known at the network', () => {
 
   /** Passwords that note whose turn checks what, each once `passing` lets it. */
   async function watched(passing: (stored: string | null) => Promise<unknown>) {
-    const real = await openPasswords(COST, 2)
+    const real = await openPasswords(COST, 2, systemTime)
     const verified: string[] = []
     const passwords: Passwords = {
       ...real,
@@ -195,7 +196,7 @@ describe('one who is known at the network', () => {
 describe('an administrator', () => {
   test('makes no hash for what the database alone refuses', async () => {
     const hashed: string[] = []
-    const real = await openPasswords(COST, 2)
+    const real = await openPasswords(COST, 2, systemTime)
     const users = usersService({
       db: service.app.db,
       clock: service.clock,
@@ -231,7 +232,9 @@ describe('an administrator', () => {
 
 describe('more sign-ins than can be hashed', () => {
   test('are answered 503 with the time to wait, and the others as ever', async () => {
-    const passwords = await openPasswords({ ...COST, memoryCost: 16_384 }, 1, { waitingOfOne: 0 })
+    const passwords = await openPasswords({ ...COST, memoryCost: 16_384 }, 1, systemTime, {
+      waitingOfOne: 0,
+    })
     const { auth } = service.app.features
     const limits = openLimits({
       requests: 0,
@@ -253,6 +256,7 @@ describe('more sign-ins than can be hashed', () => {
       requireOpen: () => undefined,
       limits,
       log: silentLog,
+      clock: systemTime,
     })
     const login = () =>
       server.inject({
@@ -330,7 +334,7 @@ describe('a hash', () => {
   })
 
   test('that is out of date keeps nobody out when there is no turn for a new one', async () => {
-    const real = await openPasswords(COST, 2)
+    const real = await openPasswords(COST, 2, systemTime)
     const signs = signInWith({
       ...real,
       isOutdated: () => true,

@@ -1,5 +1,6 @@
 /** When a user last signed in: true in every session of theirs, though no sign-in is told to the nodes with its commit. */
 import { expect, onTestFinished, test } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { makeClinic, signIn, superadmin } from '../support/clinics.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -30,7 +31,7 @@ test('a sign-in notifies no node with its commit', async () => {
   const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'north')
   const person = await newColleague(service, clinic)
-  const changes = watchChanges(service.database.address, silentLog)
+  const changes = watchChanges(service.database.address, silentLog, systemTime)
   onTestFinished(() => changes.stop())
   const heard: (string | null)[] = []
   changes.subscribe((topic) => void heard.push(topic))

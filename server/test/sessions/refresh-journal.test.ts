@@ -5,6 +5,7 @@ import { renewing } from '../../src/features/auth/sessions/renewal.ts'
 import { sessionStates } from '../../src/features/auth/sessions/session-states.ts'
 import { accessTokens } from '../../src/features/auth/tokens/access-tokens.ts'
 import { newToken } from '../../src/features/auth/tokens/opaque-tokens.ts'
+import { systemTime } from '../../src/lib/time.ts'
 import { openScopes } from '../../src/platform/db/index.ts'
 import { createRateLimiter } from '../../src/platform/throttle/index.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
@@ -30,7 +31,12 @@ const entries = () =>
 test('one by a token that nobody has issued notifies nobody and writes nothing', async () => {
   const told: string[] = []
   const changes = { ...unheard, notify: (topic: string) => void told.push(topic) }
-  const db = openScopes(service.database.address, { size: 2, changes, log: silentLog })
+  const db = openScopes(service.database.address, {
+    clock: systemTime,
+    size: 2,
+    changes,
+    log: silentLog,
+  })
   atTheEnd(() => db.close())
   const { clock } = service
   const renewal = renewing({

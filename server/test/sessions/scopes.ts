@@ -1,5 +1,6 @@
 /** The scopes of a database by themselves, for tests of what is written and read through them. */
 import { onTestFinished } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import { alone, openScopes, type Scopes } from '../../src/platform/db/index.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -10,7 +11,12 @@ export const unheard = alone
 
 /** Opens the scopes as a node would; closed with the test or its file. */
 export function scopesOf(database: TestDatabase, size = 20): Scopes {
-  const db = openScopes(database.address, { size, changes: unheard, log: silentLog })
+  const db = openScopes(database.address, {
+    clock: systemTime,
+    size,
+    changes: unheard,
+    log: silentLog,
+  })
   atTheEnd(() => db.close())
   return db
 }

@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { performance } from 'node:perf_hooks'
+import { systemTime, type Time } from '../../src/lib/time.ts'
 import { atTheEnd } from './at-the-end.ts'
 
 export const BOT_TOKEN = '4711:bot-token_that-is-Secret'
@@ -24,7 +24,7 @@ export type ChatAnswer =
 export interface SentMessage {
   chat: number
   text: string
-  /** Milliseconds of `performance.now()`. */
+  /** Milliseconds of the monotonic clock by which the limits are measured. */
   at: number
   payload: Record<string, unknown>
 }
@@ -55,6 +55,8 @@ export interface BotServer {
   repeat(isRepeating: boolean): void
   /** Whether the limits are enforced, as they are from the start. */
   limit(isLimited: boolean): void
+  /** Measures limits and long polls by this clock from now on, so that they agree with a service whose time is moved. */
+  measureBy(clock: Pick<Time, 'monotonic' | 'after'>): void
   close(): Promise<void>
 }
 
@@ -64,6 +66,7 @@ const SECOND = 1000
 const MOST_A_SECOND = 30
 
 export async function openBotServer(options: { port?: number } = {}): Promise<BotServer> {
+  let clock: Pick<Time, 'monotonic' | 'after'> = systemTime
   const sent: SentMessage[] = []
   const stalled: number[] = []
   const polls: BotServer['polls'] = []
@@ -125,15 +128,15 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
       updates.filter(({ update_id }) => isRepeating || update_id >= (body.offset ?? 0))
     const own = {
       end(code?: number) {
-        clearTimeout(timer)
+        cancel()
         if (poll === own) poll = undefined
         if (code) refuse(response, code, 'Conflict: terminated by other getUpdates request')
         else ok(response, pageOf(waiting(), Math.min(body.limit ?? 100, 100)))
       },
     }
-    const timer = setTimeout(() => own.end(), (body.timeout ?? 0) * SECOND)
+    const cancel = clock.after((body.timeout ?? 0) * SECOND, () => own.end())
     response.on('close', () => {
-      clearTimeout(timer)
+      cancel()
       if (poll === own) poll = undefined
     })
     if (isRepeating) body.offset = 0
@@ -162,7 +165,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
     if (answer === 'reset') return request.socket.resetAndDestroy()
     if (answer === 'html')
       return response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad</h1>')
-    const now = performance.now()
+    const now = clock.monotonic()
     const limit = isLimited ? limitOf(chat, now) : undefined
     if (limit) {
       broken[limit] += 1
@@ -226,6 +229,9 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
     refuse(code, methods) {
       refused = code === undefined ? undefined : { code, methods }
       if (refused && (!methods || methods.includes('getUpdates'))) poll?.end(code)
+    },
+    measureBy(next) {
+      clock = next
     },
     repeat(repeating) {
       isRepeating = repeating

@@ -10,10 +10,12 @@ import {
 import { type Jobs, openJobs } from '../../src/platform/jobs/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import type { TestDatabase } from './database.ts'
+import { type MovableClock, movableClock } from './time.ts'
 
 export interface JobsNode {
   jobs: Jobs
   db: Scopes
+  clock: MovableClock
   /** Every line that was logged, as `[level, fields, message]`. */
   logged: [string, Record<string, any>, string][]
   log: Logger
@@ -37,18 +39,22 @@ export function openNode(
     address?: DatabaseAddress
     maintenanceSeconds?: number
     rests?: () => boolean
+    clock?: MovableClock
   } = {},
 ): JobsNode {
   const logged: JobsNode['logged'] = []
   const at = (level: string) => (fields: object, message: string) =>
     void logged.push([level, fields, message])
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  const clock = options.clock ?? movableClock()
   const db = openScopes(database.address, {
+    clock,
     size: 4,
     changes: nobody,
     log: log as Logger,
   })
   const jobs = openJobs({
+    clock,
     address: options.address ?? database.address,
     log: log as Logger,
     works: options.works ?? true,
@@ -63,7 +69,7 @@ export function openNode(
     await db.close()
   }
   onTestFinished(stop)
-  return { jobs, db, logged, log: log as Logger, stop }
+  return { jobs, db, clock, logged, log: log as Logger, stop }
 }
 
 /** What is in the table of jobs of one kind, with the owner's eyes. */

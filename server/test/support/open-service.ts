@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { type App, openApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config/config.ts'
 import type { BackgroundWork, Role } from '../../src/core.ts'
-import type { Clock } from '../../src/lib/clock.ts'
 import { givenOnly, type RootKeySource } from '../../src/platform/crypto/index.ts'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { parseNetworks } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { CARDNET_SECRET } from './payments.ts'
+import { type MovableClock, movableClock } from './time.ts'
 
 export interface Answer<T = any> {
   status: number
@@ -27,13 +27,6 @@ export interface CallOptions {
   headers?: Record<string, string>
   /** The body as it is, in place of `body` as JSON. */
   payload?: string | Buffer
-}
-
-/** The real time, until it is moved or stopped. */
-export interface MovableClock extends Clock {
-  advance(ms: number): void
-  /** From here on it moves with `advance` alone: for waits that are compared to the second. */
-  stop(): void
 }
 
 export interface OpenOptions {
@@ -148,20 +141,6 @@ function caller(app: App): OpenedService['call'] {
 function bodyOf({ headers, body }: { headers: Answer['headers']; body: string }) {
   if (body === '') return undefined
   return String(headers['content-type']).includes('json') ? JSON.parse(body) : body
-}
-
-export function movableClock(): MovableClock {
-  let offset = 0
-  let stopped: number | undefined
-  return {
-    now: () => (stopped ?? Date.now()) + offset,
-    advance(ms) {
-      offset += ms
-    },
-    stop() {
-      stopped ??= Date.now()
-    },
-  }
 }
 
 function recorder(logged: unknown[][]): Logger {

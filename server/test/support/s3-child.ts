@@ -1,12 +1,12 @@
 /** A process of its own that writes an object without an end: `s3-child.ts URL NAME`. It is killed. */
 import { s3Store } from '../../src/features/backups/stores/s3/s3.ts'
-import { systemClock } from '../../src/lib/clock.ts'
 import { parseS3Url } from '../../src/lib/s3-url.ts'
+import { systemTime } from '../../src/lib/time.ts'
 
 const [url = '', name = ''] = process.argv.slice(2)
 const { location, credentials } = parseS3Url(url)
 if (!credentials) throw new Error('no credentials')
-const store = s3Store({ location, credentials, clock: systemClock, partBytes: 64 * 1024 })
+const store = s3Store({ location, credentials, clock: systemTime, partBytes: 64 * 1024 })
 
 async function* endless() {
   for (;;) yield Buffer.alloc(10_000)

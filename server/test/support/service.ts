@@ -6,13 +6,12 @@ import { type OpenedService, type OpenOptions, openTestService } from './open-se
 export {
   type Answer,
   type CallOptions,
-  type MovableClock,
-  movableClock,
   ROOT_KEY,
   rootKeys,
   SUPERADMIN,
   testConfig,
 } from './open-service.ts'
+export { type MovableClock, movableClock } from './time.ts'
 
 export interface Service extends OpenedService {
   database: TestDatabase

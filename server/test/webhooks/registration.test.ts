@@ -1,5 +1,6 @@
 /** Registering, changing and deleting webhooks. */
 import { beforeAll, describe, expect, test } from 'vitest'
+import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { openLog } from '../../src/platform/observe/log.ts'
 import { until } from '../support/until.ts'
@@ -127,7 +128,7 @@ describe('a change', () => {
   test('is announced to whoever sends for the webhook', async () => {
     const { id } = await at.register()
     const told: (string | null)[] = []
-    const changes = watchChanges(at.service.database.address, openLog('silent'))
+    const changes = watchChanges(at.service.database.address, openLog('silent'), systemTime)
     changes.subscribe((topic) => void told.push(topic))
     await until('the listener is there', () => changes.trusted() || undefined)
     await put(id, { events: ['user.*'] })

@@ -71,6 +71,7 @@ export async function openBackups(
   const work = (only?: string) =>
     startWorker({
       db,
+      clock: core.clock,
       log,
       keeper,
       store,

@@ -1,5 +1,4 @@
 /** The faults that the rotation of keys can find in itself. */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Detected, Fix } from '../../platform/fix.ts'
 import { SYSTEM } from '../../platform/journal/index.ts'
@@ -121,7 +120,7 @@ async function watch(deps: SweepDeps, before: Rotation): Promise<void> {
   try {
     let now = before
     for (let waited = 0; now.status === 'running' && waited < WATCH_MS; waited += LOOK_MS) {
-      await delay(LOOK_MS)
+      await deps.db.clock.delay(LOOK_MS)
       now = (await deps.db.acrossTenants(rotations.findLatest, 'read')) ?? now
     }
     if (now.status === 'failed') throw new Error(now.reason ?? 'it has failed again')

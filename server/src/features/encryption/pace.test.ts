@@ -1,6 +1,6 @@
 /** The sweep gives way to whoever waits, and to whoever is there. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { frozenClock } from '../../../test/support/time.ts'
 import { openPace, restsAfter } from './pace.ts'
 
 const FREE = { heldMs: 3, waiting: 0, others: 0.2 }
@@ -27,13 +27,13 @@ test('the more others there are the longer it rests, though none of them waits',
 
 test('its own transactions are no others, and what it has not finished tells nothing', async () => {
   let spent = 0
+  const clock = frozenClock()
   const held = { max: 0, reset: () => undefined, disable: () => undefined }
-  const pace = openPace({ waiting: () => 0, spentMs: () => spent }, held as never)
+  const pace = openPace({ waiting: () => 0, spentMs: () => spent, clock }, held as never)
   const own = () =>
     pace.work(async () => {
-      const begun = performance.now()
-      await delay(20)
-      spent += performance.now() - begun
+      clock.elapse(20)
+      spent += 20
     })
   expect(await pace.rest()).toBe(false)
   await own()

@@ -1,6 +1,5 @@
 /** How fast the sweep goes: it gives way to those who wait for the event loop, a connection or the database. */
-import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import { setTimeout as delay } from 'node:timers/promises'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type Scopes, watchOthers } from '../../platform/db/index.ts'
 
 /** How long the event loop may keep others waiting before the sweep gives way. */
@@ -53,7 +52,7 @@ function watchLoop(): Held {
 
 /** @param held how long the event loop has kept others waiting, in nanoseconds */
 export function openPace(
-  db: Pick<Scopes, 'waiting' | 'spentMs'>,
+  db: Pick<Scopes, 'waiting' | 'spentMs' | 'clock'>,
   held: Pick<Held, 'max' | 'reset' | 'disable'> = watchLoop(),
 ): Pace {
   let ownMs = 0
@@ -62,11 +61,11 @@ export function openPace(
   const others = watchOthers(db)
   return {
     async work(run) {
-      const begun = performance.now()
+      const begun = db.clock.monotonic()
       try {
         return await run()
       } finally {
-        ownMs += performance.now() - begun
+        ownMs += db.clock.monotonic() - begun
       }
     },
     async rest() {
@@ -75,7 +74,7 @@ export function openPace(
       if (own > 0) {
         const heldMs = held.max / 1e6 - RESOLUTION_MS
         rests = restsAfter(rests, { heldMs, waiting: db.waiting(), others: others.look(own) })
-        await delay(rests * own)
+        await db.clock.delay(rests * own)
         held.reset()
         restedFor = ownMs
         others.begin()

@@ -98,7 +98,11 @@ export function startSweep(deps: SweepDeps): Background {
     await lanes.end()
   }
 
-  const looks = poller(look, { pollMs: POLL_MS, onError: logFailures('sealing anew', log) })
+  const looks = poller(look, {
+    clock: db.clock,
+    pollMs: POLL_MS,
+    onError: logFailures('sealing anew', log),
+  })
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === 'keys') looks.wake()
   })

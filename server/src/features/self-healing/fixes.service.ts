@@ -1,6 +1,7 @@
 /** The catalogue of fixes as people see it: listed, confirmed, taken out, seeded, counted. */
-import { type Clock, isoAt } from '../../lib/clock.ts'
+import { isoAt } from '../../lib/clock.ts'
 import { orNotFound } from '../../lib/problems.ts'
+import type { Time } from '../../lib/time.ts'
 import type { Admin, Superadmin } from '../../platform/access/index.ts'
 import { forCaller, type Scopes } from '../../platform/db/index.ts'
 import type { Fix as Known } from '../../platform/fix.ts'
@@ -29,7 +30,7 @@ export interface Fixes {
 
 export interface FixesDeps extends ConfirmDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   fixes: ReadonlyMap<string, Known>
   /** Told when a fix may have another state. */
   changed(): Promise<unknown>

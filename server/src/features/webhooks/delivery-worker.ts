@@ -1,5 +1,5 @@
 /** The delivery of events, put together: the consumer of the journal and the engine that sends. */
-import type { Clock } from '../../lib/clock.ts'
+import type { Time } from '../../lib/time.ts'
 import type { KeyRing } from '../../platform/crypto/index.ts'
 import type { Changes, Scopes } from '../../platform/db/index.ts'
 import type { Mailer } from '../../platform/mail/index.ts'
@@ -14,7 +14,7 @@ export interface DeliveryWorkerDeps {
   /** Connections of its own: requests do not wait for deliveries, nor these for requests. */
   db: Scopes
   changes: Changes
-  clock: Clock
+  clock: Time
   keyRing: KeyRing
   mailer: Mailer
   send: Send

@@ -2,9 +2,17 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'
+import { frozenClock } from '../../../test/support/time.ts'
+import { systemTime } from '../../lib/time.ts'
 import { fairTurns, type TurnLimits } from './fair-turns.ts'
 
-const LIMITS = { atOnce: 1, waitingOfOne: 8, waitingOfGroup: 64, waiting: 100 }
+const LIMITS = {
+  atOnce: 1,
+  waitingOfOne: 8,
+  waitingOfGroup: 64,
+  waiting: 100,
+  clock: systemTime,
+}
 
 /** Occupies the only turn until it is let go, while `asked` queues up; returns the order of the work. */
 async function orderOf(parties: string[], limits: TurnLimits = LIMITS): Promise<string[]> {
@@ -98,8 +106,8 @@ test('as many run as may, and a failure gives its turn back', async () => {
 describe('of two turns', () => {
   /** Pieces of work that run until they are let go, and who has begun so far. */
   function two() {
-    const clock = { ms: 0 }
-    const turn = fairTurns({ ...LIMITS, atOnce: 2, now: () => clock.ms })
+    const clock = frozenClock()
+    const turn = fairTurns({ ...LIMITS, atOnce: 2, clock })
     const begun: string[] = []
     const work = (party: string) => {
       const held = gate()
@@ -134,11 +142,11 @@ describe('of two turns', () => {
     const { clock, begun, work } = two()
     await work('b')()
     const [first] = ['a', 'a', 'a', 'a'].map(work)
-    clock.ms = 9_999
+    clock.elapse(9_999)
     await first?.()
     await settled()
     expect(begun).toEqual(['b', 'a', 'a'])
-    clock.ms = 10_000
+    clock.elapse(1)
     work('a')
     await settled()
     expect(begun).toEqual(['b', 'a', 'a', 'a'])

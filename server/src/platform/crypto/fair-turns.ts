@@ -4,9 +4,9 @@
  * delays anybody else by more than one piece, however many parties one hand may be. And no group runs on
  * all turns while others come: who comes next finds one free, and a processor for it.
  */
-import { performance } from 'node:perf_hooks'
 import { SECOND } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
+import type { Time } from '../../lib/time.ts'
 
 /** Who has come within this time is thought to come again. */
 const COMPANY_MS = 10 * SECOND
@@ -22,16 +22,15 @@ export interface TurnLimits {
   waiting: number
   /** The group of parties that may be one hand's; each party's own by default. */
   groupOf?: (party: string) => string
-  /** Milliseconds that only grow; the process's own by default. */
-  now?: () => number
+  clock: Pick<Time, 'monotonic'>
 }
 
 /** @throws Problem 503 when too many of the party, of its group, or of all, are waiting */
 export type FairTurns = <T>(party: string, work: () => Promise<T>) => Promise<T>
 
 export function fairTurns(limits: TurnLimits): FairTurns {
-  const { atOnce, groupOf = (party: string) => party, now = () => performance.now() } = limits
-  const company = companyWithin(COMPANY_MS, now)
+  const { atOnce, groupOf = (party: string) => party, clock } = limits
+  const company = companyWithin(COMPANY_MS, clock)
   const running = new Map<string, number>()
   let runningInAll = 0
   const waiting = waitingTurns(limits)
@@ -123,18 +122,18 @@ function waitingTurns({ waitingOfOne, waitingOfGroup, waiting }: TurnLimits) {
 }
 
 /** Who came last, and last of all others: enough to tell whether anybody has come beside one party. */
-function companyWithin(ms: number, now: () => number) {
+function companyWithin(ms: number, clock: TurnLimits['clock']) {
   let last = { party: '', at: Number.NEGATIVE_INFINITY }
   let other = last
   return {
     saw(party: string): void {
       if (party !== last.party) other = last
-      last = { party, at: now() }
+      last = { party, at: clock.monotonic() }
     },
     /** Whether another party has come lately. */
     has(party: string): boolean {
       const { at } = party === last.party ? other : last
-      return now() - at < ms
+      return clock.monotonic() - at < ms
     },
   }
 }

@@ -3,7 +3,6 @@
  * each tenant (two while keys rotate), and data keys seal fields (ADR 0012, 0020).
  */
 import { randomBytes } from 'node:crypto'
-import { performance } from 'node:perf_hooks'
 import { LRUCache } from 'lru-cache'
 import { type Changes, Outpaced, parseTopic, type Scopes, type TenantTx } from '../db/index.ts'
 import * as store from './keys.store.ts'
@@ -48,7 +47,7 @@ export async function openKeyRing(
   })
 
   function forget(tenantId?: number): void {
-    forgottenAt = performance.now()
+    forgottenAt = db.clock.monotonic()
     if (tenantId === undefined) shared.clear()
     else shared.delete(tenantId)
   }
@@ -61,7 +60,7 @@ export async function openKeyRing(
       const name = `${tenantId}:${id}`
       // Asked for before, and not there when these were read.
       if ((missed.get(name) ?? Number.POSITIVE_INFINITY) < begunAt) return
-      missed.set(name, performance.now())
+      missed.set(name, db.clock.monotonic())
       forget(tenantId)
       throw new Outpaced(`data key ${id} of tenant ${tenantId} is not known yet`)
     })

@@ -1,6 +1,7 @@
 /** Hashes of passwords: what they are, how many at once, and when they are out of date. */
 import { hash } from '@node-rs/argon2'
 import { describe, expect, test, vi } from 'vitest'
+import { systemTime } from '../../lib/time.ts'
 import { hashesAtOnce, openPasswords } from './passwords.ts'
 
 vi.mock('@node-rs/argon2', { spy: true })
@@ -9,7 +10,11 @@ const COST = { memoryCost: 64, timeCost: 1, parallelism: 1 }
 
 describe('a hash', () => {
   test('is argon2id at the cost that is set, with a salt of its own', async () => {
-    const passwords = await openPasswords({ memoryCost: 128, timeCost: 2, parallelism: 1 }, 2)
+    const passwords = await openPasswords(
+      { memoryCost: 128, timeCost: 2, parallelism: 1 },
+      2,
+      systemTime,
+    )
     const [one, two] = [
       await passwords.hash('secret-Horse', 'somebody'),
       await passwords.hash('secret-Horse', 'somebody'),
@@ -19,7 +24,7 @@ describe('a hash', () => {
   })
 
   test('is that of its password and of no other', async () => {
-    const passwords = await openPasswords(COST, 2)
+    const passwords = await openPasswords(COST, 2, systemTime)
     const stored = await passwords.hash('secret-Horse', 'somebody')
     expect(await passwords.verify(stored, 'secret-Horse', 'somebody')).toBe(true)
     for (const other of ['secret-horse', 'secret-Horse ', '', 'x'.repeat(1000)])
@@ -31,7 +36,7 @@ describe('a hash', () => {
     ['ligatures', 'eﬃcient', 'efficient'],
     ['full-width letters', 'ＰＡＳＳword', 'PASSword'],
   ])('is the same for %s', async (_, stored, typed) => {
-    const passwords = await openPasswords(COST, 2)
+    const passwords = await openPasswords(COST, 2, systemTime)
     expect(
       await passwords.verify(await passwords.hash(stored, 'somebody'), typed, 'somebody'),
     ).toBe(true)
@@ -41,7 +46,7 @@ describe('a hash', () => {
   })
 
   test('of nobody is never right', async () => {
-    const passwords = await openPasswords(COST, 2)
+    const passwords = await openPasswords(COST, 2, systemTime)
     for (const typed of ['', 'secret-Horse'])
       expect(await passwords.verify(null, typed, 'somebody')).toBe(false)
   })
@@ -56,8 +61,8 @@ describe('a check of a hash', () => {
     ['of less memory', { ...today, memoryCost: 64 }, 3],
     ['dearer than today', { ...today, timeCost: 7 }, 0],
   ])('%s costs as many passes more as it spares', async (_, then, passes) => {
-    const stored = await (await openPasswords(then, 1)).hash('secret-Horse', 'somebody')
-    const passwords = await openPasswords(today, 1)
+    const stored = await (await openPasswords(then, 1, systemTime)).hash('secret-Horse', 'somebody')
+    const passwords = await openPasswords(today, 1, systemTime)
     vi.mocked(hash).mockClear()
     expect(await passwords.verify(stored, 'secret-Horse', 'somebody')).toBe(true)
     expect(await passwords.verify(stored, 'another-Horse', 'somebody')).toBe(false)
@@ -80,11 +85,11 @@ describe('a hash is out of date', () => {
     ['more passes', { ...COST, timeCost: 2 }, true],
     ['less of both', { ...COST, memoryCost: 32, timeCost: 1 }, false],
   ])('when today asks for %s: %j -> %s', async (_, today, outdated) => {
-    const stored = await (await openPasswords({ ...COST, timeCost: 1 }, 1)).hash(
+    const stored = await (await openPasswords({ ...COST, timeCost: 1 }, 1, systemTime)).hash(
       'secret-Horse',
       'somebody',
     )
-    expect((await openPasswords(today, 1)).isOutdated(stored)).toBe(outdated)
+    expect((await openPasswords(today, 1, systemTime)).isOutdated(stored)).toBe(outdated)
   })
 })
 
@@ -92,7 +97,7 @@ describe('at once', () => {
   const alone = { waitingOfOne: 0 }
 
   test('checks and hashes share the turns, and a check of nobody takes one too', async () => {
-    const passwords = await openPasswords(COST, 1, alone)
+    const passwords = await openPasswords(COST, 1, systemTime, alone)
     for (const first of [
       () => passwords.hash('secret-Horse', 'one'),
       () => passwords.verify(null, 'secret-Horse', 'one'),
@@ -109,7 +114,7 @@ describe('at once', () => {
   })
 
   test('a turn is free again after a failure', async () => {
-    const passwords = await openPasswords(COST, 1, alone)
+    const passwords = await openPasswords(COST, 1, systemTime, alone)
     for (let times = 0; times < 3; times += 1)
       await expect(passwords.verify('no hash at all', 'secret-Horse', 'one')).rejects.toThrow()
     expect(await passwords.verify(null, 'secret-Horse', 'one')).toBe(false)
@@ -128,7 +133,7 @@ describe('at once', () => {
 })
 
 test('the networks that one customer may have take turns as one', async () => {
-  const passwords = await openPasswords(COST, 1)
+  const passwords = await openPasswords(COST, 1, systemTime)
   const order: string[] = []
   const check = async (party: string) => {
     await passwords.verify(null, 'secret-Horse', party)

@@ -47,9 +47,10 @@ export function partyOf({ user_id }: { user_id: number }): string {
 export async function openPasswords(
   cost: PasswordCost,
   atOnce: number,
-  waiting: Partial<Omit<TurnLimits, 'atOnce' | 'groupOf'>> = {},
+  clock: TurnLimits['clock'],
+  waiting: Partial<Omit<TurnLimits, 'atOnce' | 'groupOf' | 'clock'>> = {},
 ): Promise<Passwords> {
-  const turn = fairTurns({ ...WAITING, groupOf: siteOf, ...waiting, atOnce })
+  const turn = fairTurns({ ...WAITING, groupOf: siteOf, ...waiting, atOnce, clock })
   const decoy = await hash(randomBytes(16).toString('base64'), cost)
   return {
     hash: (password, party) => turn(party, () => hash(normal(password), cost)),

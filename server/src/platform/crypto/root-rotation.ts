@@ -1,6 +1,6 @@
 /** Another root key in the place of the current one: all that it seals, in one transaction (ADR 0028). */
-import { setTimeout as delay } from 'node:timers/promises'
 import { StartupError } from '../../lib/startup-error.ts'
+import type { Time } from '../../lib/time.ts'
 import { type Scopes, type TenantTx, tryLockUntilEnd } from '../db/index.ts'
 import { append, SYSTEM } from '../journal/index.ts'
 import type { GivenKey, RootKeySource } from './root-key.ts'
@@ -42,7 +42,7 @@ export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<Ro
   const rotated = await db.acrossTenants(async (tx) => {
     if (!(await tryLockUntilEnd(tx, 'rootKey')))
       throw new StartupError('The root key is being rotated, or a service is just starting.')
-    await requireAlone(tx)
+    await requireAlone(tx, db.clock)
     const found = await findRoot(tx, source)
     const { key } = await next()
     const sealer = openSealer(key)
@@ -61,11 +61,11 @@ export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<Ro
   return rotated
 }
 
-async function requireAlone(tx: TenantTx): Promise<void> {
-  for (const until = Date.now() + PATIENCE_MS; ; await delay(LOOK_AGAIN_MS)) {
+async function requireAlone(tx: TenantTx, clock: Time): Promise<void> {
+  for (const until = clock.monotonic() + PATIENCE_MS; ; await clock.delay(LOOK_AGAIN_MS)) {
     const others = await store.otherSessions(tx)
     if (others.length === 0) return
-    if (Date.now() < until) continue
+    if (clock.monotonic() < until) continue
     const names = others.map(
       ({ pid, address, since }) => `${address ?? 'this machine'} (PID ${pid}, since ${since})`,
     )

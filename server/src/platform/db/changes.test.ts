@@ -4,6 +4,7 @@ import { migratedDatabase, type TestDatabase } from '../../../test/support/datab
 import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { until } from '../../../test/support/until.ts'
+import { systemTime } from '../../lib/time.ts'
 import { CHANNEL, type Changes, watchChanges } from './changes.ts'
 import { listenerClient } from './connection.ts'
 import type { Topic } from './topics.ts'
@@ -15,7 +16,7 @@ const marked = (word: 'first' | 'last') => word as string as Topic
 async function node(shared?: TestDatabase) {
   const database = shared ?? (await migratedDatabase())
   if (!shared) onTestFinished(() => database.close())
-  const changes = watchChanges(database.address, silentLog)
+  const changes = watchChanges(database.address, silentLog, systemTime)
   onTestFinished(() => changes.stop())
   const heard: (Topic | null)[] = []
   changes.subscribe((topic) => void heard.push(topic))
@@ -121,7 +122,7 @@ test('a database that cannot be reached is waited for, and nothing is trusted me
     ...silentLog,
     warn: (_: unknown, message?: string) => void tried.push(message ?? ''),
   }
-  const changes = watchChanges(address, log as typeof silentLog)
+  const changes = watchChanges(address, log as typeof silentLog, systemTime)
   expect(changes.trusted()).toBe(false)
   // The topics of this node need no listener.
   const heard: (Topic | null)[] = []
@@ -151,7 +152,11 @@ test('stopped while it connects anew, it holds no connection either', async () =
   const info = (_: unknown, message: string) => {
     if (message.startsWith('listening')) connected += 1
   }
-  const changes = watchChanges({ url: proxy.url }, { ...silentLog, info } as typeof silentLog)
+  const changes = watchChanges(
+    { url: proxy.url },
+    { ...silentLog, info } as typeof silentLog,
+    systemTime,
+  )
   await until('it listens', () => changes.trusted() || undefined)
   proxy.stall()
   proxy.cut()
@@ -239,7 +244,7 @@ describe('an announcement of work', () => {
     onTestFinished(() => database.close())
     const channel = await overheard(database)
     const proxy = await proxyTo(database)
-    const changes = watchChanges({ url: proxy.url }, silentLog)
+    const changes = watchChanges({ url: proxy.url }, silentLog, systemTime)
     onTestFinished(() => changes.stop())
     await until('it listens', () => changes.trusted() || undefined)
     proxy.stall()
@@ -252,7 +257,7 @@ describe('an announcement of work', () => {
 
   test('that cannot be sent stops nothing', async () => {
     const address = { host: '127.0.0.1', port: 1, user: 'nobody', database: 'nothing' }
-    const changes = watchChanges(address, silentLog)
+    const changes = watchChanges(address, silentLog, systemTime)
     const heard: (Topic | null)[] = []
     changes.subscribe((topic) => void heard.push(topic))
     changes.notify('journal')

@@ -5,9 +5,11 @@
  */
 import type pg from 'pg'
 import { poller } from '../../lib/poller.ts'
+import type { Time } from '../../lib/time.ts'
 import { canFail, canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, listenerClient } from './connection.ts'
+import { withDeadline } from './deadline.ts'
 import { LOCKS } from './lock-numbers.ts'
 import { logFailures } from './log-failures.ts'
 import type { Topic } from './topics.ts'
@@ -62,7 +64,7 @@ export const alone: Changes = {
 }
 
 /** Starts listening, and keeps trying for as long as the database is away. */
-export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
+export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()
   const unsent = new Set<Topic>()
   let client: pg.Client | undefined
@@ -97,7 +99,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
       const own = fresh.query<{ pid: number }>('select pg_backend_pid() as pid')
       ownPid = (await withDeadline(own, TRUST_MS)).rows[0]?.pid
       await withDeadline(fresh.query(`listen ${CHANNEL}`), TRUST_MS)
-      asked = performance.now()
+      asked = clock.monotonic()
       closed = await withDeadline(readClosed(fresh), TRUST_MS)
     } catch (error) {
       await canFail(fresh.end(), 'closing a listener that could not start', log)
@@ -150,7 +152,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   /** Connects, or asks for a sign of life. */
   async function beat(): Promise<boolean> {
     if (client) {
-      const asked = performance.now()
+      const asked = clock.monotonic()
       // Notifications that were queued before the answer have arrived with it.
       closed = await withDeadline(readClosed(client), TRUST_MS)
       aliveAt = asked
@@ -160,11 +162,13 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
   }
 
   const sender = poller(sendTopics, {
+    clock,
     pollMs: Number.POSITIVE_INFINITY,
     minGapMs: APART_MS,
     onError: logFailures('notifying other nodes', log),
   })
   const heartbeat = poller(beat, {
+    clock,
     pollMs: HEARTBEAT_MS,
     onError() {
       const broken = client
@@ -181,7 +185,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger): Changes {
     invalidate: (topics) => hear([...topics]),
     notify,
     isClosed: (tenantId) => isAmong(closed, tenantId),
-    trusted: () => client !== undefined && performance.now() - aliveAt < TRUST_MS,
+    trusted: () => client !== undefined && clock.monotonic() - aliveAt < TRUST_MS,
     async stop() {
       stopped = true
       // A reconnect that is under way would otherwise leave its connection behind.
@@ -204,16 +208,3 @@ export async function readClosed(client: pg.Client | pg.Pool): Promise<ReadonlyS
 /** Whether it is closed for a tenant, or for all; null asks for all alone. */
 export const isAmong = (closed: ReadonlySet<number>, tenantId: number | null): boolean =>
   closed.size > 0 && (closed.has(EVERY_TENANT) || (tenantId !== null && closed.has(tenantId)))
-
-/** @throws where there is no answer in time */
-export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), ms)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}

@@ -7,7 +7,6 @@ export {
   type Changes,
   EVERY_TENANT,
   watchChanges,
-  withDeadline,
 } from './changes.ts'
 export { type CoherentCache, coherentCache } from './coherent-cache.ts'
 export {
@@ -19,6 +18,7 @@ export {
 } from './connection.ts'
 export { copyOut } from './copy-out.ts'
 export type { Database } from './database.ts'
+export { withDeadline } from './deadline.ts'
 export { type Conflicts, isPassing, isResting, Outpaced, problemOf } from './failures.ts'
 export { type Holder, openHolder } from './holder.ts'
 export { listWritesUpkeep } from './list-writes.ts'

@@ -6,6 +6,7 @@ import { eventually } from '../../../test/sessions/users.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
+import { systemTime } from '../../lib/time.ts'
 import { append, consume, SYSTEM } from '../journal/index.ts'
 import { type DatabaseAddress, ownerClient } from './connection.ts'
 import { migrate, readMigrations } from './migrate.ts'
@@ -18,7 +19,12 @@ let db: Scopes
 beforeEach(async () => {
   database = await migratedDatabase()
   await database.sql('delete from journal_consumers')
-  db = openScopes(database.address, { size: 4, changes: unheard, log: silentLog })
+  db = openScopes(database.address, {
+    clock: systemTime,
+    size: 4,
+    changes: unheard,
+    log: silentLog,
+  })
   onTestFinished(async () => {
     await db.close()
     await database.close()

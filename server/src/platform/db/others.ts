@@ -16,11 +16,11 @@ export interface Others {
   elapsedMs(): number
 }
 
-export function watchOthers(db: Pick<Scopes, 'spentMs'>): Others {
-  const now = () => ({ at: performance.now(), spentMs: db.spentMs() })
+export function watchOthers(db: Pick<Scopes, 'spentMs' | 'clock'>): Others {
+  const now = () => ({ at: db.clock.monotonic(), spentMs: db.spentMs() })
   let since = now()
   let average = 0
-  const elapsedMs = () => performance.now() - since.at
+  const elapsedMs = () => db.clock.monotonic() - since.at
   return {
     begin() {
       since = now()

@@ -5,6 +5,7 @@ import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { defineList, EXACT_TOTAL } from '../../lib/page.ts'
+import { systemTime } from '../../lib/time.ts'
 import { containing, readPage } from './page.ts'
 import { openScopes, type Scopes } from './scope.ts'
 import type { TenantTx } from './transaction.ts'
@@ -27,6 +28,7 @@ beforeAll(async () => {
   await database.sql('analyze things')
   const nothing = () => undefined
   db = openScopes(database.address, {
+    clock: systemTime,
     size: 2,
     log: silentLog,
     changes: {

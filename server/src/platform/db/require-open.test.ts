@@ -6,6 +6,7 @@ import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { hearing } from '../../../test/support/hearing.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { until } from '../../../test/support/until.ts'
+import { systemTime } from '../../lib/time.ts'
 import { EVERY_TENANT, watchChanges } from './changes.ts'
 import { ownerClient } from './connection.ts'
 import { LOCKS } from './lock-numbers.ts'
@@ -31,7 +32,7 @@ async function close(tenantId: number): Promise<() => Promise<unknown>> {
 function scopes(address = database.address) {
   const heard = hearing()
   const { changes } = heard
-  const db = openScopes(address, { size: 2, changes, log: silentLog })
+  const db = openScopes(address, { clock: systemTime, size: 2, changes, log: silentLog })
   atTheEnd(() => db.close())
   return { db, heard }
 }
@@ -87,7 +88,7 @@ test('a database that is silent is not waited for: what was heard last counts', 
 
 test('a listener that is back knows of a closing before it is trusted', async () => {
   const proxy = await proxyTo(database)
-  const changes = watchChanges({ url: proxy.url }, silentLog)
+  const changes = watchChanges({ url: proxy.url }, silentLog, systemTime)
   onTestFinished(() => changes.stop())
   await until('it hears', () => changes.trusted() || undefined)
   proxy.deafen()

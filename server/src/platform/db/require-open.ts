@@ -1,7 +1,9 @@
 /** Refuses what would be written into what is being restored. */
 import { Problem } from '../../lib/problems.ts'
+import type { Time } from '../../lib/time.ts'
 import type { Logger } from '../observe/log.ts'
-import { type Changes, HEARTBEAT_MS, isAmong, TRUST_MS, withDeadline } from './changes.ts'
+import { type Changes, HEARTBEAT_MS, isAmong, TRUST_MS } from './changes.ts'
+import { withDeadline } from './deadline.ts'
 import { logFailures } from './log-failures.ts'
 
 /** When whoever is refused may try again, in seconds: most restores of a clinic are over by then. */
@@ -21,7 +23,7 @@ export type RequireOpen = (tenantId: number | null) => Promise<void> | undefined
 export function openGate(
   changes: Pick<Changes, 'isClosed' | 'trusted'>,
   findClosed: () => Promise<ReadonlySet<number>>,
-  log: Logger,
+  { log, clock }: { log: Logger; clock: Pick<Time, 'monotonic'> },
 ): RequireOpen {
   const tell = logFailures('asking for whom the service is closed', log)
   let failure: unknown
@@ -40,7 +42,7 @@ export function openGate(
   }
 
   function ask(): ReturnType<typeof find> {
-    const now = performance.now()
+    const now = clock.monotonic()
     if (!asked || now - asked.at > HEARTBEAT_MS) asked = { at: now, closed: find() }
     return asked.closed
   }

@@ -5,6 +5,7 @@ import { unheard } from '../../../test/sessions/scopes.ts'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { endingPool, migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
+import { systemTime } from '../../lib/time.ts'
 import { listenerClient, openPool } from './connection.ts'
 import { problemOf } from './failures.ts'
 import { forCaller, openScopes, type Scopes } from './scope.ts'
@@ -21,6 +22,7 @@ beforeAll(async () => {
   await database.sql(`insert into tenants (id, name, subdomain) values
     (${NORTH}, 'North', 'north'), (${SOUTH}, 'South', 'south')`)
   db = openScopes(database.address, {
+    clock: systemTime,
     size: 4,
     log: silentLog,
     changes: {
@@ -351,7 +353,12 @@ test('a ping tells how long a round trip takes', async () => {
 })
 
 test('who waits for a connection is counted', async () => {
-  const one = openScopes(database.address, { size: 1, log: silentLog, changes: unheard })
+  const one = openScopes(database.address, {
+    clock: systemTime,
+    size: 1,
+    log: silentLog,
+    changes: unheard,
+  })
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
   const first = one.inTenant(NORTH, () => held)
   expect(one.waiting()).toBe(0)

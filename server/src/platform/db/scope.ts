@@ -2,10 +2,10 @@
  * The only way to the tables: a transaction in one tenant, or one across tenants. The scope is
  * part of the transaction, so row-level security holds it even where a query forgets to.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
+import type { Time } from '../../lib/time.ts'
 import type { Logger } from '../observe/log.ts'
 import { type Changes, readClosed } from './changes.ts'
 import { type DatabaseAddress, openPool } from './connection.ts'
@@ -42,6 +42,8 @@ export interface Scopes {
    * shares a commit, whatever its tenant. Has every node look for work of the topics where there is a row.
    */
   sendInTenant<R>(tenantId: number, query: Statement, ...topics: Topic[]): Promise<R[]>
+  /** The clock of its transactions, by which `begunAt` is measured. */
+  readonly clock: Time
   /** Refuses what must not go on while a restore has closed the service. */
   readonly requireOpen: RequireOpen
   /** The same for the restore itself, which is never refused. */
@@ -61,15 +63,16 @@ const PING_MS = 3_000
 
 export function openScopes(
   address: DatabaseAddress,
-  { size, changes, log }: { size: number; changes: Changes; log: Logger },
+  options: { size: number; changes: Changes; log: Logger; clock: Time },
 ): Scopes {
+  const { size, changes, log, clock } = options
   const lost = (err: Error) => log.warn({ err }, 'lost a database connection')
   const pool = openPool(address, size)
   /** The connections that have prepared nothing before the tables last changed. */
   let current = new WeakSet<pg.PoolClient>()
   const totals = openTotals()
   let spentMs = 0
-  const requireOpen = openGate(changes, () => readClosed(pool), log)
+  const requireOpen = openGate(changes, () => readClosed(pool), { log, clock })
   // What may have been missed may have been another server taking this one's place.
   changes.subscribe((topic) => topic === null && totals.clear())
   pool.on('error', lost)
@@ -101,11 +104,12 @@ export function openScopes(
     isAgain: boolean,
   ): Promise<T> {
     const client = await checkOut()
-    const begunAt = performance.now()
+    const begunAt = clock.monotonic()
     const { tx, sent, commit, abandon, committed } = transactionOn(client, tenantId, {
       mode,
       totals,
       isAgain,
+      begunAt,
     })
     let broken: Error | undefined
     let value: T
@@ -138,7 +142,7 @@ export function openScopes(
       throw error
     } finally {
       client.release(broken)
-      spentMs += performance.now() - begunAt
+      spentMs += clock.monotonic() - begunAt
     }
     // Behind the commit: nothing that fails from here on may look like a change that did not happen.
     committed(changes, log)
@@ -160,7 +164,7 @@ export function openScopes(
         if (tried >= TRIES || !isRetryable(error)) throw error
         if (isKeyGone(error)) changes.invalidate(['keys'])
         // Let the winner go on: at once, the two would meet in the same places again.
-        if (!(error instanceof OldTotal)) await delay(tried * (20 + Math.random() * 30))
+        if (!(error instanceof OldTotal)) await clock.delay(tried * (20 + Math.random() * 30))
       }
     }
   }
@@ -175,7 +179,7 @@ export function openScopes(
     const sent = await once('each', 'write', async (tx) => sendEach(tx, statements), false)
     return Promise.all(sent.map(({ rows }) => rows))
   }
-  const share = openSharedCommits({ alone: (one) => alone(one, true), together })
+  const share = openSharedCommits({ alone: (one) => alone(one, true), together, clock })
 
   /** Each try asks anew: what was outpaced by a restore is not to come behind it. */
   const scopesFor = (isRefused: boolean): Scopes => ({
@@ -185,14 +189,15 @@ export function openScopes(
       const one = { tenantId, query, topics }
       return (await (isRefused ? share(one) : alone(one, isRefused))) as R[]
     },
+    clock,
     requireOpen,
     whileClosed: () => scopesFor(false),
     waiting: () => pool.waitingCount,
     spentMs: () => spentMs,
     async ping() {
-      const start = performance.now()
+      const start = clock.monotonic()
       await pool.query({ text: 'select 1', query_timeout: PING_MS } as pg.QueryConfig)
-      return performance.now() - start
+      return clock.monotonic() - start
     },
     close: () => pool.end(),
   })

@@ -6,6 +6,7 @@ import { unheard } from '../../../test/sessions/scopes.ts'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
 import { endingPool, migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
+import { systemTime } from '../../lib/time.ts'
 import { openPool } from './connection.ts'
 import { problemOf } from './failures.ts'
 import { openScopes, type Scopes } from './scope.ts'
@@ -21,6 +22,7 @@ beforeAll(async () => {
   await database.sql(`insert into tenants (id, name, subdomain) values (${NORTH}, 'North', 'north'),
     (${SOUTH}, 'South', 'south'), (${CLOSED}, 'Closed', 'closed')`)
   db = openScopes(database.address, {
+    clock: systemTime,
     size: 4,
     log: silentLog,
     changes: {

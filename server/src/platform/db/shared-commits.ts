@@ -4,6 +4,7 @@
  * that row-level security holds it as it would alone (decision 0031).
  */
 import { batcher } from '../../lib/batcher.ts'
+import type { Time } from '../../lib/time.ts'
 import { within } from '../../lib/within.ts'
 import { isUndone } from './failures.ts'
 import type { Statement } from './statements.ts'
@@ -24,6 +25,7 @@ export interface SharedStatement {
 export type Rows = Record<string, unknown>[]
 
 export interface SharedCommitDeps {
+  clock: Time
   /** Runs one by itself, as any transaction of a tenant. */
   alone(statement: SharedStatement): Promise<Rows>
   /** Runs them in one transaction that waits for no lock for long, and answers the rows of each once it has committed. */
@@ -33,7 +35,7 @@ export interface SharedCommitDeps {
 type Waiting = SharedStatement & PromiseWithResolvers<Rows>
 
 /** Returns what runs a statement, and answers its rows once they have committed. */
-export function openSharedCommits({ alone, together }: SharedCommitDeps) {
+export function openSharedCommits({ alone, together, clock }: SharedCommitDeps) {
   const eachAlone = (waiting: readonly Waiting[]) =>
     Promise.all(waiting.map((one) => alone(one).then(one.resolve, one.reject)))
 
@@ -51,8 +53,8 @@ export function openSharedCommits({ alone, together }: SharedCommitDeps) {
   }
 
   const batches = batcher<Waiting>(
-    async (waiting) => void (await within(PATIENCE_MS, settle(waiting))),
-    { maxItems: MAX_TOGETHER, onError: () => 'drop' },
+    async (waiting) => void (await within(clock, PATIENCE_MS, settle(waiting))),
+    { clock, maxItems: MAX_TOGETHER, onError: () => 'drop' },
   )
   return (statement: SharedStatement): Promise<Rows> => {
     const one = { ...statement, ...Promise.withResolvers<Rows>() }

@@ -29,7 +29,7 @@ export interface Scoped {
 export interface TenantTx extends Scoped {
   /** Kysely on this transaction. */
   readonly db: Transaction<Database>
-  /** When it was begun, by `performance.now()`: it sees whatever was committed before. */
+  /** When it was begun, by the monotonic clock of its scopes: it sees whatever was committed before. */
   readonly begunAt: number
   /**
    * Sends a statement whose answer nobody needs, without waiting for it: the commit goes out right
@@ -83,7 +83,12 @@ export interface OpenTx extends TenantTx {
 export function transactionOn(
   client: pg.PoolClient,
   tenantId: Opened,
-  { mode, totals, isAgain }: { mode: Mode; totals: Totals; isAgain: boolean },
+  {
+    mode,
+    totals,
+    isAgain,
+    begunAt,
+  }: { mode: Mode; totals: Totals; isAgain: boolean; begunAt: number },
 ) {
   const topics = new Set<Topic>()
   const notified = new Set<Topic>()
@@ -123,7 +128,7 @@ export function transactionOn(
   const tx = {
     db: queriesOn(run),
     tenantId,
-    begunAt: performance.now(),
+    begunAt,
     totals,
     send: (query: Statement) => void sendFor(query),
     sendFor,

@@ -1,5 +1,5 @@
 /** A start waits for the end of a restore of everything, which refuses what a start has to write. */
-import { setTimeout as delay } from 'node:timers/promises'
+import type { Time } from '../../lib/time.ts'
 import type { Logger } from '../observe/log.ts'
 import { HEARTBEAT_MS, isAmong, readClosed } from './changes.ts'
 import { type DatabaseAddress, ownerClient } from './connection.ts'
@@ -10,8 +10,7 @@ import { type DatabaseAddress, ownerClient } from './connection.ts'
  */
 export async function untilOpen(
   address: DatabaseAddress,
-  log: Logger,
-  signal: AbortSignal,
+  { log, clock, signal }: { log: Logger; clock: Time; signal: AbortSignal },
 ): Promise<boolean> {
   const client = ownerClient(address)
   await client.connect()
@@ -19,7 +18,7 @@ export async function untilOpen(
     const isClosed = async () => isAmong(await readClosed(client), null)
     if (await isClosed()) log.info({}, 'a restore is under way; waiting for its end')
     while (!signal.aborted && (await isClosed()))
-      await delay(HEARTBEAT_MS, undefined, { signal }).catch(() => undefined)
+      await clock.delay(HEARTBEAT_MS, { signal }).catch(() => undefined)
     return !signal.aborted
   } finally {
     await client.end()

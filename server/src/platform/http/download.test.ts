@@ -5,6 +5,7 @@ import Type from 'typebox'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { Problem } from '../../lib/problems.ts'
+import { systemTime } from '../../lib/time.ts'
 import { anyone } from '../access/index.ts'
 import { type Download, FileOf } from './download.ts'
 import { openApiDocument } from './openapi.ts'
@@ -77,6 +78,7 @@ async function open() {
     requireOpen: () => undefined,
     limits,
     log: silentLog,
+    clock: systemTime,
   })
   onTestFinished(() => server.close())
   const get = (name: string, headers: Record<string, string> = {}, method = 'GET') =>

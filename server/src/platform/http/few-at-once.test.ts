@@ -1,12 +1,13 @@
 /** Turns of one caller: few at once, the others in their order, and not for ever. */
 import { expect, test } from 'vitest'
+import { frozenClock } from '../../../test/support/time.ts'
 import { Problem } from '../../lib/problems.ts'
 import { fewAtOnce } from './few-at-once.ts'
 
 /** Work that ends when it is told to, and says when it has begun. */
 function stage() {
-  let time = 0
-  const turns = fewAtOnce('lists', () => time)
+  const clock = frozenClock()
+  const turns = fewAtOnce('lists', clock)
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   const start = (key: number, name: string) =>
@@ -19,10 +20,7 @@ function stage() {
     ends.get(name)?.()
     await settled()
   }
-  const advance = (ms: number): void => {
-    time += ms
-  }
-  return { turns, begun, start, end, settled, advance }
+  return { turns, begun, start, end, settled, advance: clock.elapse }
 }
 
 test('two of a caller run at once, the others in their order, beside those of another', async () => {

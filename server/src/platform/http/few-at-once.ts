@@ -3,6 +3,7 @@
  * little while. Counted by each node for itself.
  */
 import { Problem } from '../../lib/problems.ts'
+import type { Time } from '../../lib/time.ts'
 
 const AT_ONCE = 2
 const MAX_WAITING = 100
@@ -20,7 +21,7 @@ interface Waiting {
 }
 
 /** @param what of which a caller has few under way, as the refusal names it */
-export function fewAtOnce(what: string, now: () => number = () => performance.now()): FewAtOnce {
+export function fewAtOnce(what: string, clock: Pick<Time, 'monotonic'>): FewAtOnce {
   const queues = new Map<number, { running: number; waiting: Waiting[] }>()
 
   /** Passes when there is room for one more of `key`, which counts as running from then on. */
@@ -32,7 +33,7 @@ export function fewAtOnce(what: string, now: () => number = () => performance.no
       return undefined
     }
     if (queue.waiting.length >= MAX_WAITING) throw tooMany(what)
-    return new Promise((go, giveUp) => queue.waiting.push({ since: now(), go, giveUp }))
+    return new Promise((go, giveUp) => queue.waiting.push({ since: clock.monotonic(), go, giveUp }))
   }
 
   /** Hands the room of one that has ended to the next, past those who have waited for too long. */
@@ -40,7 +41,7 @@ export function fewAtOnce(what: string, now: () => number = () => performance.no
     const queue = queues.get(key)
     if (!queue) return
     for (let next = queue.waiting.shift(); next; next = queue.waiting.shift()) {
-      if (now() - next.since <= PATIENCE_MS) {
+      if (clock.monotonic() - next.since <= PATIENCE_MS) {
         next.go()
         return
       }

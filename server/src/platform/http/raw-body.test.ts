@@ -3,6 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../../test/support/server-address.ts'
+import { systemTime } from '../../lib/time.ts'
 import { anyone } from '../access/index.ts'
 import { parseNetworks } from '../net/index.ts'
 import { openApiDocument } from './openapi.ts'
@@ -69,6 +70,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
     requireOpen: () => undefined,
     limits,
     log: silentLog,
+    clock: systemTime,
   })
   onTestFinished(() => server.close())
   const send = async (payload: string | Buffer, headers: Record<string, string> = {}) => {

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import { JsonText } from '../../lib/json-text.ts'
 import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
+import type { Time } from '../../lib/time.ts'
 import type { Caller, Identity, Origin, Restriction } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
 import type { Conflicts, RequireOpen } from '../db/index.ts'
@@ -44,6 +45,7 @@ export interface Guards {
   requireOpen: RequireOpen
   limits: Limits
   log: Logger
+  clock: Pick<Time, 'monotonic'>
   /** What the breaking of a constraint means. */
   conflicts?: Conflicts
 }
@@ -54,8 +56,8 @@ export function addOperations(
   operations: readonly AnyOperation[],
   guards: Guards,
 ): void {
-  const lists = fewAtOnce('lists')
-  const longWrites = fewAtOnce('changes of free-form objects')
+  const lists = fewAtOnce('lists', guards.clock)
+  const longWrites = fewAtOnce('changes of free-form objects', guards.clock)
   for (const op of operations) {
     const few = op.list ? lists : takesLongBodies(op) ? longWrites : undefined
     addOperation(app, op, guards, few)

@@ -3,6 +3,7 @@
  * tried again until it succeeds or is given up, and never by two at once.
  */
 import { randomUUID } from 'node:crypto'
+import type { Time } from '../../lib/time.ts'
 import { within } from '../../lib/within.ts'
 import type { DatabaseAddress, TenantTx } from '../db/index.ts'
 import type { Fix } from '../fix.ts'
@@ -57,6 +58,7 @@ export interface Jobs {
 
 export interface JobsOptions {
   address: DatabaseAddress
+  clock: Time
   log: Logger
   /** Whether this process works jobs off; otherwise it only enqueues. */
   works: boolean
@@ -71,7 +73,7 @@ const FINISH_MS = 6_000
 const LET_GO_MS = 900
 
 export function openJobs(options: JobsOptions): Jobs {
-  const { address, log, works, maintenanceSeconds = 30, rests = () => false } = options
+  const { address, clock, log, works, maintenanceSeconds = 30, rests = () => false } = options
   const boss = openBoss(address, { log, works, maintenanceSeconds })
   const registered = new Map<string, Work<object>>()
   const schedules = new Map<string, string | undefined>()
@@ -103,8 +105,8 @@ export function openJobs(options: JobsOptions): Jobs {
   async function close(): Promise<void> {
     await stop()
     const own = boss.jobs.stop({ graceful: false, close: false })
-    await within(LET_GO_MS, canFail(own, 'stopping the upkeep of jobs', log))
-    await within(LET_GO_MS, canFail(boss.close(), 'closing the connections of jobs', log))
+    await within(clock, LET_GO_MS, canFail(own, 'stopping the upkeep of jobs', log))
+    await within(clock, LET_GO_MS, canFail(boss.close(), 'closing the connections of jobs', log))
   }
 
   return {
@@ -148,7 +150,7 @@ export function openJobs(options: JobsOptions): Jobs {
         else await boss.jobs.schedule(name, cron, {}, { tz: 'UTC', missed: 'once' })
       for (const work of registered.values())
         work.when(() => {
-          if (!stopping) workers.set(work.kind.name, startWorker(boss, work, log))
+          if (!stopping) workers.set(work.kind.name, startWorker(boss, work, { log, clock }))
         })
     },
 

@@ -3,10 +3,10 @@
  * what has not finished. A claim is fenced by its attempt, so a worker whose lease ran out cannot
  * settle what another has taken over.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { JobWithMetadata } from 'pg-boss'
 import { SECOND } from '../../lib/clock.ts'
 import { poller } from '../../lib/poller.ts'
+import type { Time } from '../../lib/time.ts'
 import { within } from '../../lib/within.ts'
 import { isResting } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
@@ -57,7 +57,11 @@ interface Running {
   isReleased: boolean
 }
 
-export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker {
+export function startWorker(
+  boss: Boss,
+  work: Work<object>,
+  { log, clock }: { log: Logger; clock: Time },
+): Worker {
   const { kind, handler, concurrency } = work
   const running = new Map<string, Running>()
   let isStopping = false
@@ -66,6 +70,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
   let mayHaveMore = false
 
   const fetches = poller(fetch, {
+    clock,
     pollMs: work.pollSeconds * SECOND,
     onError(error) {
       if (!boss.isAway(error)) log.warn({ err: error, job: kind.name }, 'asking for jobs failed')
@@ -104,9 +109,8 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
   async function run(entry: Running): Promise<void> {
     const { job, abort } = entry
     if (isStopping) return release(entry, 0)
-    const lease = setTimeout(
-      () => abort.abort(new Error(`not done within ${kind.expireInSeconds} s`)),
-      job.expireInSeconds * 1000,
+    const endLease = clock.after(job.expireInSeconds * SECOND, () =>
+      abort.abort(new Error(`not done within ${kind.expireInSeconds} s`)),
     )
     try {
       const context = { signal: abort.signal, id: job.id, attempt: job.retryCount + 1 }
@@ -116,7 +120,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
       if (isResting(error)) return release(entry, RESTING_SECONDS)
       return isStopping && isAbort(error, abort.signal) ? release(entry, 0) : fail(entry, error)
     } finally {
-      clearTimeout(lease)
+      endLease()
     }
     // Done is done even when it took too long to be given back: only the fence can object.
     await settle(entry, 'deleting a job that is done', () =>
@@ -156,7 +160,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
       } catch (error) {
         if (!boss.isAway(error))
           return log.error({ err: error, job: kind.name, id: entry.job.id }, `${what} failed`)
-        await delay(SETTLE_AGAIN_MS)
+        await clock.delay(SETTLE_AGAIN_MS)
       }
     }
   }
@@ -169,7 +173,7 @@ export function startWorker(boss: Boss, work: Work<object>, log: Logger): Worker
       const finished = fetches
         .stop()
         .then(() => Promise.allSettled([...running.values()].map(({ done }) => done)))
-      await within(patience, finished)
+      await within(clock, patience, finished)
       await Promise.all([...running.values()].map((entry) => release(entry, 0)))
       isOver = true
     },

@@ -19,8 +19,8 @@ export function failureNotes(db: Scopes, consumer: string, log: Logger): Failure
   return {
     async failed(error) {
       const isAway = problemOf(error)?.code === 'database_away'
-      if (isAway || isResting(error) || performance.now() - notedAt < APART_MS) return
-      notedAt = performance.now()
+      if (isAway || isResting(error) || db.clock.monotonic() - notedAt < APART_MS) return
+      notedAt = db.clock.monotonic()
       await canFail(note(db, consumer, classOf(error)), `noting that ${consumer} fails`, log)
     },
     gotOn() {

@@ -2,7 +2,6 @@
  * Follows the journal over time: reads on at once when notified of an entry, and looks by itself
  * where no notification can be relied on. How a batch is read stands in `consumer.ts`.
  */
-import { performance } from 'node:perf_hooks'
 import { poller } from '../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
@@ -70,8 +69,8 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
       blockedSince = undefined
       return backlog
     }
-    blockedSince ??= performance.now()
-    if (horizon === undefined && performance.now() - blockedSince < BLOCKED_MS) return backlog
+    blockedSince ??= db.clock.monotonic()
+    if (horizon === undefined && db.clock.monotonic() - blockedSince < BLOCKED_MS) return backlog
     const { xid, isFurther } = await findHorizon(db)
     // While it runs, all that is written is held back at first.
     horizon = isFurther ? xid : undefined
@@ -103,6 +102,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     }
   }
   const steps = poller(noting, {
+    clock: db.clock,
     pollMs,
     minGapMs: () => Math.min(apartMs, pollMs),
     failureGapMs: Math.min(AFTER_FAILURE_MS, pollMs),

@@ -45,6 +45,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
   const batches = batcher<EntryRow>(
     (rows) => db.acrossTenants(async (tx) => tx.send(insertReads(columnsOf(rows)))),
     {
+      clock: db.clock,
       maxItems: MAX_TOGETHER,
       minGapMs: GAP_MS,
       // Of a database that is away all are told so; what it refuses of one keeps no other out.

@@ -7,7 +7,8 @@
  * transaction that deletes it, so that it does so once, whichever node comes first.
  */
 import { sql } from 'kysely'
-import { type Clock, isoAt } from '../../lib/clock.ts'
+import { isoAt } from '../../lib/clock.ts'
+import type { Time } from '../../lib/time.ts'
 import type { Caller } from '../access/index.ts'
 import { forCaller, type Scopes, type TenantTx } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
@@ -34,7 +35,7 @@ interface Batch {
   written: Promise<void>
 }
 
-export function openRefusals(db: Scopes, clock: Clock): Refusals {
+export function openRefusals(db: Scopes, clock: Time): Refusals {
   const waiting = new Map<string, Batch>()
   const writing = new Map<string, Promise<void>>()
 
@@ -76,17 +77,11 @@ export function openRefusals(db: Scopes, clock: Clock): Refusals {
     },
 
     keepWritten(log, everyMs = LOOK_EVERY_MS) {
-      const timer = setInterval(
-        () =>
-          void canFail(
-            writeBefore(isoAt(clock, -MINUTE)),
-            'writing refusals into the journal',
-            log,
-          ),
+      const write = () => writeBefore(isoAt(clock, -MINUTE))
+      return clock.every(
         everyMs,
+        () => void canFail(write(), 'writing refusals into the journal', log),
       )
-      timer.unref()
-      return () => clearInterval(timer)
     },
 
     writeAll: () => writeBefore(null),

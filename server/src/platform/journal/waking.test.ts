@@ -6,6 +6,7 @@ import { eventually } from '../../../test/sessions/users.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { until } from '../../../test/support/until.ts'
+import { systemTime } from '../../lib/time.ts'
 import { listenerClient } from '../db/connection.ts'
 import { type Changes, openScopes, type Scopes, type Topic, watchChanges } from '../db/index.ts'
 import { append, SYSTEM } from './append.ts'
@@ -26,8 +27,8 @@ interface Node {
 
 /** A process of the service, as far as the journal goes. */
 async function node(): Promise<Node> {
-  const changes = watchChanges(database.address, silentLog)
-  const db = openScopes(database.address, { size: 10, changes, log: silentLog })
+  const changes = watchChanges(database.address, silentLog, systemTime)
+  const db = openScopes(database.address, { clock: systemTime, size: 10, changes, log: silentLog })
   onTestFinished(async () => {
     await changes.stop()
     await db.close()

@@ -1,5 +1,6 @@
 /** Sends requests to targets that tenants name: each is judged, and only what may be dialled is. */
 import { LRUCache } from 'lru-cache'
+import type { Time } from '../../lib/time.ts'
 import type { TargetPolicy } from './addresses.ts'
 import { dialler } from './dial.ts'
 import { DialError } from './dial-error.ts'
@@ -33,6 +34,7 @@ export interface Outbound {
 
 export interface OutboundOptions {
   policy: TargetPolicy
+  clock: Time
   resolver?: Resolver
   /** How long a connection is kept for the next request, unless its server says something else. */
   idleMs?: number
@@ -41,7 +43,7 @@ export interface OutboundOptions {
 }
 
 export function openOutbound(options: OutboundOptions): Outbound {
-  const { policy, resolver = dnsResolver(), idleMs = 4000, ca } = options
+  const { policy, clock, resolver = dnsResolver({ clock }), idleMs = 4000, ca } = options
   const exchanges = openExchanges(dialler({ policy, resolver, ca }), idleMs)
   const judged = new LRUCache<string, ReturnType<typeof checkUrl>>({ max: MAX_CHECKED })
 

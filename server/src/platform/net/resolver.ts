@@ -5,6 +5,7 @@
  */
 import { promises as dns } from 'node:dns'
 import { MINUTE } from '../../lib/clock.ts'
+import type { Time } from '../../lib/time.ts'
 import { unlessAborted } from './context.ts'
 import { DialError } from './dial-error.ts'
 
@@ -21,8 +22,7 @@ export interface DnsOptions {
   timeoutMs?: number
   /** How often each server is asked. */
   tries?: number
-  /** Milliseconds that only grow. */
-  now?: () => number
+  clock: Pick<Time, 'monotonic'>
 }
 
 /** After this the servers are read anew: those of a machine or a container change with its networks. */
@@ -35,13 +35,13 @@ const WORDS: Record<string, string> = {
 }
 
 /** Asks the servers that there are; what was asked of earlier ones is still waited for. */
-export function dnsResolver(options: DnsOptions = {}): Resolver {
-  const { now = () => performance.now() } = options
-  let readAt = now()
+export function dnsResolver(options: DnsOptions): Resolver {
+  const { clock } = options
+  let readAt = clock.monotonic()
   let ask = askServers(options)
   return (hostname, signal) => {
-    if (now() - readAt >= RENEW_MS) {
-      readAt = now()
+    if (clock.monotonic() - readAt >= RENEW_MS) {
+      readAt = clock.monotonic()
       ask = askServers(options)
     }
     return ask(hostname, signal)

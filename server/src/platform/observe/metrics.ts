@@ -1,6 +1,7 @@
 /** Prometheus metrics, served on a port of their own (decisions §11). */
 import { createServer, type Server } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client'
+import type { Time } from '../../lib/time.ts'
 import { within } from '../../lib/within.ts'
 import { canFail } from './can-fail.ts'
 import type { Logger } from './log.ts'
@@ -31,7 +32,7 @@ function processMetrics(): Registry {
 }
 
 /** @param isHeld whether mails, webhooks and messages wait, as in a restored copy */
-export function openMetrics(isHeld: () => boolean, log: Logger): Metrics {
+export function openMetrics(isHeld: () => boolean, log: Logger, clock: Time): Metrics {
   const registry = new Registry()
   for (const { name } of processMetrics().getMetricsAsArray())
     registry.registerMetric(processMetrics().getSingleMetric(name) as Metric)
@@ -79,7 +80,7 @@ export function openMetrics(isHeld: () => boolean, log: Logger): Metrics {
         if (request.url !== '/metrics') return void response.writeHead(404).end()
         response
           .writeHead(200, { 'content-type': registry.contentType })
-          .end(await tell(registry, log))
+          .end(await tell(registry, log, clock))
       })
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject).listen(port, host, resolve)
@@ -90,18 +91,18 @@ export function openMetrics(isHeld: () => boolean, log: Logger): Metrics {
 }
 
 /** All series but those that cannot be told now: of these the log says why. */
-async function tell(registry: Registry, log: Logger): Promise<string> {
+async function tell(registry: Registry, log: Logger, clock: Time): Promise<string> {
   const told = await Promise.all(
     registry
       .getMetricsAsArray()
       .map(({ name }) =>
-        canFail(inTime(registry.getSingleMetricAsString(name)), `telling ${name}`, log),
+        canFail(inTime(clock, registry.getSingleMetricAsString(name)), `telling ${name}`, log),
       ),
   )
   return `${told.filter((series) => series !== undefined).join('\n\n')}\n`
 }
 
-async function inTime(telling: Promise<string>): Promise<string> {
-  if (await within(PATIENCE_MS, telling)) return telling
+async function inTime(clock: Time, telling: Promise<string>): Promise<string> {
+  if (await within(clock, PATIENCE_MS, telling)) return telling
   throw new Error(`it took more than ${PATIENCE_MS / 1000} seconds`)
 }

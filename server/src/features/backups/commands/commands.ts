@@ -1,6 +1,5 @@
 /** What the command line does with backups, beside a running service or without one. */
 
-import { setTimeout as delay } from 'node:timers/promises'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
 import type { DatabaseAddress, Scopes } from '../../../platform/db/index.ts'
@@ -160,6 +159,6 @@ async function ended(db: Scopes, job: string, onProgress: OnProgress): Promise<v
     onProgress(state.progress)
     if (state.status === 'completed') return
     if (state.status === 'failed') throw new StartupError(state.error ?? 'The backup failed.')
-    await delay(ASK_EVERY_MS)
+    await db.clock.delay(ASK_EVERY_MS)
   }
 }

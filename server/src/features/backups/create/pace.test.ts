@@ -1,5 +1,6 @@
 /** A backup rests beside others, and beside nobody not at all. */
-import { beforeEach, expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
+import { frozenClock } from '../../../../test/support/time.ts'
 import { openPace, restsBeside } from './pace.ts'
 
 test('the more others there are the longer it rests, up to a bound', () => {
@@ -7,32 +8,31 @@ test('the more others there are the longer it rests, up to a bound', () => {
 })
 
 const STEP_MS = 25
-let now = 0
-
-beforeEach(() => {
-  vi.spyOn(performance, 'now').mockImplementation(() => now)
-  return () => vi.restoreAllMocks()
-})
 
 test('beside nobody it goes on, and beside others it rests once it has worked for a while', async () => {
   let spent = 0
-  const rest = openPace({ spentMs: () => spent })
-  now += STEP_MS
+  const clock = frozenClock()
+  const rest = openPace({ spentMs: () => spent, clock })
+  clock.elapse(STEP_MS)
   expect(await rest()).toBe(false)
   spent += 60_000
   expect(await rest()).toBe(false)
-  now += STEP_MS
-  expect(await rest()).toBe(true)
+  clock.elapse(STEP_MS)
+  const rested = rest()
+  clock.elapse(4 * STEP_MS)
+  expect(await rested).toBe(true)
 })
 
 test('two stages rest together, and once', async () => {
   let spent = 0
-  const rest = openPace({ spentMs: () => spent })
-  now += STEP_MS
+  const clock = frozenClock()
+  const rest = openPace({ spentMs: () => spent, clock })
+  clock.elapse(STEP_MS)
   spent += 60_000
   const first = rest()
-  now += STEP_MS
+  clock.elapse(STEP_MS)
   expect(rest()).toBe(first)
+  clock.elapse(4 * STEP_MS)
   expect(await first).toBe(true)
   expect(await rest()).toBe(false)
 })

@@ -1,5 +1,4 @@
 /** How fast a backup goes: it rests beside those whose requests use the database meanwhile. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Scopes, watchOthers } from '../../../platform/db/index.ts'
 
 /** Between two looks at others, in milliseconds of work: about as long as a request takes. */
@@ -22,7 +21,7 @@ export const restsBeside = (others: number): number =>
  * whether it did. Stages that run side by side share a rest: none works on in the time of another's. A backup's own
  * connection is none of `db`'s.
  */
-export function openPace(db: Pick<Scopes, 'spentMs'>): () => Promise<boolean> {
+export function openPace(db: Pick<Scopes, 'spentMs' | 'clock'>): () => Promise<boolean> {
   const others = watchOthers(db)
   let resting: Promise<boolean> | undefined
 
@@ -30,7 +29,7 @@ export function openPace(db: Pick<Scopes, 'spentMs'>): () => Promise<boolean> {
     const worked = others.elapsedMs()
     if (worked < STEP_MS) return false
     const rests = restsBeside(others.look())
-    if (rests > 0) await delay(rests * Math.min(worked, MOST_STEP_MS))
+    if (rests > 0) await db.clock.delay(rests * Math.min(worked, MOST_STEP_MS))
     others.begin()
     return rests > 0
   }

@@ -31,7 +31,11 @@ export function startErasing(deps: EraseDeps): { stop(): Promise<void> } {
       await erasePurged(deps, stopping.signal)
       return false
     },
-    { pollMs: LOOK_EVERY_MS, onError: logFailures('erasing what was purged', deps.log) },
+    {
+      clock: deps.db.clock,
+      pollMs: LOOK_EVERY_MS,
+      onError: logFailures('erasing what was purged', deps.log),
+    },
   )
   return {
     stop() {

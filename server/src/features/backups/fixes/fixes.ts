@@ -1,6 +1,6 @@
 /** The faults that backups can find in themselves. */
-import type { Clock } from '../../../lib/clock.ts'
 import type { Cron } from '../../../lib/cron.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { Fix } from '../../../platform/fix.ts'
 import type { AdoptDeps } from '../commands/adopt.ts'
 import type { BuryDeps } from '../work/worker.ts'
@@ -10,12 +10,12 @@ import { unproven } from './unproven.ts'
 import { DAMAGED, missing, UNREADABLE } from './unusable.ts'
 
 export interface FixDeps extends AdoptDeps, BuryDeps {
-  clock: Clock
+  clock: Time
   cron: Cron | undefined
 }
 
 export const backupFixes = (deps: FixDeps): readonly Fix[] => [
-  missing(deps.store),
+  missing(deps),
   DAMAGED,
   UNREADABLE,
   orphans(deps),

@@ -1,6 +1,7 @@
 /** Files in the store that no entry tells of. */
 
-import { type Clock, DAY } from '../../../lib/clock.ts'
+import { DAY } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Finding, Fix } from '../../../platform/fix.ts'
 import { idIn } from '../../../platform/subject.ts'
@@ -21,16 +22,16 @@ interface Held {
   writtenAt: number
 }
 
-export function orphans(deps: AdoptDeps & { clock: Clock }): Fix {
+export function orphans(deps: AdoptDeps & { clock: Time }): Fix {
   const { store, clock } = deps
   const find = async (tx: TenantTx) => {
-    const held = heldIn(await listed(store))
+    const held = heldIn(await listed(store, clock))
     const known = await knownOf(tx, [...held.keys()])
     const before = clock.now() - OLD_MS
     const lost = [...held].filter(([id, { writtenAt }]) => !known.has(id) && writtenAt < before)
     if (lost.length === 0) return { lost, looked_at: held.size }
     // A backup that was deleted just then has lost its entry first.
-    const again = heldIn(await listed(store))
+    const again = heldIn(await listed(store, clock))
     return { lost: lost.filter(([id]) => again.has(id)), looked_at: held.size }
   }
   return {

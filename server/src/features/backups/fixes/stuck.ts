@@ -1,5 +1,4 @@
 /** Jobs of backups that nobody is at, though their rows say so: nobody else begins one meanwhile. */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Finding, Fix, Repaired } from '../../../platform/fix.ts'
 import { idIn } from '../../../platform/subject.ts'
@@ -30,7 +29,7 @@ export function stuck(deps: BuryDeps): Fix {
       const first = await store.listStuck(tx)
       if (first.length === 0) return { findings: unfinished, looked_at }
       // As whoever works would do it by itself.
-      await delay(AGAIN_MS)
+      await deps.db.clock.delay(AGAIN_MS)
       const ids = new Set(first.map(({ id }) => id))
       const left = (await store.listStuck(tx)).filter(({ id }) => ids.has(id))
       return { findings: [...left.map(findingOf), ...unfinished], looked_at }

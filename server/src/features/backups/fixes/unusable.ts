@@ -1,4 +1,5 @@
 /** Backups that the list promises and that are of no use: their file is gone, not as it was written, or out of reach. */
+import type { Time } from '../../../lib/time.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Fix } from '../../../platform/fix.ts'
 import { idIn } from '../../../platform/subject.ts'
@@ -14,7 +15,7 @@ const PLAN =
   'and it goes with the other failed ones a week after it was made. Make another one by ' +
   '`wardkeep backup create`.'
 
-export function missing(store: Store): Fix {
+export function missing({ store, clock }: { store: Store; clock: Time }): Fix {
   return {
     key: 'backups.missing',
     title: 'The file of a backup is gone',
@@ -27,7 +28,7 @@ export function missing(store: Store): Fix {
     runbook: 'backups.md',
     async detect(tx) {
       const known = await entries.listEntries(tx)
-      const names = new Set((await listed(store)).map(({ name }) => name))
+      const names = new Set((await listed(store, clock)).map(({ name }) => name))
       const isGone = ({ id, rewritten_at }: entries.Entry) => !names.has(fileName(id, rewritten_at))
       const gone = known.filter(isGone).map(({ id }) => id)
       // One that was deleted, or written anew, while the store was asked is none.
@@ -44,7 +45,7 @@ export function missing(store: Store): Fix {
     },
     async repair(finding, repairing) {
       const id = idIn(finding)
-      if ((await listed(store)).length === 0)
+      if ((await listed(store, clock)).length === 0)
         throw new Error(`the store holds no file at all: see that ${store.place} is there`)
       const [entry] = await repairing((tx) => entries.listEntries(tx, [id]))
       if (!entry || (await hasFile(store, entry))) return 'already gone'

@@ -1,6 +1,7 @@
 /** The SQL of a restore's end: closed nodes, one transaction, one word to all of them. */
 import pg from 'pg'
 import { Problem } from '../../../lib/problems.ts'
+import type { Time } from '../../../lib/time.ts'
 import {
   APP_ROLE,
   CHANNEL,
@@ -26,10 +27,14 @@ const SOMEBODY_WRITES =
 const TRIES = 10
 
 /** Has every node answer 503, for the tenant or for all, for as long as the connection lives or until reopened. */
-export async function close(client: Connection, tenantId: number | null): Promise<void> {
+export async function close(
+  client: Connection,
+  tenantId: number | null,
+  clock: Pick<Time, 'delay'>,
+): Promise<void> {
   await noticeDeath(client)
   await client.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, tenantId ?? EVERY_TENANT])
-  await new Promise((resolve) => void setTimeout(resolve, HEARD_AFTER_MS))
+  await clock.delay(HEARD_AFTER_MS)
 }
 
 /**

@@ -6,6 +6,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { StartupError } from '../../../lib/startup-error.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import type { Connection } from '../../../platform/db/index.ts'
 import type { Migration } from '../../../platform/db/migrate.ts'
@@ -59,6 +60,7 @@ export interface RestoreDeps extends CreateDeps {
   /** Those of this release, unless a test has others. */
   migrations?: Migration[] | undefined
   openConnection(): Connection
+  clock: Time
   /** Proves that what the connection sees in its scope opens. */
   prove(client: Connection): Promise<void>
   /** Says which of the database's safeguards are not those of its schema. */
@@ -88,7 +90,7 @@ export async function restoreBackup(
   // Of a clinic out of the file of all nobody knows before what its safety backup comes to.
   if (tenant_id === null || job.type === 'tenant') await deps.store.requireRoom(staged.bytes)
   await watch.quiet()
-  await closing.close(client, tenant_id)
+  await closing.close(client, tenant_id, deps.clock)
   // That of a try that was outrun gives way to the next one's, which has all that was in it.
   const safety = randomUUID()
   try {

@@ -1,7 +1,7 @@
 /** The store that the configuration names. */
 import { join, resolve } from 'node:path'
 import type { Needs } from '../../../core.ts'
-import { systemClock } from '../../../lib/clock.ts'
+import { systemTime } from '../../../lib/time.ts'
 import { folderStore } from './folder.ts'
 import { s3Store } from './s3/s3.ts'
 import type { OpenStore } from './store.ts'
@@ -18,4 +18,4 @@ export function openStore({ clock, config }: Core): { store: OpenStore; folder?:
 
 /** For who has no service; whoever opens it closes it. */
 export const storeBy = (config: Core['config']): OpenStore =>
-  openStore({ clock: systemClock, config }).store
+  openStore({ clock: systemTime, config }).store

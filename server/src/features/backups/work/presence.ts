@@ -3,6 +3,7 @@
  * own, so that it is true no longer than the process lives.
  */
 import { poller } from '../../../lib/poller.ts'
+import type { Time } from '../../../lib/time.ts'
 import {
   type Connection,
   type Holder,
@@ -16,11 +17,12 @@ const LOOK_EVERY_MS = 2_000
 
 export interface PresenceDeps {
   openConnection(): Connection
+  clock: Time
   log: Logger
 }
 
 /** Says so until it is stopped, again where its connection was lost. */
-export function startPresence({ openConnection, log }: PresenceDeps) {
+export function startPresence({ openConnection, clock, log }: PresenceDeps) {
   let holder: Holder | undefined
   async function keep(): Promise<boolean> {
     if (holder && !holder.lost.aborted) return false
@@ -30,6 +32,7 @@ export function startPresence({ openConnection, log }: PresenceDeps) {
     return false
   }
   const keeping = poller(keep, {
+    clock,
     pollMs: LOOK_EVERY_MS,
     onError: logFailures('saying that backups are made here', log),
   })

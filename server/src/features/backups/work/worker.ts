@@ -4,9 +4,9 @@
  * does the work and ends with it, the other stays until the outcome is written down.
  */
 
-import { setTimeout as delay } from 'node:timers/promises'
 import { poller } from '../../../lib/poller.ts'
 import { Problem } from '../../../lib/problems.ts'
+import type { Time } from '../../../lib/time.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
 import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import {
@@ -45,6 +45,7 @@ const END_AGAIN_MS = 500
 
 export interface WorkerDeps extends CreateDeps {
   db: Scopes
+  clock: Time
   /** What a restore does with each table. */
   rules: RestoreRules
   /** Opens a connection without time limits, as the owner of the tables. */
@@ -83,7 +84,7 @@ export interface BackupWorker {
 export function startWorker(given: WorkerDeps): BackupWorker {
   // What it closes the service for is its own work.
   const deps = { ...given, db: given.db.whileClosed() }
-  const { db, log } = deps
+  const { db, clock, log } = deps
   const stopping = new AbortController()
 
   /** What waits is done with the store and the keys of the service, and outlives whoever asks for it. */
@@ -98,6 +99,7 @@ export function startWorker(given: WorkerDeps): BackupWorker {
   }
 
   const looking = poller(look, {
+    clock: clock,
     pollMs: LOOK_EVERY_MS,
     failureGapMs: LOOK_EVERY_MS,
     onError: logFailures('looking for work on backups', log),
@@ -191,7 +193,7 @@ async function requireInTime({ db }: WorkerDeps, { id }: store.Job): Promise<voi
 }
 
 /** Says how far a job is, and looks whether it holds anybody up. */
-function tellProgress({ db, log }: WorkerDeps, job: store.Job, giveWay: () => void) {
+function tellProgress({ db, clock, log }: WorkerDeps, job: store.Job, giveWay: () => void) {
   const state: { progress: number; pid?: number } = { progress: 0 }
   const telling = poller(
     async () => {
@@ -201,7 +203,11 @@ function tellProgress({ db, log }: WorkerDeps, job: store.Job, giveWay: () => vo
         giveWay()
       return false
     },
-    { pollMs: TELL_EVERY_MS, onError: logFailures('telling how far a backup is', log) },
+    {
+      clock: clock,
+      pollMs: TELL_EVERY_MS,
+      onError: logFailures('telling how far a backup is', log),
+    },
   )
   return {
     stop: telling.stop,
@@ -286,7 +292,7 @@ async function finish(
  * @throws the signal's reason where that comes first
  */
 async function conclude(
-  { db, log }: WorkerDeps,
+  { db, clock, log }: WorkerDeps,
   { kind }: store.Job,
   ending: AbortSignal,
   work: (tx: TenantTx) => Promise<void>,
@@ -307,7 +313,7 @@ async function conclude(
       told(error, previous)
       previous = error
     }
-    await delay(END_AGAIN_MS, undefined, { signal: ending }).catch(() => undefined)
+    await clock.delay(END_AGAIN_MS, { signal: ending }).catch(() => undefined)
   }
 }
 

@@ -1,6 +1,7 @@
 /** The bot's side of its tenure: who it is, what it is told, and how it does. */
-import { type Clock, MINUTE, SECOND } from '../../../lib/clock.ts'
+import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
+import type { Time } from '../../../lib/time.ts'
 import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { BotState } from '../messenger.table.ts'
@@ -22,7 +23,7 @@ const EMPTY_WAIT = 200
 export interface BotDeps {
   db: Scopes
   changes: Changes
-  clock: Clock
+  clock: Time
   log: Logger
   api: BotApi
   tenure: Tenure
@@ -168,6 +169,7 @@ export function startBot(deps: BotDeps): Bot {
 
   const logFailure = logFailures('asking the messenger', log)
   const looker = poller(look, {
+    clock,
     pollMs: FAILED_WAIT,
     // What the end of the tenure breaks off has not failed.
     onError: (error, previous) => tenure.over.aborted || logFailure(error, previous),

@@ -1,7 +1,7 @@
 /** Has one process of all be the bot: it asks for updates and it sends. */
-import { performance } from 'node:perf_hooks'
 import { SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
+import type { Time } from '../../../lib/time.ts'
 import {
   type Changes,
   logFailures,
@@ -41,6 +41,7 @@ export class TenureOver extends Error {
 export interface LeaseDeps {
   db: Scopes
   changes: Changes
+  clock: Time
   log: Logger
   /** Of this process. */
   worker: string
@@ -53,14 +54,14 @@ export interface Lease {
   stop(): Promise<void>
 }
 
-export function keepLease({ db, changes, log, worker, begin }: LeaseDeps): Lease {
+export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps): Lease {
   let held: { tenure: Tenure; sureUntil: number; end: AbortController } | undefined
   let work: { stop(): Promise<void> } | undefined
 
   const leaseFrom = (askedAt: number) => askedAt + (store.LEASE_SECONDS - 1) * SECOND
 
   async function take(): Promise<void> {
-    const askedAt = performance.now()
+    const askedAt = clock.monotonic()
     const epoch = await db.acrossTenants((tx) => store.claim(tx, worker))
     if (epoch === undefined) return
     const end = new AbortController()
@@ -68,7 +69,7 @@ export function keepLease({ db, changes, log, worker, begin }: LeaseDeps): Lease
     const tenure: Tenure = {
       epoch,
       over: end.signal,
-      isSure: () => !end.signal.aborted && performance.now() < (held?.sureUntil ?? 0),
+      isSure: () => !end.signal.aborted && clock.monotonic() < (held?.sureUntil ?? 0),
       async fence(tx) {
         if (!(await store.isOurs(tx, epoch))) throw new TenureOver()
       },
@@ -87,7 +88,7 @@ export function keepLease({ db, changes, log, worker, begin }: LeaseDeps): Lease
   }
 
   async function keep(epoch: number): Promise<void> {
-    const askedAt = performance.now()
+    const askedAt = clock.monotonic()
     const isRenewed = await db.acrossTenants((tx) => store.renew(tx, epoch))
     if (isRenewed) {
       if (held) held.sureUntil = leaseFrom(askedAt)
@@ -103,7 +104,7 @@ export function keepLease({ db, changes, log, worker, begin }: LeaseDeps): Lease
       else await take()
       return held ? RENEW_MS : LOOK_MS
     },
-    { pollMs: LOOK_MS, onError: logFailures('keeping the lease of the messenger', log) },
+    { clock, pollMs: LOOK_MS, onError: logFailures('keeping the lease of the messenger', log) },
   )
   // Somebody has let go of it.
   const unsubscribe = changes.subscribe((topic) => {

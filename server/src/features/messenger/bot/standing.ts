@@ -27,7 +27,12 @@ export function watchStanding(deps: { db: Scopes; changes: Changes; log: Logger 
       known = await db.acrossTenants(findStanding, 'read')
       return false
     },
-    { pollMs: POLL_MS, minGapMs: 50, onError: logFailures('looking how the messenger does', log) },
+    {
+      clock: db.clock,
+      pollMs: POLL_MS,
+      minGapMs: 50,
+      onError: logFailures('looking how the messenger does', log),
+    },
   )
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === TOPIC_BOT || topic === null) watcher.wake()

@@ -1,6 +1,6 @@
 /** The faults that the messenger can find in itself. */
-import { setTimeout as delay } from 'node:timers/promises'
-import { type Clock, DAY, isoAt, MINUTE } from '../../../lib/clock.ts'
+import { DAY, isoAt, MINUTE } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { Fix } from '../../../platform/fix.ts'
 import type { OutboundHold } from '../../../platform/hold/index.ts'
@@ -18,7 +18,7 @@ const PAUSED_FOR = 2 * DAY
 
 export interface FixDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   hold: Pick<OutboundHold, 'since'>
   /** Whether one is configured. */
   hasBot: boolean
@@ -70,7 +70,7 @@ function poller(deps: FixDeps): Fix {
       })
       for (let waited = 0; waited < TAKEN_WITHIN_MS; waited += LOOK_MS) {
         if (await db.acrossTenants(isHeldWell, 'read')) return 'repaired'
-        await delay(LOOK_MS)
+        await clock.delay(LOOK_MS)
       }
       throw new Error('no process takes the bot: start one with the role worker or all')
     },

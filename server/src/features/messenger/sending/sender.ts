@@ -1,7 +1,6 @@
 /** Sends what is due, as fast as the provider allows, many chats side by side and each in its order. */
-import { performance } from 'node:perf_hooks'
-import type { Clock } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
+import type { Time } from '../../../lib/time.ts'
 import { within } from '../../../lib/within.ts'
 import {
   type Changes,
@@ -37,7 +36,7 @@ const GATHER_MS = 5
 export interface SenderDeps {
   db: Scopes
   changes: Changes
-  clock: Clock
+  clock: Time
   log: Logger
   bot: Pick<Bot, 'isGood' | 'refused'>
   tenure: Tenure
@@ -47,7 +46,7 @@ export interface SenderDeps {
 
 export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
   const { db, changes, clock, log, bot, tenure, turn, onSent } = deps
-  const budget = openBudget(performance.now.bind(performance))
+  const budget = openBudget(clock.monotonic)
   /** The chats that are being sent to, by hash. */
   const busy = new Map<string, DueChat>()
   const running = new Set<Promise<unknown>>()
@@ -114,6 +113,7 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
   }
 
   const sender = poller(look, {
+    clock,
     pollMs: POLL_MS,
     minGapMs: GATHER_MS,
     onError: logFailures('looking for what to send', log),
@@ -125,9 +125,9 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
     async stop() {
       unsubscribe()
       await sender.stop()
-      if (await within(BREAK_OFF_MS, Promise.all(running))) return
+      if (await within(clock, BREAK_OFF_MS, Promise.all(running))) return
       breakOff.abort()
-      await within(STOP_MS - BREAK_OFF_MS, Promise.all(running))
+      await within(clock, STOP_MS - BREAK_OFF_MS, Promise.all(running))
     },
   }
 }

@@ -1,6 +1,6 @@
 /** One chat's turn: sends what waits for it, and writes down how that went. */
-import { setTimeout as delay } from 'node:timers/promises'
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { isoAt } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import { isPassing, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -26,7 +26,7 @@ const RECORD_AGAIN_MS = 500
 
 export interface TurnDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   log: Logger
   api: BotApi
   tenure: Tenure
@@ -68,7 +68,7 @@ export function turnTaker(deps: TurnDeps): Turn {
       } catch (error) {
         if (!isPassing(error) || tenure.over.aborted) throw error
         log.warn({ err: error }, 'what became of a message could not be written down')
-        await delay(RECORD_AGAIN_MS, undefined, { signal: tenure.over })
+        await clock.delay(RECORD_AGAIN_MS, { signal: tenure.over })
       }
     }
   }

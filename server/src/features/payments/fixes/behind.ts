@@ -1,5 +1,4 @@
 /** Payments that are behind their provider: it told of what cannot be applied, or its list cannot be read. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { isoAt, MINUTE } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { Finding, Fix, Repaired, Repairing } from '../../../platform/fix.ts'
@@ -71,7 +70,7 @@ function findingOfRun({ failures, is_refused, reconciled_to, due_at }: store.Lat
 }
 
 /** @throws Error where the run does not come to its end */
-async function runNow({ db }: BehindDeps, repairing: Repairing): Promise<Repaired> {
+async function runNow({ db, clock }: BehindDeps, repairing: Repairing): Promise<Repaired> {
   const find = (tx: TenantTx) => store.findRun(tx, PROVIDER)
   const before = await repairing(async (tx) => {
     await arm(tx, PROVIDER)
@@ -83,7 +82,7 @@ async function runNow({ db }: BehindDeps, repairing: Repairing): Promise<Repaire
       if (run.failures === 0) return 'repaired'
       throw new Error(run.is_refused ? REASONS.provider_refused : REASONS.provider_away)
     }
-    await delay(LOOK_MS)
+    await clock.delay(LOOK_MS)
   }
   throw new Error(
     'the list was not read to its end within 30 seconds; it is being read, or nobody works',
@@ -107,7 +106,7 @@ async function applyAgain(
     const now = await deps.db.acrossTenants((tx) => store.outcomeOf(tx, id), 'read')
     if (now?.state === 'failed') throw new Error(REASONS[now.reason ?? 'unreadable'])
     if (now?.state !== 'received') return 'repaired'
-    await delay(LOOK_MS)
+    await deps.clock.delay(LOOK_MS)
   }
   // It is due, and waits for whoever works.
   return 'repaired'

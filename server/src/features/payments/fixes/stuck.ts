@@ -1,5 +1,6 @@
 /** Notifications that nobody works on, and those that were given up though they may be worth another try. */
-import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
+import { isoAt, MINUTE } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { Finding, Fix } from '../../../platform/fix.ts'
 import { idIn } from '../../../platform/subject.ts'
 import { MAX_AHEAD_MS } from '../inbox/claims.store.ts'
@@ -16,7 +17,7 @@ const UNCLAIMED_FOR = 15 * MINUTE
 export const GIVEN_UP: readonly Reason[] = ['provider_away', 'not_confirmed']
 const MOST_COUNTED = 10_000
 
-export type FixDeps = Pick<RecordsDeps, 'seals' | 'providers' | 'log'> & { clock: Clock }
+export type FixDeps = Pick<RecordsDeps, 'seals' | 'providers' | 'log'> & { clock: Time }
 
 export function stuck(deps: FixDeps): Fix {
   const { clock } = deps

@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { batcher } from '../../../lib/batcher.ts'
-import { type Clock, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
+import { HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
+import type { Time } from '../../../lib/time.ts'
 import { isPassing, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Notice } from '../payment-facts.ts'
@@ -44,7 +45,7 @@ export interface Arrivals {
 
 export interface ArrivalDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   seals: Seals
   log: Logger
 }
@@ -60,6 +61,7 @@ export function openArrivals({ db, clock, seals, log }: ArrivalDeps): Arrivals {
     })
   const open = () =>
     batcher<Waiting>(store, {
+      clock,
       maxItems: MAX_TOGETHER,
       maxSize: MAX_BYTES_TOGETHER,
       sizeOf: ({ sent }) => sent.body.length,

@@ -75,7 +75,7 @@ export function startDrain(
         return oneByOne()
       }
     },
-    { pollMs: POLL_MS, minGapMs: GAP_MS, onError: lookFailed(log) },
+    { clock, pollMs: POLL_MS, minGapMs: GAP_MS, onError: lookFailed(log) },
   )
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === null || topic === INBOX_TOPIC) looks.wake()

@@ -2,6 +2,7 @@
 import { batcher } from '../../../lib/batcher.ts'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
+import type { Time } from '../../../lib/time.ts'
 import { type Changes, isPassing, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -21,7 +22,7 @@ export type Reader = (sent: Sent, signal: AbortSignal) => Promise<Reading> | Rea
 
 export interface WorkerDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   changes: Changes
   log: Logger
   seals: Seals
@@ -51,6 +52,7 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
   const working = new Map<Claimed, Promise<unknown>>()
   const cut = new AbortController()
   const applying = batcher<Read>(async (reads) => deps.onSettled(await deps.apply(reads)), {
+    clock,
     maxItems: MAX_TOGETHER,
     onError: (error, reads) => {
       if (isPassing(error)) return 'drop'
@@ -87,6 +89,7 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
   }
 
   const looks = poller(look, {
+    clock,
     pollMs: POLL_MS,
     onError: lookFailed(log),
   })

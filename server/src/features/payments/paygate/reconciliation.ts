@@ -58,6 +58,7 @@ export function startReconciliation(deps: ReconciliationDeps): Background {
   }
 
   const looks = poller(look, {
+    clock: db.clock,
     pollMs: POLL_MS,
     onError: (error, previous) => {
       if (!previous) log.warn({ err: error }, 'reconciling payments failed')

@@ -1,7 +1,8 @@
 /** Watches what of the inbox somebody may have to look at: for the health report and the metrics. */
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
+import { isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { Changes, Scopes } from '../../../platform/db/index.ts'
 import type { State } from '../../../platform/feature.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -30,7 +31,7 @@ export interface Watch {
 
 export interface WatchDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   changes: Changes
   log: Logger
   registry: Registry
@@ -66,6 +67,7 @@ export function watchInbox(deps: WatchDeps): Watch {
     return false
   }
   const looks = poller(look, {
+    clock,
     pollMs: POLL_MS,
     minGapMs: MIN_GAP_MS,
     onError: (error, previous) => {

@@ -3,8 +3,9 @@
  * holds the fix's lock; its row stays as it is until the end, so that a process which dies leaves a fix that
  * the next one confirms.
  */
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { isoAt } from '../../../lib/clock.ts'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
+import type { Time } from '../../../lib/time.ts'
 import {
   type Connection,
   openHolder,
@@ -24,7 +25,7 @@ import { MOST, type Outcome, repairAll, resultOf } from '../repair/repair.ts'
 
 export interface ConfirmDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   log: Logger
   fixes: ReadonlyMap<string, Fix>
   openConnection(): Connection
@@ -75,7 +76,7 @@ async function apply(
   lost: AbortSignal,
 ): Promise<void> {
   const { db, clock, log } = deps
-  const begun = performance.now()
+  const begun = clock.monotonic()
   const known = await db.acrossTenants((tx) => store.storedFindings(tx, row.id, MOST), 'read')
   const course: Course = {
     known,
@@ -99,7 +100,7 @@ async function apply(
     log.warn({ err: error, fix: fix.key }, 'a confirmation failed')
     course.why = `it could not be looked at: ${sentenceOf(error)}`
   }
-  course.durationMs = Math.round(performance.now() - begun)
+  course.durationMs = Math.round(clock.monotonic() - begun)
   await db.acrossTenants((tx) => record(tx, actor, row, course, isoAt(clock)))
 }
 

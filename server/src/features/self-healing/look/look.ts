@@ -18,7 +18,7 @@ function bounded<T>(db: Scopes, ms: number, work: (tx: TenantTx) => Promise<T>):
   return db.acrossTenants(async (tx) => {
     boundStatements(tx, ms)
     const done = Promise.try(() => work(tx))
-    if (!(await within(ms, done))) throw new TooSlow(tooSlow(ms))
+    if (!(await within(db.clock, ms, done))) throw new TooSlow(tooSlow(ms))
     return done
   }, 'read')
 }

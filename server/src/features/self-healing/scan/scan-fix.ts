@@ -1,5 +1,6 @@
 /** What a scan does with one fix: looks, repairs what may be repaired by itself, and says what is left. */
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { isoAt } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import { problemOf, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import type { Detected, Finding, Fix } from '../../../platform/fix.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
@@ -17,7 +18,7 @@ import { tellPeople } from './people.ts'
 
 export interface ScanDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   log: Logger
   /** Whether what is automatic is repaired by itself. */
   repairs: boolean
@@ -132,7 +133,7 @@ async function mend(
   if (tried.length === 0) return { ...untouched, reason }
   // Before, so that one which ends the process counts as well.
   await db.acrossTenants((tx) => noteRepairs(tx, row.id, tried, { at: isoAt(clock), since }))
-  const begun = performance.now()
+  const begun = clock.monotonic()
   const outcome = await repairAll(deps, fix, tried, signal)
   const again = await againOrAll(deps, fix, findings)
   return {
@@ -141,7 +142,7 @@ async function mend(
     outcome,
     left: again.left,
     reason: reason ?? again.why ?? outcome.failed[0]?.why ?? null,
-    durationMs: Math.round(performance.now() - begun),
+    durationMs: Math.round(clock.monotonic() - begun),
   }
 }
 

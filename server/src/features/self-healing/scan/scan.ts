@@ -1,6 +1,6 @@
 /** A scan: every fix of the catalogue, one after the other, on one node at a time. */
-import { setTimeout as delay } from 'node:timers/promises'
-import { type Clock, isoAt, SECOND } from '../../../lib/clock.ts'
+import { isoAt, SECOND } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import { type Connection, openHolder } from '../../../platform/db/index.ts'
 import type { Fix } from '../../../platform/fix.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -14,7 +14,7 @@ export interface Scan {
 }
 
 interface Deps extends ScanDeps {
-  clock: Clock
+  clock: Time
   fixes: ReadonlyMap<string, Fix>
   openConnection(): Connection
 }
@@ -46,11 +46,11 @@ export async function scan(
   try {
     if (!(await holder.take('fixes', WHOLE))) return undefined
     const ending = AbortSignal.any([holder.lost, ...(signal ? [signal] : [])])
-    const [at, begun] = [isoAt(clock), performance.now()]
+    const [at, begun] = [isoAt(clock), clock.monotonic()]
     const scanned: Scanned[] = []
     for (const { id } of await db.acrossTenants((tx) => listFixes(tx, [...fixes.keys()]), 'read')) {
       ending.throwIfAborted()
-      const since = performance.now()
+      const since = clock.monotonic()
       // It is being confirmed: whoever does will say how it ended.
       if (!(await holder.take('fixes', id))) continue
       try {
@@ -61,10 +61,10 @@ export async function scan(
       } finally {
         await holder.release('fixes', id)
       }
-      const rest = Math.min((performance.now() - since) * REST_TIMES, REST_AT_MOST_MS)
-      if (isPatient) await delay(rest, undefined, { signal: ending })
+      const rest = Math.min((clock.monotonic() - since) * REST_TIMES, REST_AT_MOST_MS)
+      if (isPatient) await clock.delay(rest, { signal: ending })
     }
-    const duration_ms = Math.round(performance.now() - begun)
+    const duration_ms = Math.round(clock.monotonic() - begun)
     const unknown = scanned.filter((one) => one.unknown !== null).length
     await db.acrossTenants((tx) =>
       saveScan(tx, { at, duration_ms, looked_at: scanned.length, unknown }),

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
+import { systemTime } from '../../../lib/time.ts'
 import { openBudget } from './budget.ts'
 import { openQueue } from './queue.ts'
 
@@ -38,7 +39,7 @@ const queueOf = (tenant_id: number, webhook_id = tenant_id) =>
 
 describe('messages under way', () => {
   test('fill the quick room', () => {
-    const budget = openBudget(LIMITS)
+    const budget = openBudget(LIMITS, systemTime)
     const ends = [1, 2, 3].map((tenant) => budget.begin(queueOf(tenant)))
     expect(budget.hasRoom()).toBe(false)
     ends[0]?.()
@@ -46,7 +47,7 @@ describe('messages under way', () => {
   })
 
   test('for more than a moment count apart, and take nothing from the quick room', () => {
-    const budget = openBudget(LIMITS)
+    const budget = openBudget(LIMITS, systemTime)
     const queue = queueOf(1)
     for (let count = 0; count < 3; count += 1) budget.begin(queue)
     now = MOMENT - 1
@@ -61,7 +62,7 @@ describe('messages under way', () => {
   })
 
   test('that are slow fill a room of their own; more of them stay with the quick ones', () => {
-    const budget = openBudget(LIMITS)
+    const budget = openBudget(LIMITS, systemTime)
     for (let count = 0; count < 2; count += 1) {
       for (let each = 0; each < 3; each += 1) budget.begin(queueOf(1))
       now += MOMENT
@@ -73,7 +74,7 @@ describe('messages under way', () => {
   })
 
   test('that end at last make room among the slow ones', () => {
-    const budget = openBudget({ ...LIMITS, slow: 1 })
+    const budget = openBudget({ ...LIMITS, slow: 1 }, systemTime)
     const queues = [queueOf(1), queueOf(2)] as const
     const endFirst = budget.begin(queues[0])
     budget.begin(queues[1])
@@ -88,7 +89,7 @@ describe('messages under way', () => {
 
 describe('the next turn', () => {
   test('is that of the tenant with the fewest messages under way, however many queues it has', () => {
-    const budget = openBudget(LIMITS)
+    const budget = openBudget(LIMITS, systemTime)
     const crowd = [queueOf(1, 11), queueOf(1, 12), queueOf(1, 13)]
     const single = queueOf(2, 21)
     expect(budget.next([...crowd, single])).toBe(crowd[0])
@@ -97,7 +98,7 @@ describe('the next turn', () => {
   })
 
   test('is nobody’s where nobody may send', () => {
-    expect(openBudget(LIMITS).next([])).toBeUndefined()
+    expect(openBudget(LIMITS, systemTime).next([])).toBeUndefined()
   })
 })
 
@@ -110,7 +111,7 @@ test('whatever begins and ends, rooms are kept and turns are fair', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       now = 0
-      const budget = openBudget(LIMITS)
+      const budget = openBudget(LIMITS, systemTime)
       // Two tenants of one queue, and two of two.
       const queues = [1, 2, 3, 3, 4, 4].map((tenant, index) => queueOf(tenant, index))
       const running: { tenant: number; end: () => void }[] = []

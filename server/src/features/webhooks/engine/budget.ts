@@ -2,7 +2,7 @@
  * How many messages a process has under way, and whose turn is next. What takes longer than a moment
  * counts apart: receivers that do not answer fill a room of their own and never that of the others.
  */
-import { performance } from 'node:perf_hooks'
+import type { Time } from '../../../lib/time.ts'
 import type { Queue } from './queue.ts'
 import type { Tuning } from './tuning.ts'
 
@@ -24,7 +24,10 @@ interface Running {
   isSlow: boolean
 }
 
-export function openBudget(limits: Pick<Tuning, 'quick' | 'slow' | 'slowAfterMs'>): Budget {
+export function openBudget(
+  limits: Pick<Tuning, 'quick' | 'slow' | 'slowAfterMs'>,
+  clock: Pick<Time, 'monotonic'>,
+): Budget {
   // In the order of their beginning.
   const running = new Set<Running>()
   const byTenant = new Map<number, number>()
@@ -40,7 +43,7 @@ export function openBudget(limits: Pick<Tuning, 'quick' | 'slow' | 'slowAfterMs'
   return {
     hasRoom: () => running.size - slow < limits.quick,
     begin(queue) {
-      const entry: Running = { queue, since: performance.now(), isSlow: false }
+      const entry: Running = { queue, since: clock.monotonic(), isSlow: false }
       running.add(entry)
       count(byTenant, queue.tenantId, 1)
       return () => {
@@ -53,7 +56,7 @@ export function openBudget(limits: Pick<Tuning, 'quick' | 'slow' | 'slowAfterMs'
     },
     classify() {
       const before = slow
-      const since = performance.now() - limits.slowAfterMs
+      const since = clock.monotonic() - limits.slowAfterMs
       for (const entry of running) {
         if (entry.since > since || slow >= limits.slow) break
         if (entry.isSlow) continue

@@ -1,5 +1,5 @@
 /** Sends what waits in the queues, as many at once as they and the budget allow, and settles each try. */
-import type { Clock } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { Changes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -15,7 +15,7 @@ import type { Random } from './schedule.ts'
 
 export interface DispatcherDeps {
   changes: Pick<Changes, 'isClosed'>
-  clock: Clock
+  clock: Time
   send: Send
   disable: Disable
   log: Logger
@@ -45,27 +45,24 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   let onQuiet = (): void => undefined
 
   /** What is being restored rests: nobody is to hear of it meanwhile. */
-  const mayBegin = (queue: Queue, now: number) =>
-    maySend(queue, now) && !deps.changes.isClosed(queue.tenantId)
+  const mayBegin = (queue: Queue) => maySend(queue, clock) && !deps.changes.isClosed(queue.tenantId)
 
   function sendAll(): void {
     if (isStopping) return
-    const now = clock.now()
-    const ready = new Set([...leases.queues.values()].filter((queue) => mayBegin(queue, now)))
+    const ready = new Set([...leases.queues.values()].filter((queue) => mayBegin(queue)))
     while (ready.size > 0 && budget.hasRoom()) {
       const queue = budget.next(ready)
       if (!queue) return
       sendNext(queue)
       ready.delete(queue)
       // Behind the others again.
-      if (mayBegin(queue, now)) ready.add(queue)
+      if (mayBegin(queue)) ready.add(queue)
     }
   }
 
   /** As `sendAll`, for one queue while there is room for everybody. */
   function sendFrom(queue: Queue): void {
-    const now = clock.now()
-    while (!isStopping && budget.hasRoom() && mayBegin(queue, now)) sendNext(queue)
+    while (!isStopping && budget.hasRoom() && mayBegin(queue)) sendNext(queue)
   }
 
   function sendNext(queue: Queue): void {
@@ -135,7 +132,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       () => true,
       () => false,
     )
-    settled(queue, outcome.delivery)
+    settled(queue, outcome.delivery, clock)
     if (!isWritten) leases.fail(queue, 'what it was sent could not be written down')
     if (isHungry(queue, clock.now())) deps.onHungry()
   }
@@ -149,9 +146,9 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
         onQuiet = resolve
       })
       // What is cut off has no outcome: it is sent again, with the same id.
-      const impatience = setTimeout(() => cut.abort(), patienceMs)
+      const cancel = clock.after(patienceMs, () => cut.abort())
       await quiet
-      clearTimeout(impatience)
+      cancel()
     },
   }
 }

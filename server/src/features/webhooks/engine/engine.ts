@@ -2,8 +2,8 @@
  * Delivers what is due: claims queues, fetches their deliveries, sends them, writes down how it went,
  * and lets go of queues that have nothing left. Any number of processes do so side by side.
  */
-import type { Clock } from '../../../lib/clock.ts'
 import { type Look, poller } from '../../../lib/poller.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -23,7 +23,7 @@ import { TUNING, type Tuning } from './tuning.ts'
 export interface EngineDeps {
   db: Scopes
   changes: Changes
-  clock: Clock
+  clock: Time
   keyRing: KeyRing
   send: Send
   disable: Disable
@@ -44,7 +44,7 @@ const RELEASE_MS = 100
 export function startEngine(deps: EngineDeps): Engine {
   const { db, clock, log, random = Math.random } = deps
   const tuning = { ...TUNING, ...deps.tuning }
-  const budget = openBudget(tuning)
+  const budget = openBudget(tuning, clock)
   const leases = openLeases({ ...deps, tuning, budget })
   const results = createResultWriter(db, clock, log)
   const prefetch = createPrefetch({ ...deps, leases })
@@ -59,7 +59,7 @@ export function startEngine(deps: EngineDeps): Engine {
   const { pollMs } = tuning
 
   const poll = (what: string, everyMs: number, look: Look) =>
-    poller(look, { pollMs: everyMs, onError: logFailures(what, log) })
+    poller(look, { clock, pollMs: everyMs, onError: logFailures(what, log) })
 
   const claimer = poll('claiming webhooks', pollMs, async () => {
     const { claimed, hasMore } = await leases.claim()
@@ -80,7 +80,9 @@ export function startEngine(deps: EngineDeps): Engine {
     await leases.renew()
     return false
   })
-  const classifier = setInterval(() => budget.classify() && dispatcher.sendAll(), CLASSIFY_MS)
+  const endClassifying = clock.every(CLASSIFY_MS, () => {
+    if (budget.classify()) dispatcher.sendAll()
+  })
   const unsubscribe = deps.changes.subscribe(onTopic)
 
   function onTopic(topic: string | null): void {
@@ -105,7 +107,7 @@ export function startEngine(deps: EngineDeps): Engine {
   return {
     async stop(patienceMs) {
       unsubscribe()
-      clearInterval(classifier)
+      endClassifying()
       const quiet = dispatcher.stop(patienceMs)
       await Promise.all([claimer.stop(), prefetcher.stop()])
       // Those that are quiet are let go of at once, for other processes to go on with.

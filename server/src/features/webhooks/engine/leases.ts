@@ -1,9 +1,8 @@
 /** The queues that a process has leased: claimed, renewed by a heartbeat, released when nothing is left. */
 import { randomUUID } from 'node:crypto'
-import { performance } from 'node:perf_hooks'
-import { setTimeout as delay } from 'node:timers/promises'
 import { batcher } from '../../../lib/batcher.ts'
-import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
+import { isoAt, MINUTE } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import { type Changes, isResting, type Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -48,7 +47,7 @@ export interface Leases {
 export interface LeasesDeps {
   db: Scopes
   changes: Pick<Changes, 'isClosed'>
-  clock: Clock
+  clock: Time
   keyRing: KeyRing
   log: Logger
   tuning: Tuning
@@ -79,6 +78,7 @@ export function openLeases(deps: LeasesDeps): Leases {
     },
     {
       // One that fails now and then changes with every message.
+      clock,
       minGapMs: GATHERED_MS,
       onError(error) {
         if (isResting(error)) return 'retry'
@@ -106,11 +106,11 @@ export function openLeases(deps: LeasesDeps): Leases {
   }
 
   const isOverdue = (queue: Queue) =>
-    performance.now() - queue.claimedAt > tuning.timeSliceMs && room() <= 0
+    clock.monotonic() - queue.claimedAt > tuning.timeSliceMs && room() <= 0
 
   function isDone(queue: Queue): boolean {
     if (queue.isOver || queue.circuit.pausedUntil > clock.now()) return true
-    const now = performance.now()
+    const now = clock.monotonic()
     if (queue.leasedUntil < now) return true
     if (queue.waiting.length > 0) return false
     const isIdle = queue.idleSince !== undefined && now - queue.idleSince >= tuning.idleTimeoutMs
@@ -121,7 +121,7 @@ export function openLeases(deps: LeasesDeps): Leases {
     // Those of a clinic that is being restored are left alone.
     const leased = [...queues.values()].filter(({ tenantId }) => !changes.isClosed(tenantId))
     if (leased.length === 0) return
-    const askedAt = performance.now()
+    const askedAt = clock.monotonic()
     const answers = await db.acrossTenants((tx) => store.renewLeases(tx, leased))
     const of = new Map(answers.map((answer) => [answer.id, answer]))
     for (const queue of leased) {
@@ -153,9 +153,9 @@ export function openLeases(deps: LeasesDeps): Leases {
       const limit = room()
       if (limit <= 0) return { claimed: 0, hasMore: false }
       // After an outage the own leases come first, or they would be claimed anew.
-      if ([...queues.values()].some(({ leasedUntil }) => leasedUntil < performance.now()))
+      if ([...queues.values()].some(({ leasedUntil }) => leasedUntil < clock.monotonic()))
         await renew()
-      const askedAt = performance.now()
+      const askedAt = clock.monotonic()
       const now = isoAt(clock)
       changed.clear()
       changedTenants.clear()
@@ -197,12 +197,12 @@ export function openLeases(deps: LeasesDeps): Leases {
     },
     release: () => release(quiet().filter(isDone)),
     async releaseAll(patienceMs) {
-      const until = performance.now() + patienceMs
+      const until = clock.monotonic() + patienceMs
       // A write that is under way has the rows of its queues locked, as a fan-out elsewhere may.
       await states.stop(patienceMs)
       await release(quiet())
-      while (quiet().length > 0 && performance.now() < until) {
-        await delay(AGAIN_MS)
+      while (quiet().length > 0 && clock.monotonic() < until) {
+        await clock.delay(AGAIN_MS)
         await release(quiet())
       }
     },

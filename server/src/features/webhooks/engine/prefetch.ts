@@ -1,5 +1,6 @@
 /** Fetches due deliveries for queues before they run dry, for many queues by one statement. */
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { isoAt } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -9,7 +10,7 @@ import { fetched, fetching, isHungry, type Queue, wantMore } from './queue.ts'
 
 export interface PrefetchDeps {
   db: Scopes
-  clock: Clock
+  clock: Time
   log: Logger
   leases: Leases
 }
@@ -37,7 +38,7 @@ export function createPrefetch({ db, clock, log, leases }: PrefetchDeps): () => 
       const due = await db.acrossTenants((tx) => findDue(tx, asked, isoAt(clock)), 'read')
       const byQueue = Map.groupBy(due, ({ webhook_id }) => webhook_id)
       for (const { queue, limit } of asked) {
-        const lost = fetched(queue, byQueue.get(queue.id) ?? [], limit)
+        const lost = fetched(queue, byQueue.get(queue.id) ?? [], limit, clock)
         if (lost.length > 0) void abandon(queue, lost)
       }
     } catch (error) {

@@ -1,5 +1,4 @@
 /** When a queue may send, wants more, and is done. */
-import { performance } from 'node:perf_hooks'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type ClaimedQueue, LEASE_SECONDS } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
@@ -19,6 +18,7 @@ import {
 import { TUNING } from './tuning.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12)
+const clock = { now: () => NOW, monotonic: () => 1_000 }
 const TARGET = { url: 'https://receiver.test/', keys: [] }
 const CLAIMED: ClaimedQueue = {
   webhook_id: 7,
@@ -38,42 +38,42 @@ const CLAIMED: ClaimedQueue = {
 let queue: Queue
 
 beforeEach(() => {
-  queue = openQueue(CLAIMED, TARGET, performance.now())
+  queue = openQueue(CLAIMED, TARGET, clock.monotonic())
   queue.waiting = [{ id: 1 } as DueDelivery]
 })
 
 describe('a queue may send', () => {
   test('what is queued, once its pause is over', () => {
-    expect(maySend(queue, NOW)).toBe(true)
-    expect(maySend(queue, NOW - 2000)).toBe(false)
+    expect(maySend(queue, clock)).toBe(true)
+    expect(maySend(queue, { ...clock, now: () => NOW - 2000 })).toBe(false)
     queue.waiting = []
-    expect(maySend(queue, NOW)).toBe(false)
+    expect(maySend(queue, clock)).toBe(false)
   })
 
   test('as many at once as it has slots, of which a part is none', () => {
     queue.circuit = { ...queue.circuit, slots: 2.9 }
     queue.running = 1
-    expect(maySend(queue, NOW)).toBe(true)
+    expect(maySend(queue, clock)).toBe(true)
     queue.running = 2
-    expect(maySend(queue, NOW)).toBe(false)
+    expect(maySend(queue, clock)).toBe(false)
   })
 
   test('fewer while its receiver fails in a row', () => {
     queue.circuit = { ...queue.circuit, slots: 4, failures: 3 }
     queue.running = 1
-    expect(maySend(queue, NOW)).toBe(true)
+    expect(maySend(queue, clock)).toBe(true)
     queue.running = 2
-    expect(maySend(queue, NOW)).toBe(false)
+    expect(maySend(queue, clock)).toBe(false)
   })
 
   test('nothing once its lease may be over', () => {
-    queue.leasedUntil = performance.now()
-    expect(maySend(queue, NOW)).toBe(false)
+    queue.leasedUntil = clock.monotonic()
+    expect(maySend(queue, clock)).toBe(false)
   })
 
   test('nothing once it is over', () => {
     end(queue)
-    expect(maySend(queue, NOW)).toBe(false)
+    expect(maySend(queue, clock)).toBe(false)
     expect(queue.waiting).toEqual([])
   })
 })
@@ -109,7 +109,7 @@ describe('a delivery that comes first', () => {
     queue.wantsMore = false
     startOver(queue)
     expect(isHungry(queue, NOW)).toBe(true)
-    fetched(queue, due(9, 1, 2, 3), fetching(queue))
+    fetched(queue, due(9, 1, 2, 3), fetching(queue), clock)
     expect(queue.waiting.map(({ id }) => id)).toEqual([9, 1, 2, 3])
   })
 
@@ -117,15 +117,15 @@ describe('a delivery that comes first', () => {
     queue.circuit = { ...queue.circuit, pausedUntil: NOW + 5000 }
     startOver(queue)
     expect(isHungry(queue, NOW)).toBe(true)
-    fetched(queue, due(9), fetching(queue))
-    expect(maySend(queue, NOW)).toBe(true)
+    fetched(queue, due(9), fetching(queue), clock)
+    expect(maySend(queue, clock)).toBe(true)
   })
 
   test('is not behind what was just being read', () => {
     queue.waiting = []
     const limit = fetching(queue)
     startOver(queue)
-    expect(fetched(queue, due(1, 2, 3), limit)).toEqual([])
+    expect(fetched(queue, due(1, 2, 3), limit, clock)).toEqual([])
     expect(queue.waiting).toEqual([])
     expect(isHungry(queue, NOW)).toBe(true)
   })

@@ -2,7 +2,7 @@
  * A queue as the process that has leased it knows it: what waits to be sent, what is under way, how it does.
  * Nothing else changes one.
  */
-import { performance } from 'node:perf_hooks'
+import type { Time } from '../../../lib/time.ts'
 import type { Target } from '../sending/attempt.ts'
 import { type Circuit, slotsNow } from './circuit.ts'
 import { type ClaimedQueue, LEASE_SECONDS, type QueueState } from './claims.store.ts'
@@ -45,7 +45,7 @@ export const TRUSTED_MS = LEASE_SECONDS * 1000 - 2_000
 /** Fetched for each message that may be under way, so that sending does not wait for fetching. */
 const AHEAD = 12
 
-/** @param askedAt when the claim was sent, by `performance.now()` */
+/** @param askedAt when the claim was sent, by the monotonic clock */
 export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number): Queue {
   return {
     id: claimed.webhook_id,
@@ -80,13 +80,13 @@ export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number
 }
 
 /** Whether one more message may go out now. */
-export function maySend(queue: Queue, now: number): boolean {
+export function maySend(queue: Queue, clock: Pick<Time, 'now' | 'monotonic'>): boolean {
   return (
     !queue.isOver &&
     queue.waiting.length > 0 &&
     queue.running < slotsNow(queue.circuit) &&
-    queue.circuit.pausedUntil <= now &&
-    queue.leasedUntil > performance.now()
+    queue.circuit.pausedUntil <= clock.now() &&
+    queue.leasedUntil > clock.monotonic()
   )
 }
 
@@ -129,7 +129,12 @@ export function fetching(queue: Queue): number {
  * as their events are gone.
  * @param limit how many were asked for
  */
-export function fetched(queue: Queue, found: readonly DueDelivery[], limit: number): DueDelivery[] {
+export function fetched(
+  queue: Queue,
+  found: readonly DueDelivery[],
+  limit: number,
+  clock: Pick<Time, 'monotonic'>,
+): DueDelivery[] {
   if (queue.isOutrun) return []
   // As many as were asked for: there may be more behind them.
   if (found.length === limit) queue.wantsMore = true
@@ -140,7 +145,7 @@ export function fetched(queue: Queue, found: readonly DueDelivery[], limit: numb
     fresh.filter(({ resource_type }) => (resource_type === null) === isLost),
   ) as [DueDelivery[], DueDelivery[]]
   if (!queue.isOver) queue.waiting.push(...whole)
-  queue.idleSince = queue.waiting.length > 0 ? undefined : (queue.idleSince ?? performance.now())
+  queue.idleSince = queue.waiting.length > 0 ? undefined : (queue.idleSince ?? clock.monotonic())
   return lost
 }
 
@@ -168,10 +173,10 @@ export function ended(queue: Queue, circuit: Circuit, now: number): void {
 }
 
 /** How a try went is written down. */
-export function settled(queue: Queue, { id }: DueDelivery): void {
+export function settled(queue: Queue, { id }: DueDelivery, clock: Pick<Time, 'monotonic'>): void {
   queue.open.delete(id)
   queue.closed.add(id)
-  if (isQuiet(queue) && queue.waiting.length === 0) queue.idleSince ??= performance.now()
+  if (isQuiet(queue) && queue.waiting.length === 0) queue.idleSince ??= clock.monotonic()
 }
 
 /** Takes over what a lapsed lease of the same webhook has under way, unless that went to another address. */
@@ -182,7 +187,7 @@ export function inherit(queue: Queue, lapsed: Queue): void {
   queue.closed = lapsed.closed
 }
 
-/** Its lease was renewed. @param askedAt when that was asked for, by `performance.now()` */
+/** Its lease was renewed. @param askedAt when that was asked for, by the monotonic clock */
 export function renewed(queue: Queue, askedAt: number): void {
   queue.leasedUntil = askedAt + TRUSTED_MS
 }

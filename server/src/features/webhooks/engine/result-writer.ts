@@ -3,7 +3,8 @@
  * away, since what was sent should be known.
  */
 import { type Batcher, batcher } from '../../../lib/batcher.ts'
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import { isoAt } from '../../../lib/clock.ts'
+import type { Time } from '../../../lib/time.ts'
 import { isResting, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type Result, recordResults } from './deliveries.store.ts'
@@ -13,10 +14,11 @@ export type ResultWriter = Batcher<Result>
 const MAX_AT_ONCE = 500
 
 /** Returns where results are added: each is written down, or dropped when PostgreSQL refuses it. */
-export function createResultWriter(db: Scopes, clock: Clock, log: Logger): ResultWriter {
+export function createResultWriter(db: Scopes, clock: Time, log: Logger): ResultWriter {
   return batcher<Result>(
     (results) => db.acrossTenants(async (tx) => recordResults(tx, results, isoAt(clock))),
     {
+      clock,
       maxItems: MAX_AT_ONCE,
       onError(error, results) {
         if (!isResting(error))

@@ -1,12 +1,20 @@
 /** What the fixes of the database stand on: the committed schema, its version, and the owner's door. */
+
 import { CompiledQuery } from 'kysely'
+import type { Time } from '../../../lib/time.ts'
 import type { Connection } from '../connection.ts'
 import { readMigrations } from '../migrate.ts'
 import type { TenantTx } from '../transaction.ts'
 import { type Owner, ownersDoor } from './owner.ts'
 import { type Ask, readCommitted, type Schema } from './schema.ts'
 
+export interface GroundDeps {
+  openConnection(): Connection
+  clock: Time
+}
+
 export interface Ground {
+  readonly clock: Time
   readonly owner: Owner
   /**
    * The schema as this release has it; undefined on a database of another version: a newer node changes
@@ -21,9 +29,10 @@ interface Release {
 }
 
 /** @param read reads the release's own files */
-export function openGround(openConnection: () => Connection, read = readRelease): Ground {
+export function openGround({ openConnection, clock }: GroundDeps, read = readRelease): Ground {
   let release: Promise<Release> | undefined
   return {
+    clock,
     owner: ownersDoor(openConnection),
     async committed(ask) {
       // What could not be read, as where too many files are open, may be read the next time.

@@ -2,14 +2,19 @@
  * Builds indexes while others read and write, as no transaction and no partitioned table lets do at once. What
  * is in place and valid holds what it holds until its successor stands: both change places in one transaction.
  */
-import { setTimeout as delay } from 'node:timers/promises'
+import type { Time } from '../../../lib/time.ts'
 import { onPartition, piecesOf, successorOf } from './index-names.ts'
 import type { Index, Indexes, IndexFault } from './index-state.ts'
 import { LOCK_TIMEOUT } from './owner.ts'
 import type { Ask } from './schema.ts'
 
 /** @throws when it could not be done; what was left half done is dropped, or gone on with the next time */
-export async function mendIndex(ask: Ask, fault: IndexFault, found: Indexes): Promise<void> {
+export async function mendIndex(
+  ask: Ask,
+  clock: Time,
+  fault: IndexFault,
+  found: Indexes,
+): Promise<void> {
   const { statement, index, partitioned, state } = fault
   // What the queue's partitions have is made by its functions, and stands in no schema to build it from.
   const isOthers = index?.held_by || index?.attached_to || (!statement && index && isOfQueue(index))
@@ -20,7 +25,7 @@ export async function mendIndex(ask: Ask, fault: IndexFault, found: Indexes): Pr
   const steps = partitioned
     ? await prepareOnPartitions(ask, fault, found)
     : await prepare(ask, statement.text, found)
-  await takePlace(ask, piecesOf(statement.text).name, steps)
+  await takePlace(ask, clock, piecesOf(statement.text).name, steps)
 }
 
 /** An index of the queue, and not what a reindexing has left behind. */
@@ -106,7 +111,12 @@ const HELD: readonly (string | undefined)[] = ['55P03', '40P01']
 const AS_BEFORE = `${LOCK_TIMEOUT}; set statement_timeout = '60s'`
 
 /** All steps or none: several statements in one message are one transaction. What was built stays, for the next time. */
-async function takePlace(ask: Ask, name: string, steps: readonly string[]): Promise<void> {
+async function takePlace(
+  ask: Ask,
+  clock: Time,
+  name: string,
+  steps: readonly string[],
+): Promise<void> {
   if (steps.length === 0) return
   for (let tries = 1; ; tries++) {
     // Shorter than the server waits before it looks for a deadlock: this gives way, and nobody else. The last
@@ -122,7 +132,7 @@ async function takePlace(ask: Ask, name: string, steps: readonly string[]): Prom
         throw new Error(
           `${name} is built, and a transaction that holds the table keeps it from its place: confirm again when that has ended, or end it as the runbook says`,
         )
-      await delay(REST_MS)
+      await clock.delay(REST_MS)
     }
   }
   await ask(AS_BEFORE)

@@ -4,7 +4,7 @@ import type { Connection } from '../connection.ts'
 import { functions, grants, rowSecurity, SAFEGUARDS, triggers } from './access.ts'
 import { collations } from './collations.ts'
 import { differing } from './drift.ts'
-import { openGround } from './ground.ts'
+import { type GroundDeps, openGround } from './ground.ts'
 import { indexes } from './indexes.ts'
 import { partitionSecurity, partitionsAhead } from './partitions.ts'
 import { roles } from './roles.ts'
@@ -17,8 +17,8 @@ import { constraints, surplus, tables } from './structure.ts'
  */
 export type DifferingSafeguards = (client: Connection) => Promise<string[]>
 
-export function differingSafeguards(core: { openConnection(): Connection }): DifferingSafeguards {
-  const ground = openGround(core.openConnection)
+export function differingSafeguards(core: GroundDeps): DifferingSafeguards {
+  const ground = openGround(core)
   return (client) =>
     differing(ground, SAFEGUARDS, async (text, values) => {
       const { rows } = await client.query(text, values && [...values])
@@ -27,8 +27,8 @@ export function differingSafeguards(core: { openConnection(): Connection }): Dif
 }
 
 /** @param core opens connections as the owner of the tables, which repairs need */
-export function databaseFixes({ openConnection }: { openConnection(): Connection }): Fix[] {
-  const ground = openGround(openConnection)
+export function databaseFixes(core: GroundDeps): Fix[] {
+  const ground = openGround(core)
   return [
     rowSecurity,
     grants,

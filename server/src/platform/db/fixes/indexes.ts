@@ -39,7 +39,7 @@ export const indexes = (ground: Ground): Fix => ({
       const { faults, found } = await look(ask, committed)
       const fault = faults.find((one) => one.subject === subject)
       if (!fault) return 'already gone'
-      await mendIndex(ask, fault, found)
+      await mendIndex(ask, ground.clock, fault, found)
       return 'repaired'
     }),
 })

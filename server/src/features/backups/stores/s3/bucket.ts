@@ -1,9 +1,9 @@
 /** Requests to one bucket: signed, within a deadline, and tried again where what failed may pass. */
 import { createHash } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { SECOND } from '../../../../lib/clock.ts'
 import type { S3Credentials, S3Location } from '../../../../lib/s3-url.ts'
+import type { Time } from '../../../../lib/time.ts'
 import { openUpstream, type Transfer } from '../../../../platform/net/index.ts'
 import { StoreError } from '../store.ts'
 import { textOf } from './xml.ts'
@@ -64,12 +64,13 @@ export class BucketError extends StoreError {
 export interface BucketOptions {
   location: S3Location
   credentials: S3Credentials
+  clock: Time
   /** The pause before the second try; each further one is twice as long. */
   firstPauseMs?: number
 }
 
 export function openBucket(options: BucketOptions): Bucket {
-  const { location, credentials, firstPauseMs = FIRST_PAUSE_MS } = options
+  const { location, credentials, clock, firstPauseMs = FIRST_PAUSE_MS } = options
   const { origin, bucketPath, region, place } = location
   const upstream = openUpstream({ url: origin })
   /** The keys of a day. */
@@ -118,7 +119,7 @@ export function openBucket(options: BucketOptions): Bucket {
         }
         const pause = Math.min(LONGEST_PAUSE_MS, firstPauseMs * 2 ** (attempt - 1))
         // Not all at once, where many were refused at once.
-        const waited = delay(pause * (0.5 + Math.random() / 2), undefined, signal ? { signal } : {})
+        const waited = clock.delay(pause * (0.5 + Math.random() / 2), { signal })
         await waited.catch(() => signal?.throwIfAborted())
       }
     },

@@ -1,5 +1,5 @@
 /** Backups in a bucket of S3, or of a service that speaks as it does. */
-import { type Clock, DAY, isoAt, SECOND } from '../../../../lib/clock.ts'
+import { DAY, isoAt, SECOND } from '../../../../lib/clock.ts'
 import { NotStoredError, type OpenStore, type StoredObject, StoreError } from '../store.ts'
 import { BucketError, type BucketOptions, openBucket } from './bucket.ts'
 import { readPieces } from './read.ts'
@@ -12,7 +12,6 @@ const CHECK_DEADLINE_MS = 5 * SECOND
 const MAX_VERSIONS = 10
 
 export interface S3StoreOptions extends BucketOptions {
-  clock: Clock
   /** Days for which an object can't be deleted; without them, what the bucket does by itself. */
   lockDays?: number | undefined
   /** Bytes of a part that is sent, and of a piece that is read. */

@@ -1,0 +1,33 @@
+/** The time source of the service: dates, elapsed time and timers, passed in from the composition root. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Clock, systemClock } from './clock.ts'
+
+/**
+ * A clock with timers. Pollers, leases, pacers and timeouts take it from whoever opens them, so that tests can let
+ * time pass without waiting for it.
+ */
+export interface Time extends Clock {
+  /** Returns milliseconds that never go backwards. Only the difference of two values means anything. */
+  monotonic(): number
+  /** Resolves after `ms`. Rejects with an `AbortError` once the signal aborts. */
+  delay(ms: number, options?: { signal?: AbortSignal | undefined }): Promise<void>
+  /** Calls `work` once after `ms`. Returns a function that cancels the call. */
+  after(ms: number, work: () => void): () => void
+  /** Calls `work` every `ms`, without keeping the process alive. Returns a function that ends the calls. */
+  every(ms: number, work: () => void): () => void
+}
+
+/** The time of the machine. */
+export const systemTime: Time = {
+  ...systemClock,
+  monotonic: () => performance.now(),
+  delay: (ms, { signal } = {}) => wait(ms, undefined, signal ? { signal } : {}),
+  after(ms, work) {
+    const timer = setTimeout(work, ms)
+    return () => clearTimeout(timer)
+  },
+  every(ms, work) {
+    const timer = setInterval(work, ms).unref()
+    return () => clearInterval(timer)
+  },
+}
