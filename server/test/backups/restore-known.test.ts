@@ -1,6 +1,6 @@
 /** Who was known somewhere before a restore is known there after it: strangers keep nobody out. */
 import { expect, test } from 'vitest'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { attempt, guessUntilRefused, WRONG } from '../throttles/people.ts'
 import { openRestoring } from './restoring.ts'
 import { make } from './support.ts'

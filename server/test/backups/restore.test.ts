@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { makeClinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { SUPERADMIN } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { fileOf, make } from './support.ts'
 

@@ -1,6 +1,6 @@
 /** Tables as they are once nothing else is at work, for what a planner makes of them. */
 import type { TestDatabase } from './database.ts'
-import { until } from './embedded.ts'
+import { until } from './until.ts'
 
 /**
  * Vacuums and analyzes a table, with its partitions, until all of it is visible to all. One vacuum is not enough where
