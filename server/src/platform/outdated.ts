@@ -22,7 +22,10 @@ const MOST_COUNTED = 10_000
 /** The jobs run every hour or more often: what is there for longer they do not delete. */
 const LEFT_MS = 6 * HOUR
 
-/** Deletes up to `limit` rows whose time came before `at`. Returns how many. */
+/**
+ * Deletes up to `limit` rows whose time came before `at`. Returns how many. The condition is repeated outside of
+ * the subquery, because PostgreSQL checks only that one again on a row that was extended concurrently.
+ */
 export async function deleteOutdated(
   tx: TenantTx,
   { table, key, isBefore }: Outdated,
@@ -31,7 +34,7 @@ export async function deleteOutdated(
 ): Promise<number> {
   const columns = sql.join(key.map((column) => sql.ref(column)))
   const { numAffectedRows = 0n } = await sql`
-    delete from ${sql.table(table)} where (${columns}) in (
+    delete from ${sql.table(table)} where ${isBefore(at)} and (${columns}) in (
       select ${columns} from ${sql.table(table)} where ${isBefore(at)} limit ${limit})`.execute(
     tx.db,
   )

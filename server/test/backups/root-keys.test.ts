@@ -1,5 +1,5 @@
 /** Backups from before the root key was replaced: they restore, for as long as there is one. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -12,7 +12,7 @@ import { alone, openScopes } from '../../src/platform/db/index.ts'
 import { furnishPatient } from '../isolation/furnish.ts'
 import { atTheEndOfFile } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { migratedDatabase, type TestDatabase } from '../support/database.ts'
+import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
@@ -109,30 +109,66 @@ test('one from before is read to its end, and entered again where the database h
   expect(await commands.adopt()).toEqual({ adopted: [old], refused: [] })
 })
 
-test.each(['select "created_at" from "backups"', 'select "id" from "backups"'])(
-  'its root key stays, though the database loses it just behind `%s`',
-  async (words) => {
-    const proxy = await proxyTo(database)
-    const address = { url: proxy.url }
-    const db = openScopes(address, { clock: systemTime, size: 1, changes: alone, log: silentLog })
-    onTestFinished(() => db.close())
-    const held = proxy.holdAnswerOf(words)
-    const store = folderStore(folder)
-    const destroyed = destroyUnneededRoots({
-      db,
-      store,
-      log: silentLog,
-      sealer: openSealer(NEW),
-      rootSealed: ROOT_SEALED,
-    })
-    await held.answered
-    await sql('delete from backups where id = $1', [old])
-    held.release()
-    await destroyed
-    expect(await kept()).toHaveLength(1)
-    expect(await service.app.features.backups.commands.adopt()).toMatchObject({ adopted: [old] })
-  },
-)
+/** Starts the deletion of unneeded root keys, and holds the answer to the query that finds the oldest backup. */
+async function destroyUpToDecision(): Promise<{ decided: Promise<void>; finish(): Promise<void> }> {
+  const proxy = await proxyTo(database)
+  const address = { url: proxy.url }
+  const db = openScopes(address, { clock: systemTime, size: 1, changes: alone, log: silentLog })
+  onTestFinished(() => db.close())
+  const held = proxy.holdAnswerOf('created_at')
+  const destroyed = destroyUnneededRoots({
+    db,
+    store: folderStore(folder),
+    log: silentLog,
+    sealer: openSealer(NEW),
+    rootSealed: ROOT_SEALED,
+  })
+  return {
+    decided: held.answered,
+    async finish() {
+      held.release()
+      await destroyed
+    },
+  }
+}
+const forget = (id: string) => sql('delete from backups where id = $1', [id])
+
+test('keeps the root key of a backup that the database loses during the decision', async () => {
+  const destruction = await destroyUpToDecision()
+  await destruction.decided
+  await forget(old)
+  await destruction.finish()
+  expect(await kept()).toHaveLength(1)
+  expect(await service.app.features.backups.commands.adopt()).toMatchObject({ adopted: [old] })
+})
+
+test('keeps the root key of a backup that is adopted during the decision', async () => {
+  await forget(old)
+  const destruction = await destroyUpToDecision()
+  await destruction.decided
+  const adopting = service.app.features.backups.commands.adopt()
+  await until('the backup to be adopted, or to wait for the decision', async () => {
+    const [row] = await sql(
+      `select from backups where id = $1 union all
+       select from pg_locks where locktype = 'advisory' and not granted and ${OF_THIS_DATABASE}`,
+      [old],
+    )
+    return row && true
+  })
+  await destruction.finish()
+  expect(await adopting).toEqual({ adopted: [old], refused: [] })
+  expect(await kept()).toHaveLength(1)
+})
+
+test('keeps the root key of a failed backup whose file is still stored', async () => {
+  const others = await sql<{ id: string }>('select id from backups where id <> $1', [old])
+  expect(others).not.toEqual([])
+  await sql(`update backups set status = 'failed' where id = $1`, [old])
+  const destruction = await destroyUpToDecision()
+  await destruction.finish()
+  expect(await kept()).toHaveLength(1)
+  await sql(`update backups set status = 'completed' where id = $1`, [old])
+})
 
 test('it restores, with the keys of its time, and what comes back opens', async () => {
   await sql(`update users set full_name = 'Since' where id = $1`, [north.people.nurse.id])
@@ -155,6 +191,10 @@ test('it restores, with the keys of its time, and what comes back opens', async 
 
 test('with the last backup from its time its root key goes, and all stays readable', async () => {
   expect(await kept()).toHaveLength(1)
+  const aside = await mkdtemp(join(tmpdir(), 'wardkeep-aside-'))
+  onTestFinished(() => rm(aside, { recursive: true }))
+  const filesOfOld = [`${old}.json`, `${old}.tar.zst.age`]
+  for (const name of filesOfOld) await cp(join(folder, name), join(aside, name))
   const path = (id: string) => `/api/admin/backup/${id}`
   for (const { id } of await sql(
     `select id from backups
@@ -182,6 +222,17 @@ test('with the last backup from its time its root key goes, and all stays readab
     { fingerprint: fingerprintOf(OLD) },
     { fingerprint: fingerprintOf(NEW) },
   ])
+  // The running service still has the key in memory. After a restart nothing would open the backup.
+  for (const name of filesOfOld) await cp(join(aside, name), join(folder, name))
+  expect(await service.app.features.backups.commands.adopt()).toEqual({
+    adopted: [],
+    refused: [
+      {
+        name: `${old}.json`,
+        reason: `its root key ${fingerprintOf(OLD)} was destroyed: no other backup needed it`,
+      },
+    ],
+  })
   await service.close()
   await open(NEW)
   expect(await nameOfPatient()).toBe('Paula of north')

@@ -128,6 +128,21 @@ describe('retention', () => {
     expect((await left()).sort()).toEqual([newest, restored].sort())
   })
 
+  test('keeps a backup that is needed again since newer ones were deleted during its run', async () => {
+    const newest = await backup(1)
+    const older = await backup(2)
+    const oldest = await backup(3)
+    const store = folderStore(folder)
+    const deleteNewestFirst = async (name: string) => {
+      if (name === `${oldest}.json`)
+        await service.database.sql('delete from backups where id = $1', [newest])
+      return store.delete(name)
+    }
+    const slow = { ...retention(1), store: { ...store, delete: deleteNewestFirst } }
+    await deleteOutdated(slow, new AbortController().signal)
+    expect(await left()).toEqual([older])
+  })
+
   test('is in the journal, as the doing of nobody', async () => {
     await backup(1)
     const old = await backup(2)

@@ -5,24 +5,38 @@ import { type Bench, openBench } from './bench.ts'
 let bench: Bench
 const sql = <T extends Record<string, unknown>>(text: string) => bench.database.sql<T>(text)
 
-/** `journal_2026_12`: of the month, or the day, that many ahead. */
-let month: (ahead: number) => string
-let day: (ahead: number) => string
+/** Names partitions of a month or a day: `part('journal', 'month', 1)` is that of next month. */
+type Part = (table: string, unit: 'month' | 'day', ahead: number) => string
+let part: Part
 
 beforeAll(async () => {
   bench = await openBench()
-  const [now] = await sql<{ at: string }>(`select (now() at time zone 'UTC')::date::text as at`)
-  const [y, m, d] = String(now?.at).split('-').map(Number) as [number, number, number]
-  const iso = (...at: [number, number, number]) => new Date(Date.UTC(...at)).toISOString()
-  month = (ahead) =>
-    iso(y, m - 1 + ahead, 1)
-      .slice(0, 7)
-      .replace('-', '_')
-  day = (ahead) =>
-    iso(y, m - 1, d + ahead)
-      .slice(0, 10)
-      .replaceAll('-', '_')
+  part = partsOn(await today())
 })
+
+/** Today by the clock of the database (UTC). */
+async function today(): Promise<string> {
+  const [row] = await sql<{ day: string }>(`select (now() at time zone 'UTC')::date::text as day`)
+  return String(row?.day)
+}
+
+function partsOn(date: string): Part {
+  const [y, m, d] = date.split('-').map(Number) as [number, number, number]
+  return (table, unit, ahead) => {
+    const at = unit === 'month' ? Date.UTC(y, m - 1 + ahead, 1) : Date.UTC(y, m - 1, d + ahead)
+    const iso = new Date(at).toISOString().slice(0, unit === 'month' ? 7 : 10)
+    return `${table}_${iso.replaceAll('-', '_')}`
+  }
+}
+
+/** The partitions that have to be there on a day. */
+function neededOn(date: string): string[] {
+  const name = partsOn(date)
+  return [0, 1].flatMap((ahead) => [
+    ...['journal', 'journal_resources'].map((table) => name(table, 'month', ahead)),
+    ...['webhook_attempts', 'webhook_deliveries'].map((table) => name(table, 'day', ahead)),
+  ])
+}
 
 const guards = (part: string) =>
   sql(`select c.relrowsecurity, c.relforcerowsecurity, c.relacl::text, array(
@@ -32,46 +46,59 @@ const guards = (part: string) =>
 
 it('partitions of the next month and of tomorrow are made, as guarded as those before', async () => {
   const lost = [
-    `journal_${month(1)}`,
-    `journal_resources_${month(1)}`,
-    `webhook_deliveries_${day(1)}`,
-    `webhook_attempts_${day(1)}`,
-    `webhook_deliveries_${day(0)}`,
+    part('journal', 'month', 1),
+    part('journal_resources', 'month', 1),
+    part('webhook_attempts', 'day', 1),
+    part('webhook_deliveries', 'day', 0),
+    part('webhook_deliveries', 'day', 1),
   ]
-  const before = await Promise.all(lost.map(guards))
-  for (const part of lost) await sql(`drop table ${part}`)
+  const before = new Map(
+    await Promise.all(lost.map(async (name) => [name, await guards(name)] as const)),
+  )
+  for (const name of lost) await sql(`drop table ${name}`)
+  const days = [await today()]
   const { findings, looked_at } = await bench.look('database.partitions')
+  days.push(await today())
   expect(looked_at).toBe(8)
-  expect(findings).toHaveLength(5)
+  // Two days where the next one begins just then. Yesterday's partition is no longer needed.
+  const missingOn = (date: string) => lost.filter((name) => neededOn(date).includes(name))
+  expect(days.map(missingOn)).toContainEqual(
+    findings.map(({ subject }) => subject.replace('partition ', '')),
+  )
   expect(findings).toContainEqual({
     tenant_id: null,
-    subject: `partition journal_${month(1)}`,
+    subject: `partition ${part('journal', 'month', 1)}`,
     measured: { state: 'missing' },
     expected: { partition_of: 'journal' },
   })
   const outcomes: string[] = []
   for (const finding of findings) outcomes.push(await bench.repair('database.partitions', finding))
   // One makes all that are missing.
-  expect(outcomes.toSorted()).toEqual([...Array(4).fill('already gone'), 'repaired'])
-  expect(await Promise.all(lost.map(guards))).toEqual(before)
+  expect(outcomes.toSorted()).toEqual([
+    ...Array(findings.length - 1).fill('already gone'),
+    'repaired',
+  ])
+  for (const name of missingOn(await today()))
+    expect(await guards(name), name).toEqual(before.get(name))
   expect((await bench.look('database.partitions')).findings).toEqual([])
   expect((await bench.look('database.partition_security')).findings).toEqual([])
 })
 
 it('a table that has the name of a partition is told of, and left as it is', async () => {
-  const part = `journal_${month(1)}`
-  await sql(`alter table journal detach partition ${part}`)
+  const taken = part('journal', 'month', 1)
+  await sql(`alter table journal detach partition ${taken}`)
   const [finding] = (await bench.look('database.partitions')).findings
   if (!finding) throw new Error('nothing is seen')
   await expect(bench.repair('database.partitions', finding)).rejects.toThrow(
-    `${part} is a table, and no partition of journal`,
+    `${taken} is a table, and no partition of journal`,
   )
-  await sql(`drop table ${part}`)
-  await bench.mend('database.partitions', `partition ${part}`)
+  await sql(`drop table ${taken}`)
+  await bench.mend('database.partitions', `partition ${taken}`)
 })
 
 it('a partition that is less guarded than its table, or open beside it, is put under it again', async () => {
-  const [journal, deliveries] = [`journal_${month(0)}`, `webhook_deliveries_${day(0)}`]
+  const journal = part('journal', 'month', 0)
+  const deliveries = part('webhook_deliveries', 'day', 0)
   const before = [await guards(journal), await guards(deliveries)]
   await sql(`alter table ${journal} no force row level security;
     drop trigger journal__no_truncate on ${journal};

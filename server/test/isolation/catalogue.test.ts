@@ -210,11 +210,13 @@ describe('a function with the rights of its owner', () => {
     await client.query(
       'set role wardkeep_platform; create temporary table journal (created_at date)',
     )
-    const months = last?.part.slice(-7).split('_').map(Number) ?? []
-    const now = new Date()
-    const ahead =
-      ((months[0] ?? 0) - now.getUTCFullYear()) * 12 + (months[1] ?? 0) - now.getUTCMonth() - 1
-    const { rows } = await client.query('select ensure_journal_partitions($1) as made', [ahead])
+    // In one statement: both sides mean the same month.
+    const { rows } = await client.query(
+      `select ensure_journal_partitions(months.ahead) as made
+       from age(to_date(right($1, 7), 'YYYY_MM'), date_trunc('month', now() at time zone 'UTC')::date) as age,
+         lateral (select (12 * extract(year from age) + extract(month from age))::integer) as months (ahead)`,
+      [last?.part],
+    )
     expect(rows).toEqual([{ made: 1 }])
     const [parent] = await sql<{ schema: string }>(
       `select c.relnamespace::regnamespace::text as schema from pg_inherits i

@@ -171,6 +171,9 @@ describe('a patient', () => {
 const { identifiers: _, ...FULL_BUT_IDENTIFIERS } = FULL
 
 describe('what is refused is all told at once', () => {
+  // Until the end of the file, today is the same in the tests and in the service.
+  beforeAll(() => service.clock.stop())
+
   const tomorrow = () =>
     new Date(service.clock.now() + 14 * 3_600_000 + 86_400_000).toISOString().slice(0, 10)
 

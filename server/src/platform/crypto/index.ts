@@ -29,7 +29,7 @@ export {
   type RootKeySource,
   readKeyFile,
 } from './root-key.ts'
-export { openRootKeys, openRootSealer, type RootKeys } from './root-keys.ts'
+export { lockUsableRoot, openRootKeys, openRootSealer, type RootKeys } from './root-keys.ts'
 export { type RotatedRoot, rotateRoot } from './root-rotation.ts'
 export { KEYS_ROOT_SEALED, type RootSealed, rootPlace } from './root-sealed.ts'
 export { destroyFormerRoots } from './root-sealing.ts'

@@ -24,6 +24,17 @@ export async function isKnown(tx: TenantTx, fingerprint: string): Promise<boolea
   return found !== undefined
 }
 
+/** Whether the root key still opens what it sealed: it is the current one, or a former one that is kept. */
+export async function isUsable(tx: TenantTx, fingerprint: string): Promise<boolean> {
+  const found = await tx.db
+    .selectFrom('root_keys')
+    .select('fingerprint')
+    .where('fingerprint', '=', fingerprint)
+    .where((eb) => eb.or([eb('retired_at', 'is', null), eb('sealed_key', 'is not', null)]))
+    .executeTakeFirst()
+  return found !== undefined
+}
+
 export async function insert(tx: TenantTx, fingerprint: string): Promise<void> {
   await tx.db.insertInto('root_keys').values({ fingerprint }).execute()
 }

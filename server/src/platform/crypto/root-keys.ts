@@ -71,6 +71,15 @@ const byName = (given: readonly GivenKey[], named: string) =>
 const formerPlace = ({ fingerprint }: { fingerprint: string }) =>
   rootPlace(SEALED_ROOT_KEY, fingerprint)
 
+/**
+ * Returns whether the root key is the current one or a former one that is kept. It stays so until the
+ * transaction ends, because rotation and destruction wait for the lock.
+ */
+export async function lockUsableRoot(tx: TenantTx, fingerprint: string): Promise<boolean> {
+  await lockUntilEnd(tx, 'rootKey')
+  return store.isUsable(tx, fingerprint)
+}
+
 /** One process at a time: of several first ones, and beside one that rotates. */
 async function whileNoneRotates<T>(db: Scopes, work: (tx: TenantTx) => Promise<T>): Promise<T> {
   try {

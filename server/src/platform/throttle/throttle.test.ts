@@ -1,9 +1,11 @@
 /** The throttle by itself: what counts, what clears, and that no failure is lost. */
 
+import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { gate, scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
+import { until } from '../../../test/support/until.ts'
 import { isoAt } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
 import { deleteOutdated } from '../outdated.ts'
@@ -205,5 +207,34 @@ test('counts that are over are purged, and only those', async () => {
   const db = scopesOf(database)
   const now = isoAt(clock)
   expect(await db.acrossTenants((tx) => deleteOutdated(tx, OUTDATED_THROTTLES, now, 1000))).toBe(1)
+  expect(await failures()).toEqual([1])
+})
+
+test('keeps a count that a failure extends while the purge waits for its row', async () => {
+  await database.sql('delete from throttles')
+  const over = fresh()
+  await failed([over])
+  moved.ms += 80 * 60_000
+  const db = scopesOf(database, 2)
+  const [extended, end] = [gate(), gate()]
+  const extending = db.acrossTenants(async (tx) => {
+    const later = isoAt(clock, 60_000)
+    await sql`update throttles set forget_at = ${later}::timestamptz`.execute(tx.db)
+    extended.open()
+    await end.pass
+  })
+  await extended.pass
+  const now = isoAt(clock)
+  const purged = db.acrossTenants((tx) => deleteOutdated(tx, OUTDATED_THROTTLES, now, 1000))
+  await until('the purge waits for the row', async () => {
+    const waiting = await database.sql(
+      `select from pg_stat_activity where datname = current_database()
+         and wait_event_type = 'Lock' and query like '%throttles%'`,
+    )
+    return waiting.length > 0 || undefined
+  })
+  end.open()
+  await extending
+  expect(await purged).toBe(0)
   expect(await failures()).toEqual([1])
 })

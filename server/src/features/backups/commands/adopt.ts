@@ -2,6 +2,7 @@
 
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
+import { lockUsableRoot } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { findTenant } from '../../tenants/index.ts'
 import { enterPurged, findPurged, lookAgain } from '../erase/erase.store.ts'
@@ -27,6 +28,7 @@ const Entry = Compile(
     schema_version: Type.Integer(),
     rewritten_at: Type.Optional(Type.String()),
     forgotten: Type.Optional(Type.Array(Type.Integer())),
+    keys: Type.Optional(Type.Object({ root_key: Type.Optional(Type.String()) })),
   }),
 )
 
@@ -85,7 +87,10 @@ export async function adoptOne(
   if (fault !== undefined) return fault
   const locked_until = await store.lockedUntil(sidecarName(id))
   return db.acrossTenants(async (tx) => {
-    const { backup_id: _, installation: __, ...backup } = { ...told, locked_until }
+    const { backup_id: _, installation: __, root_key, ...backup } = { ...told, locked_until }
+    // Until this row is visible, retention does not know that the key is needed.
+    if (root_key !== undefined && !(await lockUsableRoot(tx, root_key)))
+      return `its root key ${root_key} was destroyed: no other backup needed it`
     if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))
       return (await findPurged(tx, backup.tenant_id))
         ? `its tenant ${backup.tenant_id} was purged; the service deletes it by itself`
@@ -104,7 +109,8 @@ async function entryOf(store: Store, keeper: Keeper, name: string) {
   const { size_bytes, sha256, records, schema_version } = told
   const rewriting = { rewritten_at: told.rewritten_at ?? null, forgotten: told.forgotten ?? [] }
   const made = { size_bytes, sha256, records, schema_version }
-  return { backup_id, installation, type, tenant_id, created_at, ...made, ...rewriting }
+  const root_key = told.keys?.root_key
+  return { backup_id, installation, type, tenant_id, created_at, root_key, ...made, ...rewriting }
 }
 
 async function faultOfFile(

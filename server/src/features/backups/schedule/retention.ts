@@ -63,7 +63,13 @@ export async function deleteOutdated(deps: RetentionDeps, signal: AbortSignal): 
     const told = { ...backup, told: backup.tenant_id ?? platform }
     const state = isLocked(backup, clock)
       ? 'locked'
-      : await db.acrossTenants((tx) => deleteWithFile(tx, SYSTEM, told, { files: store, log }))
+      : await db.acrossTenants(async (tx) => {
+          // The deletions before may have taken minutes. If a newer backup was deleted or failed since,
+          // this one is needed again.
+          const still = await findOutdated(tx, limits)
+          if (!still.some(({ id }) => id === backup.id)) return 'needed'
+          return deleteWithFile(tx, SYSTEM, told, { files: store, log })
+        })
     if (state === 'locked') locked.push(backup.id)
   }
   if (locked.length > 0)

@@ -1,13 +1,13 @@
 /** Former root keys are kept for as long as there is a backup from their time (ADR 0028). */
 
 import { destroyFormerRoots, type RootSealed, type Sealer } from '../../../platform/crypto/index.ts'
-import type { Scopes } from '../../../platform/db/index.ts'
+import { lockUntilEnd, type Scopes } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { idOf } from '../file/names.ts'
 import type { Store } from '../stores/store.ts'
-import { knownOf, oldestBackup } from './schedule.store.ts'
+import { rootKeyNeed } from './schedule.store.ts'
 
 export interface RootKeysDeps {
   db: Scopes
@@ -18,15 +18,18 @@ export interface RootKeysDeps {
   rootSealed: readonly RootSealed[]
 }
 
-/** Destroys those from whose time there is none. Nothing while the store holds one that was not adopted. */
+/**
+ * Destroys the former root keys that no backup needs. Destroys none while the store holds a backup that the
+ * database does not know.
+ */
 export async function destroyUnneededRoots(deps: RootKeysDeps): Promise<void> {
   const { db, store, log, sealer, rootSealed } = deps
   const stored = (await store.list()).flatMap(({ name }) => idOf(name) ?? [])
   const destroyed = await db.acrossTenants(async (tx) => {
-    // In this order: one that goes in between was there when the oldest was looked for.
-    const before = await oldestBackup(tx)
-    const known = await knownOf(tx, stored)
-    if (stored.some((id) => !known.has(id))) return []
+    // Adoption takes the same lock, so no backup appears between the decision and the deletion.
+    await lockUntilEnd(tx, 'rootKey')
+    const { oldest: before, has_unknown } = await rootKeyNeed(tx, stored)
+    if (has_unknown) return []
     const gone = await destroyFormerRoots(tx, { sealer, sealed: rootSealed, before })
     // The platform's, whose webhooks are to hear of it.
     const platform = await findPlatformTenant(tx)

@@ -55,16 +55,30 @@ export async function findOutdated(
   return rows
 }
 
-/** When the oldest backup was asked for; null where there is none. */
-export async function oldestBackup(tx: TenantTx): Promise<string | null> {
-  const row = await tx.db
-    .selectFrom('backups')
-    .select('created_at')
-    .where('status', '<>', 'failed')
-    .orderBy('created_at')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.created_at ?? null
+/** How far back the root keys reach that backups still need. */
+export interface RootKeyNeed {
+  /** The request time of the oldest backup; null if there is none. */
+  oldest: string | null
+  /** True if the database does not know one of the stored backups, so its age is unknown. */
+  has_unknown: boolean
+}
+
+/**
+ * Reads the oldest backup and the unknown ones in a single statement. With two statements, a backup that is
+ * adopted in between would count as known without counting as the oldest. A failed backup counts while its
+ * file is still stored.
+ * @param stored the ids of the backups whose files the store has
+ */
+export async function rootKeyNeed(tx: TenantTx, stored: readonly string[]): Promise<RootKeyNeed> {
+  const { rows } = await sql<RootKeyNeed>`
+    select
+      (select min(created_at) from backups where status <> 'failed' or id = any(${stored}::uuid[]))
+        as oldest,
+      exists (
+        select from unnest(${stored}::uuid[]) as file (id)
+        where not exists (select from backups where backups.id = file.id)) as has_unknown
+  `.execute(tx.db)
+  return rows[0] as RootKeyNeed
 }
 
 /** The ids among these that the database knows; those that count as failed only with `failed`. */

