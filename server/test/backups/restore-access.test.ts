@@ -86,7 +86,7 @@ describe.each([
   const rowOf = async (id: number) =>
     (await at.sql('select role, is_active, can_see_all_patients from users where id = $1', [id]))[0]
 
-  test('restores the access of everybody but of the superadmin who orders it', async () => {
+  test('restores the access of every user, and keeps that of the caller', async () => {
     const { nurse, doctor, auditor, admin, receptionist } = at.north.people
     expect(await rowOf(nurse.id)).toMatchObject({ is_active: true })
     expect(await rowOf(admin.id)).toMatchObject({ role: 'admin' })
@@ -102,7 +102,7 @@ describe.each([
     expect(settings).toEqual(SETTINGS)
   })
 
-  test('unlinks the chats that were linked since, except that of whoever orders it', async () => {
+  test('unlinks the chats that were linked since, except that of the caller', async () => {
     const { nurse, admin } = at.north.people
     const usersOf = async (table: string) =>
       new Set((await at.sql(`select user_id from ${table}`)).map(({ user_id }) => Number(user_id)))

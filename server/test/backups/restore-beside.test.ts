@@ -108,7 +108,7 @@ test('refuses to sign in or refresh in a clinic that is being restored, and serv
   await until('the clinic to be open', async () => (await refresh()).status === 200 || undefined)
 })
 
-test('tells in a dry run what would be done, and touches nothing', async () => {
+test('reports in a dry run what would change, and changes nothing', async () => {
   const { nurse } = clinic.people
   const id = await make(service, root)
   await rename(root, nurse.id, 'Since')

@@ -39,7 +39,7 @@ const happens = ({ id }: Clinic) =>
     [id],
   )
 
-/** A connection of somebody else's, as the owner. */
+/** Opens another connection as the owner. */
 async function somebody({ service }: Restoring = at): Promise<Connection> {
   const client = ownerClient(service.database.address)
   client.on('error', () => undefined)
@@ -48,7 +48,7 @@ async function somebody({ service }: Restoring = at): Promise<Connection> {
   return client
 }
 
-test('restores everything in one try while a process that knows nothing of it keeps writing', async () => {
+test('restores everything at the first attempt while a process that is not notified keeps writing', async () => {
   const id = await make(at.service, at.root)
   const webhook = await hearing(clinic)
   let isOver = false
@@ -103,7 +103,7 @@ test('gives up restoring everything where a transaction writes for too long, and
   })
 })
 
-test('waits for a transaction that writes to the clinic, and has its rows in the safety backup', async () => {
+test('waits for a transaction that writes to the clinic, and saves its rows in the safety backup', async () => {
   const { nurse } = clinic.people
   const id = await make(at.service, at.root, { type: 'tenant', tenant_id: clinic.id })
   await at.rename(at.root, nurse.id, 'Since')
@@ -121,7 +121,7 @@ test('waits for a transaction that writes to the clinic, and has its rows in the
   })
   await other.query('commit')
   const { safety_backup_id } = await restored
-  // Outrun, it began again: with the safety backup that it has, made anew.
+  // The restore started again, and replaced its first safety backup.
   const safeties = `select id, status from backups where reason = 'safety' and tenant_id = $1`
   expect(await at.sql(safeties, [clinic.id])).toEqual([
     { id: safety_backup_id, status: 'completed' },
@@ -176,7 +176,7 @@ async function pidOf(client: Connection): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-test('sends no webhook of a clinic that is being restored until the restore has died, and those of others', async () => {
+test('pauses the webhooks of a clinic that is being restored, and no others', async () => {
   const neighbour = await at.anotherClinic()
   const [north, south] = [await hearing(clinic), await hearing(neighbour)]
   const closing = await somebody()
@@ -194,7 +194,7 @@ test('sends no webhook of a clinic that is being restored until the restore has 
   await until('the clinic to hear', async () => heard(north))
 })
 
-test('follows no journal entry while everything is being restored, and all of them afterwards', async () => {
+test('pauses the journal consumers while everything is being restored, and resumes them afterwards', async () => {
   const logged = at.service.logged.length
   const north = await hearing(clinic)
   const positions = () => at.sql('select consumer, id from journal_consumers order by 1')

@@ -1,4 +1,4 @@
-/** What a restore does to one clinic: rows, sessions, guests, and what was deleted and put back. */
+/** What a restore does to one clinic: its rows, sessions and known addresses, and deletions that were undone. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { until } from '../support/embedded.ts'
@@ -161,7 +161,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect(open).toEqual([])
   })
 
-  test('still knows the addresses from which people signed in, so strangers keep nobody out', async () => {
+  test('keeps the known addresses of users, so that guesses from elsewhere lock no user out', async () => {
     // A restore of everything forgets the guesses from before.
     await guessUntilRefused(guess)
     expect((await enter(HOME)).status).toBe(200)
@@ -186,7 +186,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     })
 
   if (what === 'one clinic')
-    test('lets nobody register whom the clinic has refused since, and names that', async () => {
+    test('keeps registration closed when it was closed since, and names the case', async () => {
       const [{ settings }] = await at.sql('select settings from tenants where id = $1', [clinic.id])
       expect(settings).toEqual({ colour: 'blue', registration: 'closed' })
       const fields = ['registration']

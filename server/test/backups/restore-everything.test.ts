@@ -223,7 +223,7 @@ const WEBHOOKS: Record<string, Change> = {
     change: { secret: `whsec_${Buffer.alloc(32, 7).toString('base64')}` },
     fields: ['secret'],
   },
-  'no deliveries, by its administrator': { change: { is_active: false }, fields: ['is_active'] },
+  'a deactivation by its administrator': { change: { is_active: false }, fields: ['is_active'] },
 }
 const webhookIds: number[] = []
 /** Deactivated by failures at another URL, and deleted. */
@@ -354,7 +354,7 @@ describe('a webhook', () => {
   }
 
   test.each(Object.keys(WEBHOOKS))(
-    'sends no more, and to no other URL, than with %s today',
+    'does not widen what it sends, or change its URL, after it got %s',
     async (what) => {
       const id = webhookIds[Object.keys(WEBHOOKS).indexOf(what)] ?? 0
       const fields = WEBHOOKS[what]?.fields ?? []

@@ -1,4 +1,4 @@
-/** Restores and the people in charge: superadmins, whoever orders the restore, and tenants whose purge has begun. */
+/** What a restore leaves alone: superadmins, its caller, and a purge that has begun. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Backup } from '../../src/features/backups/backups.schema.ts'
 import { queueRestore, type Wanted } from '../../src/features/backups/restore-in-place/order.ts'
@@ -67,7 +67,7 @@ async function makeWithout(tenantId: number) {
 }
 
 describe('superadmins', () => {
-  test('refuses to restore the platform to before its one superadmin, unless with its access', async () => {
+  test('refuses to remove the only superadmin, unless access is restored as well', async () => {
     const id = await make(at.service, root)
     const second = await makeSuperadmin(root.tenant_id, 'platform')
     expect((await at.call(second, 'DELETE', `/api/admin/users/${root.id}`)).status).toBe(204)
@@ -82,7 +82,7 @@ describe('superadmins', () => {
     expect(await rowOf(second.id)).toBeUndefined()
   })
 
-  test('lets no admin take a superadmin of the clinic away, whether new or promoted since', async () => {
+  test('lets no admin remove a superadmin who was created or promoted since the backup', async () => {
     const { admin, nurse, doctor } = clinic.people
     await at.sql('update users set is_active = false where id = $1', [doctor.id])
     const backup_id = await make(at.service, admin)
@@ -101,7 +101,7 @@ describe('superadmins', () => {
     expect(await rowOf(nurse.id)).toEqual({ role: 'nurse', is_active: true })
   })
 
-  test('restores no account over a superadmin who has its address now', async () => {
+  test('refuses to restore an account whose address now belongs to a superadmin', async () => {
     const { admin, nurse } = clinic.people
     const backup_id = await make(at.service, admin)
     expect((await at.call(root, 'DELETE', `/api/admin/users/${nurse.id}`)).status).toBe(204)
@@ -123,7 +123,7 @@ describe('superadmins', () => {
   })
 })
 
-describe('whoever orders', () => {
+describe('the caller', () => {
   /** Makes another admin of the clinic. */
   async function makeAdmin(email: string): Promise<Person> {
     const account = { email, password: PASSWORD, full_name: 'Another' }
@@ -133,7 +133,7 @@ describe('whoever orders', () => {
     return at.again({ ...admin, ...account, id: made.body.id }, clinic.subdomain)
   }
 
-  test('stays as they are, even when the backup does not know them', async () => {
+  test('keeps their account when the backup does not contain it', async () => {
     const { admin } = clinic.people
     const backup_id = await make(at.service, admin)
     const young = await makeAdmin(`young@${clinic.subdomain}.test`)
@@ -148,7 +148,7 @@ describe('whoever orders', () => {
     expect(await rowOf(admin.id)).toEqual({ role: 'admin', is_active: false })
   })
 
-  test('keeps their account where another one had its address in the backup', async () => {
+  test('keeps their account when another account had its address in the backup', async () => {
     const { admin, nurse } = clinic.people
     const backup_id = await make(at.service, admin)
     await at.call(root, 'DELETE', `/api/admin/users/${nurse.id}`)
@@ -159,7 +159,7 @@ describe('whoever orders', () => {
   })
 })
 
-test('keeps a purge that has begun, and restores no such tenant', async () => {
+test('refuses to restore a tenant whose purge has begun, and continues the purge', async () => {
   const { id } = clinic
   const backup_id = await make(at.service, root)
   await at.sql(
@@ -181,7 +181,7 @@ test('keeps a purge that has begun, and restores no such tenant', async () => {
 })
 
 // The last, because the superadmin signs in with a second factor from here on.
-test('keeps the second factor of whoever orders, and accepts no spent code again', async () => {
+test('keeps the second factor of the caller, and rejects codes that were used since the backup', async () => {
   const { service } = at
   const { doctor } = clinic.people
   const stepOf = async ({ id }: Person) =>

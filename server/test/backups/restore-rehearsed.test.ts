@@ -1,4 +1,4 @@
-/** A restore does to every row what its dry run has told, including unique values that went to another row since. */
+/** A restore changes exactly the rows that its dry run reports, including unique values that moved to another row. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, PASSWORD } from '../support/clinics.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
@@ -85,7 +85,7 @@ function identifiersOf({ people: { admin } }: Clinic) {
 const tokens = () =>
   at.sql('select patient_id, kind, token, is_living from patient_tokens order by patient_id, token')
 
-/** Makes a backup, and changes the clinic in all that can change. Returns the backup, and the tokens that it holds. */
+/** Makes a backup, then changes the clinic. Returns the backup and the tokens that it contains. */
 async function changedSince(clinic: Clinic) {
   const { root, south, call, sql } = at
   const { admin, doctor, nurse, auditor, receptionist } = clinic.people
@@ -160,7 +160,7 @@ test.each<[string, { isOne: boolean; access?: string }]>([
   ['everything with its access', { isOne: false, access: 'backup' }],
   ['one clinic', { isOne: true }],
   ['one clinic with its access', { isOne: true, access: 'backup' }],
-])('restores %s as its dry run has told', async (_, { isOne, ...how }) => {
+])('restores %s exactly as its dry run reports', async (_, { isOne, ...how }) => {
   const clinic = await at.anotherClinic()
   const { backup_id, then } = await changedSince(clinic)
   /** Orders a restore. Nobody signs in after it, which would change a row. */

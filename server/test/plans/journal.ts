@@ -132,7 +132,7 @@ export function journalPlans(at: () => PlanDatabase): void {
   }
 
   test.each<Order>(['desc', 'asc'])(
-    "reads only a page of a patient's many accesses, wherever the page is, %s",
+    "reads only a page of a patient's many accesses, at the start, in the middle and at the end, %s",
     async (sort_order) => {
       for (const second of [0, PATIENT_READS, 2 * PATIENT_READS]) {
         const { rows, found } = await accesses(sort_order, await positionAt(second))

@@ -1,4 +1,4 @@
-/** How many rows a page of payment notifications reads, however rare the rows are that its filters match. */
+/** How many rows a page of payment notifications reads, also when its filters match few. */
 import { describe, expect, test } from 'vitest'
 import {
   type NotificationQuery,
