@@ -1,7 +1,7 @@
 /** Looks that are made again and again, and lose no call. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
-import { until } from '../../test/support/embedded.ts'
+import { until } from '../../test/support/until.ts'
 import { type Look, type PollerOptions, poller } from './poller.ts'
 
 /** So rarely does it look by itself that no test lives to see it. */

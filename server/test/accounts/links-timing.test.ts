@@ -1,8 +1,8 @@
 /** How long an answer takes does not tell whether there is such an account. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { compare } from './compare.ts'
 import { idle, newTenant, PROXIED, post, register } from './people.ts'
 

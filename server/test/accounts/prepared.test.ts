@@ -5,9 +5,9 @@ import { enrol } from '../second-factor/enrol.ts'
 import { fresh } from '../sessions/users.ts'
 import { mailedToken, mailsTo } from '../support/accounts.ts'
 import { PASSWORD, type Person, personOf, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { untilRead } from '../support/journal.ts'
 import type { Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import {
   actionsAbout,
   askForLink,

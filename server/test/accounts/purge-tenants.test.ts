@@ -17,9 +17,9 @@ import {
 } from '../isolation/furnish.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { askForLink, idle, login, PROXIED } from './people.ts'
 
 const DAYS = 30

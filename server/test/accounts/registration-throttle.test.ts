@@ -3,8 +3,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { form, idle, newAddress, newTenant, PROXIED, post, register } from './people.ts'
 
 let service: Service

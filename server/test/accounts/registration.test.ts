@@ -7,9 +7,9 @@ import { openPasswords } from '../../src/platform/crypto/index.ts'
 import { openThrottle } from '../../src/platform/throttle/index.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import {
   actionsAbout,
   form,

@@ -13,8 +13,8 @@ import {
   signIn,
   superadmin,
 } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import {
   actionsAbout,
   askForLink,

@@ -3,8 +3,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import { codeOf } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { type Answer, openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { askForLink, form, newTenant, PROXIED, post, resetPassword, verifyEmail } from './people.ts'
 
 let service: Service

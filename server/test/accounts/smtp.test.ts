@@ -1,9 +1,9 @@
 /** With a mail server the links reach people, and nobody signs in before their address is confirmed. */
 import { expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService } from '../support/service.ts'
 import { type Accepted, openSmtp } from '../support/smtp.ts'
+import { until } from '../support/until.ts'
 import {
   askForLink,
   login,

@@ -4,8 +4,8 @@ import { DAY, MINUTE } from '../../src/lib/clock.ts'
 import { atOnce, tally } from '../races/race.ts'
 import { mailedToken, mailsTo } from '../support/accounts.ts'
 import { PASSWORD, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import {
   actionsAbout,
   askForLink,

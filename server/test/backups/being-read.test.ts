@@ -16,9 +16,9 @@ import type { Admin } from '../../src/platform/access/index.ts'
 import { LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, OF_THIS_DATABASE } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { fileOf, keeper, make, readingOf } from './support.ts'
 
 /** More than any socket holds: a reader who stops makes the node stop. */

@@ -6,9 +6,9 @@ import { type Connection, LOCKS, ownerClient } from '../../src/platform/db/index
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { emptyDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { laterMigrations } from './later.ts'
 import { fileOf, make } from './support.ts'
 

@@ -10,9 +10,10 @@ import type { Logger } from '../../src/platform/observe/log.ts'
 import { enrol } from '../second-factor/enrol.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { ended, fileOf, keeper, make, purgeClinic, tablesWith } from './support.ts'
 
 let service: Service

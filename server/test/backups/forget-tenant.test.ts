@@ -12,10 +12,11 @@ import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { runCommand } from '../docs/command.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { command } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { alter, contents, keeper, purgeClinic, readingOf, tablesWith } from './support.ts'
 
 let service: Service

@@ -8,9 +8,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { ROOT_KEY } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { contents, fatten } from './support.ts'
 
 const KIB = 1024

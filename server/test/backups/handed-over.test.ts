@@ -5,8 +5,9 @@ import { beforeEach, expect, test } from 'vitest'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { runCommand } from '../docs/command.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 let elsewhere: string

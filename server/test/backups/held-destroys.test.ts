@@ -8,8 +8,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { DAY } from '../../src/lib/clock.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const DESTROYING = ['backups.outdated', 'patients.purge', 'tenants.purge']
 

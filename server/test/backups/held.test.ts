@@ -3,9 +3,9 @@ import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
 
 let database: TestDatabase

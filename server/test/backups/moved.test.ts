@@ -5,7 +5,6 @@ import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
 import {
   ADMIN,
   command,
@@ -15,6 +14,8 @@ import {
   startService,
   tokenOf,
 } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 // Clusters are made, and services started on them.
 vi.setConfig({ testTimeout: 180_000 })

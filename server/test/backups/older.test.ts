@@ -9,9 +9,9 @@ import { ownerClient } from '../../src/platform/db/index.ts'
 import { type Migration, migrate, readMigrations } from '../../src/platform/db/migrate.ts'
 import { isBackedUp } from '../../src/platform/restore-rule.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { keeper } from './support.ts'
 
 let service: Service

@@ -4,7 +4,7 @@ import { ownerClient } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { ended, make } from './support.ts'
 

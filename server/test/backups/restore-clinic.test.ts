@@ -1,7 +1,7 @@
 /** What a restore does to one clinic: its rows, sessions and known addresses, and deletions that were undone. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Clinic, Person } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { attempt, guessUntilRefused, WRONG } from '../throttles/people.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { make, purgeTonight } from './support.ts'

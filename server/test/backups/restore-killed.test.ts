@@ -4,9 +4,9 @@ import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
 import { signIn } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { command } from '../support/process.ts'
 import { ROOT_KEY, SUPERADMIN } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { type ByCommand, openByCommand } from './by-command.ts'
 
 let at: ByCommand

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Clinic, Person } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { fileOf, make } from './support.ts'
 

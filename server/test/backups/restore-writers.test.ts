@@ -14,8 +14,9 @@ import {
 } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { scratch, until } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import {
   type Closing,
   type Entry,

@@ -1,7 +1,7 @@
 /** Two clinics that a backup is restored of, and how that is asked for. */
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 type Answer = Awaited<ReturnType<Service['call']>> & { body: any }
 

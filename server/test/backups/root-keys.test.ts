@@ -13,9 +13,9 @@ import { atTheEndOfFile } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { make } from './support.ts'
 
 const [OLD, NEW] = [ROOT_KEY, Buffer.alloc(32, 8)]

@@ -1,8 +1,8 @@
 /** Backups from before a rotation of keys: they restore, and the next rotation takes along what came back. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { make, purgeClinic } from './support.ts'
 
 let service: Service

@@ -6,8 +6,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { sizeOfPart } from '../../src/features/backups/stores/s3/upload.ts'
 import { StoreError } from '../../src/features/backups/stores/store.ts'
 import { DAY } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
 import { type Asked, type Mishap, openS3 } from '../support/s3.ts'
+import { until } from '../support/until.ts'
 import { bytesOf, later, PART, s3Subject, storeOf, whole } from './stores.ts'
 
 const never = new AbortController().signal

@@ -11,9 +11,9 @@ import { StoreError } from '../../src/features/backups/stores/store.ts'
 import { DAY, HOUR, isoAt } from '../../src/lib/clock.ts'
 import { parseCron } from '../../src/lib/cron.ts'
 import { makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { fileOf, order, readingOf } from './support.ts'
 
 let service: Service

@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { migratedDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { fileOf, make } from './support.ts'
 

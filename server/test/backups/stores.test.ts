@@ -3,7 +3,8 @@ import { type FileHandle, open as openFile, readdir } from 'node:fs/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { NotStoredError } from '../../src/features/backups/stores/store.ts'
-import { scratch, until } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 import { bytesOf, folderSubject, later, PART, s3Subject, whole } from './stores.ts'
 
 const never = new AbortController().signal

@@ -12,9 +12,9 @@ import { keysFrom } from '../../src/platform/crypto/index.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import type { Person } from '../support/clinics.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export const keeper = () => openKeeper([keysFrom(ROOT_KEY)], [])
 

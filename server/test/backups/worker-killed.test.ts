@@ -5,9 +5,10 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { fatten } from './support.ts'
 
 let database: TestDatabase

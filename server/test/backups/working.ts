@@ -3,9 +3,9 @@ import { onTestFinished } from 'vitest'
 import type { Store } from '../../src/features/backups/stores/store.ts'
 import { startWorker, type WorkerDeps } from '../../src/features/backups/work/worker.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import type { Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { keeper } from './support.ts'
 
 /** A store in memory; `write` may be another one's. */

@@ -4,9 +4,9 @@ import { botConfig } from '../messenger/scene.ts'
 import { codeOf, mailedToken } from '../support/accounts.ts'
 import { type BotServer, openBotServer } from '../support/bot-server.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export interface Step {
   /** `METHOD path`, as the contract's rows have it. */

@@ -5,8 +5,8 @@ import { openSecrets } from '../../src/features/webhooks/registrations/secrets.t
 import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 

@@ -1,8 +1,8 @@
 /** A process that has lost its leases for a while and takes its queues over from itself. */
 import { expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene } from './scene.ts'
 

@@ -14,7 +14,7 @@ import {
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { type Gate, gate } from '../sessions/scopes.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openScene, type Scene, type TestWebhook } from './scene.ts'
 
 let scene: Scene

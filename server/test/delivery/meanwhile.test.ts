@@ -18,7 +18,7 @@ import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts
 import { retryWaiting } from '../../src/features/webhooks/webhooks.jobs.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openScene, type Scene, type TestWebhook } from './scene.ts'
 
 let scene: Scene

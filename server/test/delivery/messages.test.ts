@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { SECOND } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene, SECRET } from './scene.ts'
 

@@ -14,7 +14,7 @@ import {
 import type { Mailer, MailMessage } from '../../src/platform/mail/index.ts'
 import { openOutbound, parseNetworks } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import type { Scene } from './scene.ts'
 
 export interface DeliveryNode {

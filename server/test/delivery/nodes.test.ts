@@ -1,7 +1,7 @@
 /** Several processes side by side: everything arrives, and nothing twice. */
 import { expect, test } from 'vitest'
-import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene } from './scene.ts'
 

@@ -13,8 +13,8 @@ import { MINUTE } from '../../src/lib/clock.ts'
 import { openScopes, type Scopes } from '../../src/platform/db/index.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
+import { until } from '../support/until.ts'
 import { openScene, type Scene, type TestWebhook } from './scene.ts'
 
 let scene: Scene

@@ -2,9 +2,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RETRY_WAITS } from '../../src/features/webhooks/engine/schedule.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { refusedPort } from '../support/refused-port.ts'
+import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene, type Scene, type TestWebhook } from './scene.ts'
 

@@ -18,8 +18,8 @@ import {
 import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/index.ts'
 import { type Action, appendReturning, SYSTEM } from '../../src/platform/journal/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
+import { until } from '../support/until.ts'
 
 /** Of this run alone: what others send to its receivers by mistake does not verify. */
 export const SECRET = newSecret()

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Tuning } from '../../src/features/webhooks/engine/tuning.ts'
 import { gate } from '../sessions/scopes.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene, type Scene } from './scene.ts'
 

@@ -1,8 +1,8 @@
 /** Events are sent at once because the processes tell each other, and not only at their next look. */
 import { expect, test } from 'vitest'
 import type { Tuning } from '../../src/features/webhooks/engine/tuning.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene } from './scene.ts'
 

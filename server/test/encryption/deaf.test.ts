@@ -10,9 +10,9 @@ import { openScopes, watchChanges } from '../../src/platform/db/index.ts'
 import { hears, openPatientScene } from '../patients/scene.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openRotations } from './scene.ts'
 
 test('a deaf node loses nothing, and forgets', async () => {

@@ -18,8 +18,8 @@ import {
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { openPatientScene, type PatientScene } from '../patients/scene.ts'
 import { gate, unheard } from '../sessions/scopes.ts'
-import { until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openRotations } from './scene.ts'
 
 const fieldsOf = (full_name: string, value: string): PatientFields => ({

@@ -2,9 +2,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import { openScene, type Scene } from '../messenger/scene.ts'
 import type { Person } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { untilRead } from '../support/journal.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { openRotations } from './scene.ts'
 
 const CHATS = { root: 8101, admin: 8102 }

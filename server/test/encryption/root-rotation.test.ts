@@ -16,10 +16,10 @@ import { runCommand } from '../docs/command.ts'
 import { furnishAccount, furnishPatient } from '../isolation/furnish.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { hurry } from '../support/mail.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const OLD = ROOT_KEY
 const NEW = Buffer.alloc(32, 8)

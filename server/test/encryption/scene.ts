@@ -1,7 +1,7 @@
 /** Rotations as a superadmin asks for them, and what the database tells of them. */
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import type { Answer, Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export interface Rotations {
   /** Asks for new keys. */

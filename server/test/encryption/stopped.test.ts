@@ -4,8 +4,8 @@ import { insertPatients } from '../../src/features/patients/index.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { openPatientScene } from '../patients/scene.ts'
 import { unheard } from '../sessions/scopes.ts'
-import { until } from '../support/embedded.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { nobody, openRotations } from './scene.ts'
 
 /** Each has a token; of these 300 go at once. */

@@ -2,10 +2,11 @@
 import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { holdUp } from '../support/hold-up.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openRotations } from './scene.ts'
 
 const PATIENTS = 20

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { watch } from '../support/client.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { scratch } from '../support/embedded.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 
 async function serviceBehindProxy() {
   const database = await emptyDatabase()

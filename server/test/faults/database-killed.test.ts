@@ -1,8 +1,11 @@
 /** The embedded database server killed with -9 under the running service: 503 meanwhile, then all is well. */
 import { expect, test } from 'vitest'
 import { watch } from '../support/client.ts'
-import { nobodyLeft, postmasterPid, scratch, until } from '../support/embedded.ts'
+import { postmasterPid } from '../support/embedded.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 test('the service answers 503 while its database server is dead, and recovers by itself each time', {
   timeout: 120_000,

@@ -1,9 +1,10 @@
 /** What is said lies on a disk that is full: the service and the commands go on without. */
 import { expect, test, vi } from 'vitest'
 import { migratedDatabase } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { command, finished, PLAIN } from '../support/process.ts'
 import { refusedPort } from '../support/refused-port.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 // Processes on a busy machine take their time to start.
 vi.setConfig({ testTimeout: 150_000 })

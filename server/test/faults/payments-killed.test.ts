@@ -1,10 +1,11 @@
 /** The service killed with -9 around each of its commits: what was answered 200 counts, and counts once. */
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { holdUp } from '../support/hold-up.ts'
 import { CARDNET_SECRET, cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 async function stage() {
   const database = await emptyDatabase()

@@ -1,7 +1,10 @@
 /** The service killed with -9 while records are read: each that has left it is in the journal. */
 import { expect, test } from 'vitest'
-import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
+import { query } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 const ROUNDS = 5
 const READERS = 8

@@ -6,10 +6,11 @@ import { fingerprintOf, ownKeys } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { superadmin } from '../support/clinics.ts'
 import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { type Command, command, finished } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let dataDir: string

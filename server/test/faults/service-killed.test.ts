@@ -1,7 +1,10 @@
 /** The service killed with -9 while people write: what was acknowledged stays, and nothing keeps running. */
 import { expect, test } from 'vitest'
-import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
+import { query } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 const ROUNDS = 20
 /** Acknowledged writes of a round before its kill. */

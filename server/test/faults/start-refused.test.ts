@@ -4,8 +4,10 @@ import { chmod, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { isRoot, nobodyLeft, scratch, until } from '../support/embedded.ts'
 import { freePort, PLAIN, refusedStart, startService } from '../support/process.ts'
+import { isRoot, nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 const on = (dataDir: string, more: NodeJS.ProcessEnv = {}) => ({
   ...PLAIN,

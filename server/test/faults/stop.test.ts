@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, query, scratch, until } from '../support/embedded.ts'
+import { query } from '../support/embedded.ts'
 import {
   ADMIN,
   command,
@@ -13,7 +13,10 @@ import {
   startService,
   tokenOf,
 } from '../support/process.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
 import { openSmtp } from '../support/smtp.ts'
+import { until } from '../support/until.ts'
 
 /** The ten seconds that a stop may take (decisions §12), and some for a busy machine to notice. */
 const IN_TIME = 15_000

@@ -7,9 +7,9 @@ import { idle } from '../accounts/people.ts'
 import { newColleague } from '../sessions/users.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 let root: Person

@@ -7,9 +7,9 @@ import { keysFrom, openKeyRing, openSealer } from '../../src/platform/crypto/ind
 import { unheard } from '../sessions/scopes.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, type Person, signIn } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 /** In every text of the clinic that must stay untouched, and nowhere else. */
 export const MARK = 'zanzibar'

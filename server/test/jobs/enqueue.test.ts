@@ -2,8 +2,8 @@
 import { beforeAll, expect, it } from 'vitest'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { aTenant, openNode, rowsOf } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let tenantId: number

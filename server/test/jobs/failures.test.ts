@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { openNode, openOutages, rowsOf } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 

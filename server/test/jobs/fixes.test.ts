@@ -5,9 +5,9 @@ import { beforeAll, expect, test } from 'vitest'
 import type { Finding } from '../../src/platform/fix.ts'
 import { type JobKind, jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { findings, fixOf, look, repair } from '../support/fixes.ts'
 import { type JobsNode, openNode, rowsOf } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 

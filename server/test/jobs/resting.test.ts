@@ -3,8 +3,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { Problem } from '../../src/lib/problems.ts'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { openNode } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 

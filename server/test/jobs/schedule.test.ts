@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { openNode } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 
 /** Daily, at the minute that is this many minutes from now. */
 function dailyAt(minutes: number): string {

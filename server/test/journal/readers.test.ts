@@ -8,12 +8,14 @@ import type { Finding } from '../../src/platform/fix.ts'
 import { openReaders } from '../../src/platform/journal/index.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { databaseOn } from '../support/database.ts'
-import { scratch, started, until } from '../support/embedded.ts'
+import { started } from '../support/embedded.ts'
 import { findings, fixOf, look, repair } from '../support/fixes.ts'
 import { untilRead } from '../support/journal.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 let clinic: Clinic

@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { openRefusals } from '../../src/platform/journal/index.ts'
 import { scopesOf } from '../sessions/scopes.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 let root: Person

@@ -4,8 +4,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, PASSWORD, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const POOL_SIZE = 4
 

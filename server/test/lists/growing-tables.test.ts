@@ -5,9 +5,9 @@
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
 import { openPaymentScene } from '../payments/scene.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const ROWS = 200
 /** What one costs in a table, however many are before it: reading these each time would come to 100. */

@@ -2,10 +2,10 @@
 import { beforeEach, expect, it } from 'vitest'
 import { smtpTransport } from '../../src/platform/mail/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { rowsOf } from '../support/jobs.ts'
 import { type MailNode, openMailNode } from '../support/mail.ts'
 import { type Fate, openSmtp } from '../support/smtp.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 

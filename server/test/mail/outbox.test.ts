@@ -5,8 +5,8 @@ import PostalMime from 'postal-mime'
 import { expect, it, onTestFinished } from 'vitest'
 import { outboxTransport } from '../../src/platform/mail/index.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { MAIL, openMailNode } from '../support/mail.ts'
+import { until } from '../support/until.ts'
 
 async function openOutbox() {
   const parent = await mkdtemp('/tmp/wardkeep-outbox-')

@@ -4,9 +4,9 @@ import { beforeAll, expect, it } from 'vitest'
 import { smtpTransport } from '../../src/platform/mail/index.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { MAIL, openMailNode } from '../support/mail.ts'
 import { openSmtp } from '../support/smtp.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 const trusted = makeCertificate()

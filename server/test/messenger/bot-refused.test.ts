@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { claim } from '../../src/features/messenger/bot/bot.store.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { happenTo, linkedIn, newChat, openScene, type Scene } from './scene.ts'
 
 let scene: Scene

@@ -4,9 +4,9 @@ import { type BotApi, BotFault } from '../../src/features/messenger/bot/api.ts'
 import { startBot } from '../../src/features/messenger/bot/bot.ts'
 import { updateTaker } from '../../src/features/messenger/bot/taking.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const HOOK = { url: 'https://clinic.example/webhooks/messenger', secret: 'secret' }
 let service: Service

@@ -1,9 +1,9 @@
 /** The messenger's own faults: a bot that nobody is, and chats that have waited for days. */
 import { beforeAll, expect, test } from 'vitest'
 import { openBotServer } from '../support/bot-server.ts'
-import { until } from '../support/embedded.ts'
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { botConfig, happenTo, linkedIn, openScene, type Scene } from './scene.ts'
 
 let scene: Scene

@@ -3,9 +3,9 @@
 import foreign from 'telegram-test-api'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { freePort } from '../support/process.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 // It is CommonJS, of which the class itself is imported; its types say otherwise.
 const TelegramServer = foreign as unknown as typeof foreign.default

@@ -1,7 +1,7 @@
 /** Updates that the provider sends by itself. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../support/embedded.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { botConfig, openScene, type Scene } from './scene.ts'
 
 const SECRET = 'x-telegram-bot-api-secret-token'

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import type { Person } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openScene, rests, type Scene } from './scene.ts'
 
 let scene: Scene

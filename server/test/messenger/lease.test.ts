@@ -4,9 +4,9 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { claim, renew } from '../../src/features/messenger/bot/bot.store.ts'
 import { keepLease, type Tenure, TenureOver } from '../../src/features/messenger/bot/lease.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 beforeEach(async () => {

@@ -6,8 +6,8 @@ import { newColleague, newPerson, renewAdmin } from '../sessions/users.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
 import { BOT } from '../support/bot-server.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { botConfig, openScene, type Scene } from './scene.ts'
 
 let scene: Scene

@@ -12,8 +12,8 @@ import { unheard } from '../sessions/scopes.ts'
 import { newColleague } from '../sessions/users.ts'
 import { openBotServer } from '../support/bot-server.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, ROOT_KEY, rootKeys, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { botConfig, newChat } from './scene.ts'
 
 let service: Service

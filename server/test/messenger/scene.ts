@@ -6,8 +6,8 @@ import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { BOT_TOKEN, type BotServer, openBotServer } from '../support/bot-server.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export interface Scene {
   service: Service

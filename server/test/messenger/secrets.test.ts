@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { BOT_TOKEN } from '../support/bot-server.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openScene, type Scene } from './scene.ts'
 
 const CHAT = 987_654_321_012

@@ -5,9 +5,9 @@ import type { Turn } from '../../src/features/messenger/sending/turn.ts'
 import { type Scopes, watchChanges } from '../../src/platform/db/index.ts'
 import { furnishAccount, furnishMessenger } from '../isolation/furnish.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 /** A sender with turns of the test's own. */
 function sending({ app, database, clock }: Service, turn: Turn, db: Scopes = app.db) {

@@ -1,7 +1,7 @@
 /** What becomes of messages, whatever the provider answers. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { mailsTo } from '../support/accounts.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { happenTo, type Linked, linkedIn, newChat, openScene, rests, type Scene } from './scene.ts'
 
 let scene: Scene

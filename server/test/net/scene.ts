@@ -10,7 +10,7 @@ import {
   parseNetworks,
 } from '../../src/platform/net/index.ts'
 import { type DnsServer, openDns, type Saying } from '../support/dns.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 
 export interface WayOut extends Outbound {
   /** Posts a small body, and waits up to ten seconds, unless told otherwise. */

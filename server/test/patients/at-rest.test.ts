@@ -3,10 +3,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { openRotations } from '../encryption/scene.ts'
-import { until } from '../support/embedded.ts'
 import { everythingIn } from '../support/everything.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
 
 /** Each is found by a part that stands nowhere else. */

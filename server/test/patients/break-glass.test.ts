@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { HOUR } from '../../src/lib/clock.ts'
 import { signIn } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
 
 let service: Service

@@ -1,8 +1,8 @@
 /** The four operations of the patient cache: what they tell and drop, for whom, and on which nodes. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { hears, hearsAll, holdsPatient, openPatientScene, type PatientScene } from './scene.ts'
 
 let here: Service

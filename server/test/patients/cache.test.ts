@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Clinic } from '../support/clinics.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { hears, hearsAll, holdsPatient, openPatientScene, type PatientScene } from './scene.ts'
 
 let here: Service

@@ -1,7 +1,7 @@
 /** A clinic with two departments and people who see different patients. */
 import { type Clinic, makeClinic, PASSWORD, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import type { Answer, Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export interface PatientScene {
   clinic: Clinic

@@ -1,7 +1,7 @@
 /** Who sees which patients: one by one, in lists, in totals and as duplicates, on every node. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { type Call, openPatientScene, type PatientScene } from './scene.ts'
 
 let service: Service

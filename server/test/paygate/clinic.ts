@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { parseNetworks } from '../../src/platform/net/index.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { type ApiPayment, openPaygateApi, type Paygate, SHOP } from '../support/paygate.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export type Row = Record<string, any>
 

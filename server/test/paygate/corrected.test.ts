@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Read } from '../../src/features/payments/applying/apply.ts'
 import { startWorker } from '../../src/features/payments/inbox/worker.ts'
 import { makeClinic } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openPaidClinic, untilRow } from './clinic.ts'
 
 test('a payment whose tenant is corrected is applied to the other, and sealed for it', async () => {

@@ -1,10 +1,10 @@
 /** Payments' own faults: what is stuck in the inbox, and what is behind the provider. */
 import { expect, test } from 'vitest'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { SHOP } from '../support/paygate.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPaidClinic, settingsOf, untilRow } from './clinic.ts'
 
 test('what is due and that nobody takes is told of after a while, and due again', async () => {

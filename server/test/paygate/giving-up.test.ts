@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
 import { SHOP } from '../support/paygate.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPaidClinic, settingsOf, untilRow } from './clinic.ts'
 
 test('the day begins anew when the credentials are accepted again', async () => {

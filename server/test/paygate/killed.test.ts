@@ -1,9 +1,11 @@
 /** The service killed with -9 while it asks paygate's API: what was answered 200 is asked about again. */
 import { expect, test } from 'vitest'
 import { eventually } from '../net/scene.ts'
-import { query, scratch, until } from '../support/embedded.ts'
+import { query } from '../support/embedded.ts'
 import { openPaygateApi, SHOP } from '../support/paygate.ts'
 import { PLAIN, startService, tokenOf } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 test('a kill during the questions loses no notice, and applies none twice', {
   timeout: 180_000,

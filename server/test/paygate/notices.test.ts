@@ -2,9 +2,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { DAY, HOUR, SECOND } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
-import { until } from '../support/embedded.ts'
 import { CREDENTIALS, SHOP } from '../support/paygate.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPaidClinic, type PaidClinic, senderTo, settingsOf, untilRow } from './clinic.ts'
 
 const TAKEN = { status: 200, body: { received: true } }

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPaidClinic, type PaidClinic, type Row, settingsOf, untilRow } from './clinic.ts'
 
 let scene: PaidClinic

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
 import { HOUR, SECOND } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openPaidClinic, type PaidClinic } from './clinic.ts'
 
 const sum = (value: string) => ({ value, currency: 'EUR' })

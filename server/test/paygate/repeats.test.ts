@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { DAY } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openPaidClinic, untilRow } from './clinic.ts'
 
 test.each([

@@ -5,8 +5,8 @@ import { type Claimed, claim, release } from '../../src/features/payments/inbox/
 import { startDrain } from '../../src/features/payments/inbox/drain.ts'
 import type { Reading } from '../../src/features/payments/payment-facts.ts'
 import { HOUR, isoAt, MINUTE } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
 
 const SENT = { body: Buffer.from('{}'), signature: null }

@@ -4,8 +4,8 @@ import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { openPaidClinic, settingsOf, untilRow } from '../paygate/clinic.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPaymentScene } from './scene.ts'
 
 async function checksOf(service: Service): Promise<Record<string, string>> {

@@ -8,8 +8,8 @@ import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { ROOT_KEY } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
 
 /** In the order of their bytes in UTF-8, which is another than that of their UTF-16. */

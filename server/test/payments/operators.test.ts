@@ -1,7 +1,7 @@
 /** What operators see of payments, whose they are, and what of a notice goes no further. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { makeClinic } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openPaymentScene, type PaymentScene, type Row } from './scene.ts'
 
 let at: PaymentScene

@@ -1,7 +1,6 @@
 /** A service that cardnet sends its notices to, with a clinic or two, and what has become of them. */
 import { randomUUID } from 'node:crypto'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import {
   CARDNET_SECRET,
   type CardnetNotice,
@@ -9,6 +8,7 @@ import {
   cardnetSignature,
 } from '../support/payments.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export const OTHER_SECRET = 'the one that comes after it'
 

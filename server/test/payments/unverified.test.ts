@@ -4,9 +4,9 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { DAY, MINUTE } from '../../src/lib/clock.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { CARDNET_SECRET, cardnetSignature } from '../support/payments.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { OTHER_SECRET, openPaymentScene, type PaymentScene, senderTo } from './scene.ts'
 
 let database: TestDatabase

@@ -3,7 +3,7 @@
 import { enterActions } from '../../src/platform/journal/index.ts'
 import { scopesOf } from '../sessions/scopes.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 
 /** The tenant with most of the users, departments and patients. */
 export const LARGE_TENANT = 1

@@ -2,8 +2,8 @@
 import type pg from 'pg'
 import { ownerConnection } from '../sessions/users.ts'
 import type { Person } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import type { Answer, Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 export const AT_ONCE = 16
 

@@ -4,8 +4,8 @@ import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
 import { form, newTenant, post } from '../accounts/people.ts'
 import { fresh } from '../sessions/users.ts'
 import { superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 let other: Connection

@@ -3,8 +3,8 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { HOUR } from '../../src/lib/clock.ts'
-import { until } from '../support/embedded.ts'
 import type { Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openClinic } from '../webhooks/clinic.ts'
 
 const { signal } = new AbortController()

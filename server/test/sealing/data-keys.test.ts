@@ -6,9 +6,9 @@ import { unheard } from '../sessions/scopes.ts'
 import { newColleague } from '../sessions/users.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let service: Service
 let clinic: Clinic

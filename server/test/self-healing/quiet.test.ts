@@ -9,9 +9,11 @@ import { problemOf } from '../../src/platform/db/index.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { databaseOn } from '../support/database.ts'
-import { postmasterPid, scratch, started, until } from '../support/embedded.ts'
+import { postmasterPid, started } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 

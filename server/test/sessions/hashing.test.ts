@@ -17,9 +17,9 @@ import {
   signIn,
   superadmin,
 } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { gate } from './scopes.ts'
 import { newColleague } from './users.ts'
 

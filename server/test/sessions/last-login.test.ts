@@ -2,9 +2,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { makeClinic, signIn, superadmin } from '../support/clinics.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { newColleague } from './users.ts'
 
 const lastLogin = async (node: Service, token: string) =>

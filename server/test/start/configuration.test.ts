@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, scratch, until } from '../support/embedded.ts'
 import {
   command,
   finished,
@@ -12,6 +11,9 @@ import {
   startService,
   tokenOf,
 } from '../support/process.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 test('every bad variable has its line, all at once, and nothing is touched', async () => {
   const dataDir = await scratch()

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/commands/start.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
-import { scratch } from '../support/embedded.ts'
+import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 
 test.each([

@@ -2,9 +2,10 @@
 import { execFile } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { textOf } from '../docs/documents.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { command, PLAIN } from '../support/process.ts'
 import { refusedPort } from '../support/refused-port.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 /** What a process says once it serves, or works. */
 const UP = /Wardkeep is ready|doing background work/

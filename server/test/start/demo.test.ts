@@ -3,8 +3,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { purgeClinic } from '../backups/support.ts'
 import { superadmin } from '../support/clinics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -4,9 +4,11 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { start } from '../../src/commands/start.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, scratch, until } from '../support/embedded.ts'
 import { freePort, PLAIN } from '../support/process.ts'
+import { nobodyLeft } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 

@@ -2,8 +2,8 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { openService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const TABLES = ['journal', 'journal_resources', 'webhook_attempts', 'webhook_deliveries']
 

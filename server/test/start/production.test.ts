@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { nobodyLeft, processesOn, scratch } from '../support/embedded.ts'
 import { freePort, PLAIN, refusedStart, startService, tokenOf } from '../support/process.ts'
+import { nobodyLeft, processesOn } from '../support/processes.ts'
+import { scratch } from '../support/scratch.ts'
 
 const KEY = Buffer.alloc(32, 5).toString('base64')
 

@@ -4,8 +4,9 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { EVERY_TENANT, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { command, finished, PLAIN } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 // Processes on a busy machine take their time to start.
 vi.setConfig({ testTimeout: 150_000 })

@@ -3,8 +3,9 @@ import { createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { scratch, until } from '../support/embedded.ts'
 import { command, finished, PLAIN, startService, tokenOf } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 const { BOOTSTRAP_ADMIN_EMAIL: email, BOOTSTRAP_ADMIN_PASSWORD: _, ...NO_PASSWORD } = PLAIN
 

@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Secret, TOTP } from 'otpauth'
 import PostalMime, { type Email } from 'postal-mime'
-import { until } from './embedded.ts'
 import type { Service } from './service.ts'
+import { until } from './until.ts'
 
 /** The mails to an address that lie in the outbox, oldest first. */
 export async function mailsTo(service: Service, address: string): Promise<Email[]> {

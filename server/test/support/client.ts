@@ -1,8 +1,8 @@
 /** A client that never stops asking, and notes how it was answered: for tests of what breaks meanwhile. */
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { until } from './embedded.ts'
 import type { HttpAnswer } from './process.ts'
+import { until } from './until.ts'
 
 /** How often one kind of request was answered with a success, and with 503 and Retry-After. */
 export interface Watched {

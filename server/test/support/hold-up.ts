@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { OF_THIS_DATABASE, type TestDatabase } from './database.ts'
-import { until } from './embedded.ts'
+import { until } from './until.ts'
 
 const LOCK = 77
 

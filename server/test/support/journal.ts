@@ -1,6 +1,6 @@
 /** The journal as its readers have it. */
 import type { TestDatabase } from './database.ts'
-import { until } from './embedded.ts'
+import { until } from './until.ts'
 
 /** Waits until a reader has read all that was written so far, whatever held it back. */
 export async function untilRead({ sql }: TestDatabase, consumer: string): Promise<void> {

@@ -8,8 +8,8 @@ import {
   openMailer,
 } from '../../src/platform/mail/index.ts'
 import type { TestDatabase } from './database.ts'
-import { until } from './embedded.ts'
 import { type JobsNode, openNode, rowsOf } from './jobs.ts'
+import { until } from './until.ts'
 
 export interface MailNode extends JobsNode {
   mailer: Mailer

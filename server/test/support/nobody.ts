@@ -1,7 +1,7 @@
 /** The account without rights, for tests that run as root and want a service that does not. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { isRoot } from './embedded.ts'
+import { isRoot } from './processes.ts'
 
 const idOf = (flag: string) =>
   isRoot ? Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' })) : 0

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { until } from './embedded.ts'
+import { until } from './until.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 

@@ -3,8 +3,8 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { HOUR } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
 import { fresh } from '../sessions/users.ts'
-import { until } from '../support/embedded.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
 let at: WebhookClinic

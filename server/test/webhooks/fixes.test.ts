@@ -4,11 +4,11 @@ import { disabler } from '../../src/features/webhooks/engine/disable.ts'
 import { probeDisabled } from '../../src/features/webhooks/probes/probes.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import type { Finding } from '../../src/platform/fix.ts'
-import { until } from '../support/embedded.ts'
 import { findings, fixOf, look, repair } from '../support/fixes.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
 let at: WebhookClinic

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { openLog } from '../../src/platform/observe/log.ts'
-import { until } from '../support/embedded.ts'
+import { until } from '../support/until.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
 let at: WebhookClinic

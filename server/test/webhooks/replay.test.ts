@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { replaysService, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import type { Scopes } from '../../src/platform/db/index.ts'
-import { until } from '../support/embedded.ts'
 import { openNode, rowsOf } from '../support/jobs.ts'
+import { until } from '../support/until.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
 let at: WebhookClinic

@@ -1,7 +1,7 @@
 /** Trying a webhook out: one message now, and how its receiver answered. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../support/embedded.ts'
 import { type Answering, openReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
 let at: WebhookClinic

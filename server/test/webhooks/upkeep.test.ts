@@ -10,8 +10,8 @@ import { DAY } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { gate } from '../sessions/scopes.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { until } from '../support/embedded.ts'
 import { silentLog } from '../support/server-address.ts'
+import { until } from '../support/until.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
 let at: WebhookClinic

@@ -8,7 +8,8 @@ import {
   migratedDatabase,
   type TestDatabase,
 } from '../../../test/support/database.ts'
-import { scratch, started } from '../../../test/support/embedded.ts'
+import { started } from '../../../test/support/embedded.ts'
+import { scratch } from '../../../test/support/scratch.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { ownerClient } from '../db/connection.ts'
 import type { Scopes } from '../db/index.ts'

@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { scratch, until } from '../../../test/support/embedded.ts'
+import { scratch } from '../../../test/support/scratch.ts'
+import { until } from '../../../test/support/until.ts'
 import { type Lines, openLines } from './lines.ts'
 
 /** Both ends of a pipe that refuses what it has no room for. */

@@ -4,8 +4,10 @@ import { migrate } from '../../../src/platform/db/migrate.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { openScene } from '../../messenger/scene.ts'
 import { databaseOn } from '../../support/database.ts'
-import { postmasterPid, query, scratch, started, until } from '../../support/embedded.ts'
+import { postmasterPid, query, started } from '../../support/embedded.ts'
+import { scratch } from '../../support/scratch.ts'
 import { silentLog } from '../../support/server-address.ts'
+import { until } from '../../support/until.ts'
 
 const CHAT = 8101
 

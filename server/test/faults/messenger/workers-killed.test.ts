@@ -6,9 +6,10 @@ import { botConfig, type Scene, sceneOn } from '../../messenger/scene.ts'
 import { BOT_TOKEN, openBotServer } from '../../support/bot-server.ts'
 import { makeClinic, superadmin } from '../../support/clinics.ts'
 import { OF_THIS_DATABASE } from '../../support/database.ts'
-import { scratch, until } from '../../support/embedded.ts'
 import { type Command, command, PLAIN } from '../../support/process.ts'
+import { scratch } from '../../support/scratch.ts'
 import { openService, ROOT_KEY } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
 
 const CHAT = 8001
 let scene: Scene

@@ -9,9 +9,10 @@ import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { parseNetworks } from '../../../src/platform/net/index.ts'
 import { makeClinic, superadmin } from '../../support/clinics.ts'
 import type { TestDatabase } from '../../support/database.ts'
-import { scratch, until } from '../../support/embedded.ts'
 import { type Command, command, PLAIN } from '../../support/process.ts'
+import { scratch } from '../../support/scratch.ts'
 import { openService, ROOT_KEY, type Service } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
 import { type Account, BEHAVIOURS, type Question } from './receivers.ts'
 
 declare module 'vitest' {

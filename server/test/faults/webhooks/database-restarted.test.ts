@@ -2,8 +2,10 @@
 import { expect, inject, test } from 'vitest'
 import { migrate } from '../../../src/platform/db/migrate.ts'
 import { databaseOn } from '../../support/database.ts'
-import { postmasterPid, query, scratch, started, until } from '../../support/embedded.ts'
+import { postmasterPid, query, started } from '../../support/embedded.ts'
+import { scratch } from '../../support/scratch.ts'
 import { silentLog } from '../../support/server-address.ts'
+import { until } from '../../support/until.ts'
 import { EVENTS, openScene, RESTARTS } from './chaos.ts'
 
 // It crashes a server of its own: once is enough, when the run is on the embedded server anyway.

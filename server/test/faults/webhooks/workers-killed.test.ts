@@ -1,8 +1,8 @@
 /** Worker processes killed with -9 at random while events flow: nothing is lost, and no lease hangs. */
 import { expect, test } from 'vitest'
 import { migratedDatabase } from '../../support/database.ts'
-import { until } from '../../support/embedded.ts'
 import type { Command } from '../../support/process.ts'
+import { until } from '../../support/until.ts'
 import { EVENTS, KILLS, openScene } from './chaos.ts'
 
 const WORKERS = 3

@@ -4,7 +4,7 @@ import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { scratch } from '../../../../test/support/embedded.ts'
+import { scratch } from '../../../../test/support/scratch.ts'
 import { letGo } from '../../../lib/let-go.ts'
 import { writeOut } from './write-out.ts'
 

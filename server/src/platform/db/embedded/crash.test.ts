@@ -4,17 +4,10 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  childrenOf,
-  nobodyLeft,
-  postmasterPid,
-  processesOn,
-  query,
-  scratch,
-  service,
-  started,
-  until,
-} from '../../../../test/support/embedded.ts'
+import { postmasterPid, query, service, started } from '../../../../test/support/embedded.ts'
+import { childrenOf, nobodyLeft, processesOn } from '../../../../test/support/processes.ts'
+import { scratch } from '../../../../test/support/scratch.ts'
+import { until } from '../../../../test/support/until.ts'
 
 /** Sends a signal to a process that may have gone. */
 function signal(pid: number, name: NodeJS.Signals): void {

@@ -2,15 +2,9 @@
 import { chmod, cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import {
-  isRoot,
-  nobodyLeft,
-  processesOn,
-  query,
-  scratch,
-  service,
-  started,
-} from '../../../../test/support/embedded.ts'
+import { query, service, started } from '../../../../test/support/embedded.ts'
+import { isRoot, nobodyLeft, processesOn } from '../../../../test/support/processes.ts'
+import { scratch } from '../../../../test/support/scratch.ts'
 
 const REPO = join(import.meta.dirname, '../../../../..')
 

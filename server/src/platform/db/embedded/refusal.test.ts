@@ -3,15 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { access, chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, type TestContext, test } from 'vitest'
-import {
-  isRoot,
-  nobodyLeft,
-  query,
-  scratch,
-  service,
-  started,
-  until,
-} from '../../../../test/support/embedded.ts'
+import { query, service, started } from '../../../../test/support/embedded.ts'
+import { isRoot, nobodyLeft } from '../../../../test/support/processes.ts'
+import { scratch } from '../../../../test/support/scratch.ts'
+import { until } from '../../../../test/support/until.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
 
 /** The lines of the fault that a start on the folder ends with. */
