@@ -145,18 +145,6 @@ describe("a tenant's backup", () => {
 })
 
 describe('orders', () => {
-  test.each<[string, () => Person, object, number]>([
-    ['full by an admin', () => north.people.admin, { type: 'full' }, 403],
-    ['by an auditor', () => north.people.auditor, {}, 403],
-    ['of an unknown type', () => root, { type: 'partial' }, 422],
-    ['full, and of one tenant', () => root, { type: 'full', tenant_id: 1 }, 422],
-  ])('%s', async (_, person, body, status) => {
-    const { token } = person()
-    expect((await service.call('POST', '/api/admin/backup/create', { token, body })).status).toBe(
-      status,
-    )
-  })
-
   test('without a body', async () => {
     const { token } = north.people.admin
     const answer = await service.call('POST', '/api/admin/backup/create', { token })

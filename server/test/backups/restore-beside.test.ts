@@ -1,32 +1,35 @@
-/** What happens beside a restore: nothing acknowledged is lost, and closed is closed, until it opens by itself. */
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+/** What callers see of a restore: no acknowledged change is lost, and the service answers 503 until the restore ends. */
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
-import type { Person } from '../support/clinics.ts'
+import type { Clinic, Person } from '../support/clinics.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
 import { ended, make } from './support.ts'
 
+let at: Restoring
 let service: Restoring['service']
 let root: Restoring['root']
-let north: Restoring['north']
-let south: Restoring['south']
 let call: Restoring['call']
-let sql: Restoring['sql']
 let restore: Restoring['restore']
-let over: Restoring['over']
 let nameOf: Restoring['nameOf']
 let rename: Restoring['rename']
+/** The clinic of the test. */
+let clinic: Clinic
 
-beforeEach(async () => {
-  ;({ service, root, north, south, call, sql, restore, over, nameOf, rename } =
-    await openRestoring())
+beforeAll(async () => {
+  at = await openRestoring()
+  ;({ service, root, call, restore, nameOf, rename } = at)
 })
 
-test('what was acknowledged is in the database or in the safety backup, never nowhere', async () => {
-  const { admin, nurse } = north.people
-  const id = await make(service, root, { type: 'tenant', tenant_id: north.id })
+beforeEach(async () => {
+  clinic = await at.anotherClinic()
+})
+
+test('keeps each acknowledged change in the database or in the safety backup', async () => {
+  const { admin, nurse } = clinic.people
+  const id = await make(service, root, { type: 'tenant', tenant_id: clinic.id })
   let last = ''
   let isOver = false
   const writing = (async () => {
@@ -50,8 +53,8 @@ test('what was acknowledged is in the database or in the safety backup, never no
   expect(await nameOf(nurse.id)).toBe(last)
 })
 
-test('the service is closed, and opens by itself when the restore dies: as it was before', async () => {
-  const { admin, nurse } = north.people
+test('answers 503 until a restore that died has lost its locks, and then goes on as before', async () => {
+  const { admin, nurse } = clinic.people
   const id = await make(service, root)
   await rename(root, nurse.id, 'Since')
   const { body } = await call(root, 'POST', '/api/admin/backup/restore', {
@@ -66,11 +69,11 @@ test('the service is closed, and opens by itself when the restore dies: as it wa
   expect(Number(closed.headers['retry-after'])).toBeGreaterThan(0)
   expect((await service.call('GET', '/healthz')).status).toBe(200)
   expect((await call(root, 'GET', `/api/admin/backup/status/${body.job_id}`)).status).toBe(200)
-  await sql(
+  await at.sql(
     `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1 and ${OF_THIS_DATABASE}`,
     [LOCKS.closed],
   )
-  expect(await over(body.job_id)).toMatchObject({ status: 'failed' })
+  expect(await at.over(body.job_id)).toMatchObject({ status: 'failed' })
   expect(await nameOf(nurse.id)).toBe('Since')
   // The same session goes on: nothing has ended.
   await until('it to be open', async () => {
@@ -79,34 +82,34 @@ test('the service is closed, and opens by itself when the restore dies: as it wa
   })
 })
 
-test('nobody signs in to a clinic that is closed, or goes on; its neighbours do', async () => {
-  const { admin } = north.people
+test('refuses to sign in or refresh in a clinic that is being restored, and serves the others', async () => {
+  const { admin } = clinic.people
   const signing = ({ email, password }: Person, subdomain: string) =>
     service.call('POST', '/api/auth/login', { body: { email, password, subdomain } })
-  const { body: tokens } = await signing(admin, 'north')
+  const { body: tokens } = await signing(admin, clinic.subdomain)
   const client = ownerClient(service.database.address)
   await client.connect()
   onTestFinished(() => client.end())
-  await client.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, north.id])
+  await client.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, clinic.id])
   await until('the clinic to be closed', async () => {
     const { status } = await call(admin, 'GET', '/api/users/me')
     return status === 503 || undefined
   })
-  expect(await signing(admin, 'north')).toMatchObject({
+  expect(await signing(admin, clinic.subdomain)).toMatchObject({
     status: 503,
     body: { code: 'restoring' },
   })
-  expect((await signing({ ...admin, password: 'wrong one' }, 'north')).status).toBe(401)
+  expect((await signing({ ...admin, password: 'wrong one' }, clinic.subdomain)).status).toBe(401)
   const refresh = () =>
     service.call('POST', '/api/auth/refresh', { body: { refresh_token: tokens.refresh_token } })
   expect(await refresh()).toMatchObject({ status: 503, body: { code: 'restoring' } })
-  expect((await signing(south.people.admin, 'south')).status).toBe(200)
-  await client.query('select pg_advisory_unlock($1, $2)', [LOCKS.closed, north.id])
+  expect((await signing(at.south.people.admin, 'south')).status).toBe(200)
+  await client.query('select pg_advisory_unlock($1, $2)', [LOCKS.closed, clinic.id])
   await until('the clinic to be open', async () => (await refresh()).status === 200 || undefined)
 })
 
-test('a dry run says what would be done, and touches nothing', async () => {
-  const { nurse } = north.people
+test('reports in a dry run what would change, and changes nothing', async () => {
+  const { nurse } = clinic.people
   const id = await make(service, root)
   await rename(root, nurse.id, 'Since')
   await call(root, 'POST', `/api/admin/users/${nurse.id}/block`)

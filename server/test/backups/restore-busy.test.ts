@@ -1,5 +1,5 @@
-/** What works by itself rests while a restore has closed the service, and can't make it fail. */
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+/** Background work pauses while a restore runs, and does not make the restore fail. */
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
@@ -13,9 +13,15 @@ import { contents, fileOf, make, passClosing } from './support.ts'
 import { workOn } from './working.ts'
 
 let at: Restoring
+/** The clinic of the test. */
+let clinic: Clinic
+
+beforeAll(async () => {
+  at = await openRestoring()
+})
 
 beforeEach(async () => {
-  at = await openRestoring()
+  clinic = await at.anotherClinic()
 })
 
 /** A webhook of the clinic for all events, with what it has received. */
@@ -33,24 +39,24 @@ const happens = ({ id }: Clinic) =>
     [id],
   )
 
-/** A connection of somebody else's, as the owner. */
-async function somebody(): Promise<Connection> {
-  const client = ownerClient(at.service.database.address)
+/** Opens another connection as the owner. */
+async function somebody({ service }: Restoring = at): Promise<Connection> {
+  const client = ownerClient(service.database.address)
   client.on('error', () => undefined)
   await client.connect()
   onTestFinished(() => client.end())
   return client
 }
 
-test('everything: succeeds at once beside an engine that did not hear, and writes again and again', async () => {
+test('restores everything at the first attempt while a process that is not notified keeps writing', async () => {
   const id = await make(at.service, at.root)
-  const webhook = await hearing(at.north)
+  const webhook = await hearing(clinic)
   let isOver = false
   const writing = (async () => {
     for (; !isOver; ) {
       await at.sql('update webhook_queues set due_at = now() where webhook_id = $1', [webhook.id])
       await at.sql('update users set last_login_at = now()')
-      await happens(at.north)
+      await happens(clinic)
     }
   })()
   const { tables } = await at.restore(at.root, { backup_id: id }).finally(() => {
@@ -64,8 +70,8 @@ test('everything: succeeds at once beside an engine that did not hear, and write
 })
 
 /** The restore's own, which waits for those who write far shorter than a minute. */
-function impatient(): Connection {
-  const client = ownerClient(at.service.database.address)
+function impatient({ service }: Restoring): Connection {
+  const client = ownerClient(service.database.address)
   const query = client.query.bind(client) as (...given: unknown[]) => unknown
   const shorter = (text: unknown) =>
     typeof text === 'string' ? text.replace("lock_timeout = '60s'", "lock_timeout = '50ms'") : text
@@ -74,32 +80,32 @@ function impatient(): Connection {
   })
 }
 
-test('everything: gives up by a sentence where somebody writes on and on, and opens again', async () => {
-  at = await openRestoring({ role: 'api' })
-  const { service, root, north } = at
+test('gives up restoring everything where a transaction writes for too long, and says so', async () => {
+  const own = await openRestoring({ role: 'api' })
+  const { service, root, north } = own
   const rules = service.app.tables
   await workOn(service, folderStore(`${service.dataDir}/backups`), {
-    openConnection: impatient,
+    openConnection: () => impatient(own),
     tables: Object.keys(rules).filter((name) => isBackedUp(rules[name])),
   })
   const id = await make(service, root)
-  await at.rename(root, north.people.nurse.id, 'Since')
-  const other = await somebody()
+  await own.rename(root, north.people.nurse.id, 'Since')
+  const other = await somebody(own)
   await other.query(`begin; update users set full_name = full_name where id = ${root.id}`)
-  await expect(at.restore(root, { backup_id: id })).rejects.toThrow(
+  await expect(own.restore(root, { backup_id: id })).rejects.toThrow(
     /^Nothing was restored: somebody writes to the database for longer than a minute; see who by/,
   )
   await other.query('rollback')
-  expect(await at.nameOf(north.people.nurse.id)).toBe('Since')
+  expect(await own.nameOf(north.people.nurse.id)).toBe('Since')
   await until('the service to be open', async () => {
-    const { status } = await at.call(root, 'GET', '/api/users/me')
+    const { status } = await own.call(root, 'GET', '/api/users/me')
     return status === 200 || undefined
   })
 })
 
-test('a clinic: who was at its rows is waited for, and what they wrote is in the safety backup', async () => {
-  const { nurse } = at.north.people
-  const id = await make(at.service, at.root, { type: 'tenant', tenant_id: at.north.id })
+test('waits for a transaction that writes to the clinic, and saves its rows in the safety backup', async () => {
+  const { nurse } = clinic.people
+  const id = await make(at.service, at.root, { type: 'tenant', tenant_id: clinic.id })
   await at.rename(at.root, nurse.id, 'Since')
   const other = await somebody()
   await other.query('begin')
@@ -115,20 +121,21 @@ test('a clinic: who was at its rows is waited for, and what they wrote is in the
   })
   await other.query('commit')
   const { safety_backup_id } = await restored
-  // Outrun, it began again: with the safety backup that it has, made anew.
-  expect(await at.sql(`select id, status from backups where reason = 'safety'`)).toEqual([
+  // The restore started again, and replaced its first safety backup.
+  const safeties = `select id, status from backups where reason = 'safety' and tenant_id = $1`
+  expect(await at.sql(safeties, [clinic.id])).toEqual([
     { id: safety_backup_id, status: 'completed' },
   ])
-  expect(await at.nameOf(nurse.id)).toBe('nurse of north')
+  expect(await at.nameOf(nurse.id)).toBe(`nurse of ${clinic.subdomain}`)
   const safety = await contents(fileOf(at.service, safety_backup_id))
   expect(safety.rowsOf('users').find((row) => row.id === String(nurse.id))?.full_name).toBe(
     'Just Now',
   )
 })
 
-test('one that others have ended meanwhile restores nothing, and leaves what a later one has begun', async () => {
-  const { nurse } = at.north.people
-  const id = await make(at.service, at.root, { type: 'tenant', tenant_id: at.north.id })
+test('restores nothing after another process has ended its job, and leaves a later safety backup alone', async () => {
+  const { nurse } = clinic.people
+  const id = await make(at.service, at.root, { type: 'tenant', tenant_id: clinic.id })
   await at.rename(at.root, nurse.id, 'Since')
   const other = await somebody()
   // The safety backup can't be entered.
@@ -136,7 +143,7 @@ test('one that others have ended meanwhile restores nothing, and leaves what a l
   const { rows } = await other.query(
     `insert into backups (id, type, tenant_id, reason) values (gen_random_uuid(), 'tenant', $1, 'safety')
      returning id`,
-    [at.north.id],
+    [clinic.id],
   )
   await other.query('lock table backups in share mode')
   const order = { backup_id: id, confirm: true }
@@ -170,16 +177,17 @@ async function pidOf(client: Connection): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-test('a clinic that is closed sends nothing, and its neighbour goes on; killed, it goes on by itself', async () => {
-  const [north, south] = [await hearing(at.north), await hearing(at.south)]
+test('pauses the webhooks of a clinic that is being restored, and no others', async () => {
+  const neighbour = await at.anotherClinic()
+  const [north, south] = [await hearing(clinic), await hearing(neighbour)]
   const closing = await somebody()
-  await closing.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, at.north.id])
+  await closing.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, clinic.id])
   await until('the clinic to be closed', async () => {
-    const { status } = await at.call(at.north.people.admin, 'GET', '/api/users/me')
+    const { status } = await at.call(clinic.people.admin, 'GET', '/api/users/me')
     return status === 503 || undefined
   })
-  await happens(at.north)
-  await happens(at.south)
+  await happens(clinic)
+  await happens(neighbour)
   const heard = ({ receiver }: typeof north) => receiver.received.length > 0 || undefined
   await until('the neighbour to hear', async () => heard(south))
   expect(heard(north)).toBeUndefined()
@@ -187,8 +195,9 @@ test('a clinic that is closed sends nothing, and its neighbour goes on; killed, 
   await until('the clinic to hear', async () => heard(north))
 })
 
-test('closed for all, nothing is followed; then all of it is', async () => {
-  const north = await hearing(at.north)
+test('pauses the journal consumers while everything is being restored, and resumes them afterwards', async () => {
+  const logged = at.service.logged.length
+  const north = await hearing(clinic)
   const positions = () => at.sql('select consumer, id from journal_consumers order by 1')
   const closing = await somebody()
   await closing.query('select pg_advisory_lock($1, 0)', [LOCKS.closed])
@@ -197,11 +206,11 @@ test('closed for all, nothing is followed; then all of it is', async () => {
     return status === 503 || undefined
   })
   const before = await positions()
-  await happens(at.north)
+  await happens(clinic)
   await expect(at.service.app.db.acrossTenants(async () => 1)).rejects.toMatchObject({
     code: 'restoring',
   })
-  await expect(at.service.app.db.inTenant(at.north.id, async () => 1)).rejects.toThrow()
+  await expect(at.service.app.db.inTenant(clinic.id, async () => 1)).rejects.toThrow()
   expect(await at.service.app.db.acrossTenants(async () => 1, 'read')).toBe(1)
   expect(await at.service.app.db.whileClosed().acrossTenants(async () => 1)).toBe(1)
   expect(await positions()).toEqual(before)
@@ -209,5 +218,5 @@ test('closed for all, nothing is followed; then all of it is', async () => {
   await until('it to be heard', async () => north.receiver.received.length > 0 || undefined)
   // That it rests is no failure of its own.
   const isTold = ([level, fields]: any) => level === 'warn' && fields.err?.code === 'restoring'
-  expect(at.service.logged.filter(isTold)).toEqual([])
+  expect(at.service.logged.slice(logged).filter(isTold)).toEqual([])
 })

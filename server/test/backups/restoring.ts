@@ -19,6 +19,8 @@ export interface Restoring {
   restore(person: Person, body: object, subdomain?: string): Promise<any>
   /** Waits for the end of a job: by SQL, as the sessions of those who ask end meanwhile. */
   over(job: string): Promise<any>
+  /** Signs the superadmin in again and makes another clinic, for tests that share a service. */
+  anotherClinic(): Promise<Clinic>
   nameOf(id: number): Promise<string | undefined>
   rename(person: Person, id: number, fullName: string): Promise<Answer>
 }
@@ -54,7 +56,15 @@ export async function openRestoring(
     }
   }
 
+  let clinics = 2
+  async function anotherClinic(): Promise<Clinic> {
+    root.token = (await again(root)).token
+    clinics += 1
+    return makeClinic(service, root, `clinic-${clinics}`)
+  }
+
   return {
+    anotherClinic,
     service,
     root,
     north,

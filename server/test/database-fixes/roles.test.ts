@@ -4,10 +4,8 @@ import type { EmbeddedServer } from '../../src/platform/db/embedded/index.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { databaseOn } from '../support/database.ts'
 import { started } from '../support/embedded.ts'
-import { scanAndConfirm } from '../support/fixes.ts'
 import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
-import { openService } from '../support/service.ts'
 import { type Bench, openBench } from './bench.ts'
 
 const KEY = 'database.roles'
@@ -43,15 +41,6 @@ it('what a role was given is told of as it stands, and taken back', async () => 
   const attributes = `select rolsuper or rolbypassrls or rolcanlogin or rolcreaterole as more
     from pg_roles where rolname in ('wardkeep_app', 'wardkeep_platform')`
   expect(await sql(attributes)).toEqual([{ more: false }, { more: false }])
-})
-
-it('a scan proposes to take it back, and it is taken once that is confirmed', async () => {
-  const service = await openService({ database: bench.database })
-  await sql('alter role wardkeep_app createrole bypassrls')
-  expect(await scanAndConfirm(service, KEY)).toMatchObject([{ subject: 'role wardkeep_app' }])
-  const [role] = await sql(`select rolbypassrls or rolcreaterole as more from pg_roles
-    where rolname = 'wardkeep_app'`)
-  expect(role).toEqual({ more: false })
 })
 
 it('memberships are taken away, whoever granted them and whatever the roles are called', async () => {

@@ -84,17 +84,15 @@ describe.each(Object.entries(ways))('a password %s', (_, set) => {
   })
 })
 
-test('a password holds no name of its address, in whatever spelling', async () => {
+test.each([
+  ['for a new user', '/api/admin/users', () => ({ tenant_id: clinic.id })],
+  ['by registering', '/api/auth/register', () => ({ subdomain: 'north' })],
+])('refuses a password %s that has the name of its address in any spelling', async (...way) => {
+  const [, path, of] = way
   for (const password of ['xx-Gregor-99', 'xx-ＧＲＥＧＯＲ-99']) {
-    const { status, body } = await service.call('POST', '/api/admin/users', {
+    const { status, body } = await service.call('POST', path, {
       token: clinic.people.admin.token,
-      body: {
-        email: 'gregor@north.test',
-        password,
-        full_name: 'Gregor',
-        role: 'nurse',
-        tenant_id: clinic.id,
-      },
+      body: { email: 'gregor@north.test', password, full_name: 'Gregor', role: 'nurse', ...of() },
     })
     expect([status, body.detail[0].type]).toEqual([422, 'value_error'])
   }

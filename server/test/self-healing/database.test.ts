@@ -1,6 +1,7 @@
 /** Faults of the database itself, over HTTP: a back door is proposed and closed on confirmation, a partition comes by itself. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { scanAndConfirm } from '../support/fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
@@ -59,66 +60,18 @@ test('a policy that shows everything is proposed to superadmins alone, and gone 
   expect(await fixFor(root, 'database.row_security')).toMatchObject({ occurrences: 0 })
 })
 
-test.each([
-  [
-    'database.grants',
-    'grant update on journal to wardkeep_app; revoke insert on patients from wardkeep_app',
-    ['grants on journal to wardkeep_app', 'grants on patients to wardkeep_app'],
-  ],
-  [
-    'database.triggers',
-    'alter table journal disable trigger journal__append_only',
-    ['trigger journal__append_only on journal'],
-  ],
-  [
-    'database.functions',
-    `create or replace function current_tenant() returns bigint
-     language sql stable parallel safe as 'select 1::bigint'`,
-    ['function public.current_tenant()'],
-  ],
-  [
-    'database.indexes',
+test('builds indexes again while the service uses the database', async () => {
+  await service.database.sql(
     `drop index users__by_name; drop index journal__by_tenant;
      update pg_index set indisvalid = false where indexrelid = 'users__search'::regclass`,
-    [
-      'index journal__by_tenant on journal',
-      'index users__by_name on users',
-      'index users__search on users',
-    ],
-  ],
-  [
-    'database.partition_security',
-    `do $$ begin execute format('grant select on %s to wardkeep_app', (
-       select min(inhrelid::regclass::text) from pg_inherits where inhparent = 'journal'::regclass)); end $$`,
-    [expect.stringMatching(/^grants on journal_\d{4}_\d\d to wardkeep_app$/)],
-  ],
-])(
-  '%s is proposed with evidence, confirmed beside the service, and found no more',
-  async (key, fault, subjects) => {
-    await service.database.sql(fault)
-    await scan()
-    const found = await fixFor(root, key)
-    expect(found).toMatchObject({ status: 'proposed', occurrences: subjects.length })
-    expect(found.evidence.map(({ subject }: { subject: string }) => subject).sort()).toEqual(
-      subjects,
-    )
-    for (const { measured, expected } of found.evidence)
-      expect([Object.keys(measured), Object.keys(expected)]).not.toContainEqual([])
-    const path = `/api/admin/self-healing/confirm/${found.id}`
-    const confirmed = await service.call('POST', path, { token: root.token })
-    expect(confirmed.body).toMatchObject({
-      status: 'applied',
-      reason: null,
-      result: { repaired: subjects.length, failed: 0, remaining: 0 },
-    })
-    await scan()
-    expect(await fixFor(root, key)).toMatchObject({
-      status: 'applied',
-      occurrences: 0,
-      evidence: [],
-    })
-  },
-)
+  )
+  const evidence = await scanAndConfirm(service, 'database.indexes')
+  expect(evidence.map(({ subject }) => subject).toSorted()).toEqual([
+    'index journal__by_tenant on journal',
+    'index users__by_name on users',
+    'index users__search on users',
+  ])
+})
 
 test('a sequence that is behind is set forward by a scan', async () => {
   await service.database.sql("select setval('users_id_seq', 1)")

@@ -202,20 +202,6 @@ describe('the list', () => {
       next_attempt_at: '2099-01-01T00:00:00.000Z',
     })
   })
-
-  test.each([
-    { status: 'sent' },
-    { sort_by: 'created_at' },
-    { limit: 101 },
-    { message_id: 'm'.repeat(65) },
-  ])('refuses %j', async (query) => {
-    const id = await webhookWith([])
-    expect((await list(id, query)).status).toBe(422)
-  })
-
-  test('of no webhook is 404', async () => {
-    expect((await list(999_999)).status).toBe(404)
-  })
 })
 
 describe('trying again', () => {

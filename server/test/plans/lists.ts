@@ -1,0 +1,170 @@
+/** Plans of the pages of lists: their statements as they are sent, planned once for all values where they run that way. */
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { auditList } from '../../src/features/audit/audit.schema.ts'
+import { listEntries } from '../../src/features/audit/audit.store.ts'
+import { departmentList } from '../../src/features/departments/departments.schema.ts'
+import { listDepartments } from '../../src/features/departments/departments.store.ts'
+import { accessList } from '../../src/features/patients/accesses/accesses.schema.ts'
+import { listAccesses } from '../../src/features/patients/accesses/accesses.store.ts'
+import { patientList } from '../../src/features/patients/patients.schema.ts'
+import { listPatients } from '../../src/features/patients/search/search.store.ts'
+import { userList } from '../../src/features/users/users.schema.ts'
+import { listUsers } from '../../src/features/users/users.store.ts'
+import { listDeliveries } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
+import { deliveryList } from '../../src/features/webhooks/webhooks.schema.ts'
+import type { Asked, List } from '../../src/lib/page.ts'
+import type { TenantTx } from '../../src/platform/db/index.ts'
+import type { Statement } from '../../src/platform/db/statements.ts'
+import { type PlanDatabase, planOf, statementsOf } from './explain.ts'
+import { LARGE_TENANT, MUCH_READ_PATIENT } from './furnish.ts'
+
+type Run = (tx: TenantTx, asked: Asked<any>) => Promise<unknown>
+
+const lists: [string, List<any>, Run, scopes: readonly (number | null)[]][] = [
+  ['users', userList, listUsers, [LARGE_TENANT, null]],
+  ['departments', departmentList, listDepartments, [LARGE_TENANT]],
+  ['audit', auditList, (tx, asked) => listEntries(tx, asked, {}), [LARGE_TENANT, null]],
+  [
+    'patients',
+    patientList,
+    (tx, asked) => listPatients(tx, asked, { sight: { condition: sql`true` } }),
+    [LARGE_TENANT],
+  ],
+  ['deliveries', deliveryList(1), (tx, asked) => listDeliveries(tx, 1, {}, asked), [LARGE_TENANT]],
+]
+
+/** The time is now, because it has to lie within the partitions of the journal. */
+const VALUES = { integer: 100, text: 'User 77', time: new Date().toISOString() }
+const ADMIN = { role: 'admin' as const, tenant_id: LARGE_TENANT }
+
+/** Decision 0016: no index of the journal has this order, and the statement is planned for its tenant. */
+const isSorted = (name: string, sortBy: string, scope: number | null) =>
+  name === 'audit' && sortBy === 'id' && scope !== null
+
+const pages = lists.flatMap(([name, list, run, scopes]) =>
+  scopes.flatMap((scope) =>
+    Object.entries(list.sortable).flatMap(([sort_by, kind]) =>
+      isSorted(name, sort_by, scope)
+        ? []
+        : (['asc', 'desc'] as const).flatMap((sort_order) =>
+            ['the first page', 'a page after a cursor'].map((which) => {
+              const key = [VALUES[kind], ...(sort_by === 'id' ? [] : [100])]
+              const from =
+                which === 'the first page'
+                  ? undefined
+                  : { key, page: 2, total: 0, estimated: false }
+              const asked = { list, caller: ADMIN, query: { limit: 20, sort_by, sort_order }, from }
+              const where = scope === null ? 'all tenants' : 'a tenant'
+              return {
+                title: `${which} of ${name} of ${where} by ${sort_by}, ${sort_order}`,
+                scope,
+                asked,
+                run,
+              }
+            }),
+          ),
+    ),
+  ),
+)
+
+const byId = { limit: 20, sort_by: 'id' as const, sort_order: 'asc' as const }
+
+/** The statement of a search in the patients' tokens. */
+async function searchStatement(): Promise<Statement> {
+  const asked = {
+    list: patientList,
+    caller: ADMIN,
+    query: { ...byId, search: 'x' },
+    from: undefined,
+  }
+  const text = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)]
+  const sight = { condition: sql<boolean>`true` }
+  const [page] = await statementsOf(LARGE_TENANT, (tx) => listPatients(tx, asked, { sight, text }))
+  return page as Statement
+}
+
+/** Plans a search on tables of which nothing is known. */
+export const planOfSearch = async (at: Pick<PlanDatabase, 'client'>) =>
+  planOf(at, LARGE_TENANT, await searchStatement())
+
+/** Tests the pages of lists. `searchBefore` is the plan of a search while the tables were empty. */
+export function listPlans(at: () => PlanDatabase, searchBefore: () => string): void {
+  describe('reads along an index, without sorting', () => {
+    test.each(pages)('$title', async ({ scope, asked, run }) => {
+      const [page] = await statementsOf(scope, (tx) => run(tx, asked))
+      const plan = await planOf(at(), scope, page as Statement)
+      expect(plan).toMatch(/Index( Only)? Scan/)
+      // All tenants may be read, because few of them are deleted.
+      expect(plan).not.toMatch(/(^|-> +)(Incremental )?Sort\b|Seq Scan on (?!tenants)|Bitmap/m)
+      if (asked.from) expect(plan).toMatch(/Index Cond: .*ROW\(|Index Cond: .*(id|entry_id) [<>]/)
+    })
+  })
+
+  test("reads a department's patients along an index by their id", async () => {
+    const caller = { role: 'doctor' as const, tenant_id: LARGE_TENANT }
+    const asked = { list: patientList, caller, query: byId, from: undefined }
+    const condition = sql<boolean>`patients.department_id = 7`
+    const sight = { condition, narrowedTo: 'department 7' }
+    const [page] = await statementsOf(LARGE_TENANT, (tx) => listPatients(tx, asked, { sight }))
+    const plan = await planOf(at(), LARGE_TENANT, page as Statement)
+    expect(plan).toMatch(/Index Scan using patients__by_department/)
+    expect(plan).not.toMatch(/Sort/)
+  })
+
+  test('finds searched patients by their tokens alone, with and without statistics', async () => {
+    const after = await planOfSearch(at())
+    for (const plan of [searchBefore(), after]) {
+      expect(plan).toMatch(/patient_tokens__by_token/)
+      expect(plan).toMatch(/Index Cond: .*token = ANY/)
+      expect(plan).toMatch(/Index Scan using patients_(pkey|_living) on patients/)
+      expect(plan).not.toMatch(/Seq Scan/)
+    }
+    // On an empty table, PostgreSQL 15 takes any index for as good.
+    expect(after).toMatch(/Index Cond: .*id = ANY/)
+  })
+
+  test.each([
+    ['the first page', undefined],
+    ['a page after a cursor', ['9999-12-31T23:59:59.999Z', 100]],
+  ])("reads %s of a patient's accesses along the indexes of that patient", async (_, key) => {
+    const asked = {
+      list: accessList,
+      caller: ADMIN,
+      query: { limit: 20, sort_by: 'created_at' as const, sort_order: 'desc' as const },
+      from: key && { key, page: 2, total: 0, estimated: false },
+    }
+    const [page] = await statementsOf(LARGE_TENANT, (tx) =>
+      listAccesses(tx, MUCH_READ_PATIENT, asked),
+    )
+    const plan = await planOf(at(), LARGE_TENANT, page as Statement)
+    expect(plan).toMatch(/Index Only Scan Backward using journal_resources_\w+_pkey/)
+    expect(plan).toMatch(/Index Scan Backward using journal_\w+_action_resource_type_resource_hash/)
+    expect(plan).not.toMatch(/Join|_tenant_id_created_at_id_is_access_action_idx/)
+  })
+
+  test('reads no users of other tenants where there are few tenants', async () => {
+    const caller = { role: 'admin' as const, tenant_id: 5 }
+    const asked = { list: userList, caller, query: byId, from: undefined }
+    const [page] = await statementsOf(5, (tx) => listUsers(tx, asked))
+    const plan = await planOf(at(), 5, page as Statement, {
+      furnishing: `truncate tenants, users cascade;
+        insert into tenants (id, name, subdomain) select n, 't', 't' || n from generate_series(1, 5) n;
+        insert into users (tenant_id, email, full_name, role, password_hash)
+          select 1 + n / 1000, 'u' || n || '@x.test', 'User', 'nurse', repeat('-', 97)
+          from generate_series(0, 4999) n;
+        analyze tenants; analyze users`,
+    })
+    expect(plan).toMatch(/Index Cond: \(tenant_id = /)
+  })
+
+  test('reads the blocked users of all tenants along their own index', async () => {
+    const caller = { role: 'superadmin' as const, tenant_id: LARGE_TENANT }
+    const query = { ...byId, sort_by: 'email' as const, is_active: false }
+    const asked = { list: userList, caller, query, from: undefined }
+    const [page] = await statementsOf(null, (tx) => listUsers(tx, asked))
+    const plan = await planOf(at(), null, page as Statement, { mode: 'force_custom_plan' })
+    expect(plan).toMatch(/Index Scan using users__all_blocked/)
+    expect(plan).not.toMatch(/Sort|is_active/)
+  })
+}

@@ -1,0 +1,36 @@
+/**
+ * Query plans, on one database that is furnished, vacuumed and analyzed once, with autovacuum off. The cases are in the
+ * modules beside this file.
+ */
+import { beforeAll, describe } from 'vitest'
+import { migratedDatabase } from '../support/database.ts'
+import { connectionTo, type PlanDatabase } from './explain.ts'
+import { furnish, vacuumAll } from './furnish.ts'
+import { journalPlans } from './journal.ts'
+import { leftoverPlans, pagesOfSearch } from './leftovers.ts'
+import { listPlans, planOfSearch } from './lists.ts'
+import { notificationPlans } from './notifications.ts'
+import { reEncryptionPlans } from './re-encryption.ts'
+
+let scene: PlanDatabase
+/** Measured before the planner had statistics. */
+let searchBefore: string
+let pagesBefore: number
+
+beforeAll(async () => {
+  const database = await migratedDatabase()
+  scene = { database, client: await connectionTo(database) }
+  searchBefore = await planOfSearch(scene)
+  await furnish(database)
+  pagesBefore = await pagesOfSearch(scene)
+  await vacuumAll(database)
+})
+
+const at = () => scene
+
+listPlans(at, () => searchBefore)
+journalPlans(at)
+notificationPlans(at)
+leftoverPlans(at, () => pagesBefore)
+// The last, because it changes the patients and their tokens.
+describe('re-encryption', () => reEncryptionPlans(at))

@@ -1,0 +1,70 @@
+/** How re-encryption finds the rows that still use an old key, where all their former versions lie dead in the table. */
+import { beforeAll, expect, test } from 'vitest'
+import * as store from '../../src/features/encryption/sweep.store.ts'
+import type { TenantTx } from '../../src/platform/db/index.ts'
+import { explained, type Plan, type PlanDatabase, pagesRead } from './explain.ts'
+import { LARGE_TENANT, NEW_KEY, OLD_KEY, PATIENTS, sealedWith } from './furnish.ts'
+
+const TOKENS = { table: 'patient_tokens', of: 'patient_id' }
+
+const sealAll = (key: number) => `update patients set
+  (sealed_full_name, sealed_identifiers, sealed_allergies) = (select s, s, s from (select ${sealedWith(key)}) k (s))`
+
+/** Names each table of a plan, with the index by which it is read, if any. */
+function accessPaths(plan: Plan): string[] {
+  const { 'Relation Name': table, 'Index Name': index = plan['Node Type'] } = plan
+  return [...(table ? [`${table}: ${index}`] : []), ...(plan.Plans ?? []).flatMap(accessPaths)]
+}
+
+/** Tests the re-encryption of patients. It changes them, so it has to be the last. */
+export function reEncryptionPlans(at: () => PlanDatabase): void {
+  // As re-encryption leaves the table: its statistics are from before.
+  beforeAll(() => at().database.sql(sealAll(NEW_KEY)))
+
+  const inPlatform = <T>(work: (tx: TenantTx) => Promise<T>, furnishing = '') =>
+    explained(at(), null, work, { furnishing })
+
+  test.each<[string, (tx: TenantTx) => Promise<unknown>]>([
+    ['which keys are left', (tx) => store.keysLeft(tx, 'patients')],
+    ['whether rows are left', (tx) => store.areLeft(tx, ['patients'])],
+    ['how many rows are left', (tx) => store.countLeft(tx, 'patients')],
+  ])('reads %s from the index of keys, not from the table', async (_, look) => {
+    const { plans } = await inPlatform(look)
+    const paths = plans.flatMap(accessPaths)
+    expect(paths.filter((path) => path.startsWith('patients'))).toEqual([
+      'patients: patients__by_data_key',
+    ])
+  })
+
+  test('finds and counts the rows that are left', async () => {
+    const someLeft = `${sealAll(OLD_KEY)} where id in (7, ${PATIENTS})`
+    const { value } = await inPlatform(
+      async (tx) => [
+        await store.keysLeft(tx, 'patients'),
+        await store.areLeft(tx, ['patient_grants', 'patients']),
+        await store.countLeft(tx, 'patients'),
+      ],
+      someLeft,
+    )
+    expect(value).toEqual([[{ id: OLD_KEY, tenant_id: LARGE_TENANT }], true, 2])
+  })
+
+  test('reads no more pages for the last batch of old tokens than for the first', async () => {
+    const batch = async (from: store.Position, limit: number) => {
+      const { plans, value } = await inPlatform((tx) =>
+        store.deleteTokens(tx, TOKENS, OLD_KEY, from, limit),
+      )
+      return { pages: pagesRead(plans), value }
+    }
+    const first = await batch(null, 20)
+    expect(first.value).toEqual({ count: 20, last: 10 })
+    // One token of the last patient is left for the next batch.
+    const most = await batch(first.value.last, 2 * PATIENTS - 61)
+    expect(most.value).toEqual({ count: 2 * PATIENTS - 61, last: PATIENTS - 20 })
+    const last = await batch(most.value.last, 20)
+    expect(last.value).toEqual({ count: 20, last: PATIENTS - 10 })
+    expect(last.pages).toBeLessThan(1.5 * first.pages)
+    expect((await batch(last.value.last, 100)).value).toEqual({ count: 21, last: null })
+    expect((await batch(null, 100)).value).toEqual({ count: 0, last: null })
+  })
+}
