@@ -1,6 +1,13 @@
 /** Prometheus metrics, served on a port of their own (decisions §11). */
 import { createServer, type Server } from 'node:http'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client'
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type Metric,
+  Registry,
+} from 'prom-client'
 import type { Time } from '../../lib/time.ts'
 import { within } from '../../lib/within.ts'
 import { canFail } from './can-fail.ts'
