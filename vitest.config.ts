@@ -13,7 +13,8 @@ const common = {
   // Limits for what hangs: beside other work a test may take many times as long as alone.
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  expect: { poll: { timeout: 20_000 } },
+  unstubGlobals: true,
+  expect: { poll: { timeout: 60_000 } },
 }
 
 export default defineConfig({

@@ -1,5 +1,5 @@
 /** The composition root: the list of features, and the order in which the service starts and stops. */
-import { type AppDeps, CORE_ROOT_SEALED, type Core, openCore } from './core.ts'
+import { type AppDeps, type BackgroundWork, CORE_ROOT_SEALED, type Core, openCore } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
 import {
   openAuth,
@@ -33,7 +33,7 @@ import { findPlatformTenant, openTenants, purgeDeletedTenants } from './features
 import { findUnfitHeads, isActiveDoctor, openUsers } from './features/users/index.ts'
 import { openWebhooks, WEBHOOK_SECRETS } from './features/webhooks/index.ts'
 import type { RootSealed, SealedTable } from './platform/crypto/index.ts'
-import type { Feature } from './platform/feature.ts'
+import type { Background, Feature } from './platform/feature.ts'
 import {
   type AnyOperation,
   addDocs,
@@ -151,10 +151,13 @@ export async function openApp(deps: AppDeps) {
     core.refusals.keepWritten(log),
   )
   await core.jobs.start()
+  const background = new Map<string, Pick<Background, 'idle'>>([['jobs', core.jobs]])
   for (const feature of list.filter(({ name }) => core.runs(name))) {
     const begin = () => {
-      const background = feature.background?.()
-      if (background) working.push(() => background.stop())
+      const begun = feature.background?.()
+      if (!begun) return
+      background.set(feature.name, begun)
+      working.push(() => begun.stop())
     }
     if (feature.goesOut) core.hold.whenReleased(begin)
     else begin()
@@ -173,6 +176,8 @@ export async function openApp(deps: AppDeps) {
     metrics: core.metrics,
     /** Whether mails, webhooks and messages wait, and how they are let go. */
     hold: core.hold,
+    /** Resolves when the background work of that name is done for now; at once where it does not run here. */
+    idle: async (work: BackgroundWork) => void (await background.get(work)?.idle()),
     /** Makes what an empty database lacks, and tells of its superadmin. Returns how to announce the service. */
     setUp: features.setup.setUp,
     /** Stops accepting, finishes what runs, and lets go of the database. */

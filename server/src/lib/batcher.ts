@@ -31,6 +31,8 @@ export interface Batcher<T> {
    * caller that need not know leaves the promise alone. Rejects also once a stop is over.
    */
   add(item: T): Promise<void>
+  /** Resolves when nothing is being written and nothing waits. */
+  idle(): Promise<void>
   /**
    * Writes what waits, without gaps, for up to `patienceMs`, and begins nothing after that: what
    * waits still is not written, and its promise stays open.
@@ -139,6 +141,9 @@ export function batcher<T>(
       waiting.set(item, entry)
       running ??= run()
       return entry.promise
+    },
+    async idle() {
+      while (running) await running
     },
     async stop(patienceMs) {
       isStopping = true

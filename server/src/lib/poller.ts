@@ -29,6 +29,8 @@ export interface PollerOptions {
 export interface Poller {
   /** Has it look now. A call during a look is not lost: another look follows. */
   wake(): void
+  /** Looks now. Resolves when a look that began after the call has left nothing to do at once, or when stopped. */
+  idle(): Promise<void>
   /** Ends the pause, begins no further look, and waits for the one that is under way. */
   stop(): Promise<void>
 }
@@ -43,6 +45,7 @@ export function poller(
   let isWoken = false
   let previous: unknown
   let endPause = (): void => undefined
+  const awaitingIdle: (() => void)[] = []
 
   const pause = (ms: number, isOver: () => boolean) =>
     new Promise<void>((resolve) => {
@@ -72,17 +75,29 @@ export function poller(
 
   async function run(): Promise<void> {
     while (!isStopped) {
+      const asked = awaitingIdle.splice(0)
       const { wait, gap } = await lookOnce()
+      if (wait === 0) awaitingIdle.unshift(...asked)
+      else for (const resolve of asked) resolve()
       if (gap > 0) await pause(gap, () => isStopped)
       if (wait > gap) await pause(wait - gap, () => isStopped || isWoken)
     }
+    for (const resolve of awaitingIdle.splice(0)) resolve()
+  }
+
+  function wake(): void {
+    isWoken = true
+    endPause()
   }
 
   const running = Promise.resolve().then(run)
   return {
-    wake() {
-      isWoken = true
-      endPause()
+    wake,
+    async idle() {
+      if (isStopped) return
+      const settled = new Promise<void>((resolve) => void awaitingIdle.push(resolve))
+      wake()
+      await settled
     },
     async stop() {
       isStopped = true

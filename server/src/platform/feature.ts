@@ -9,6 +9,8 @@ export type State = 'ok' | 'degraded' | 'down'
 
 /** Work of the nodes whose role is not `api`, from the start on. */
 export interface Background {
+  /** Looks for work now. Resolves when what was there to do is done, and nothing is under way. */
+  idle(): Promise<unknown>
   /** Takes no more and finishes what runs. Returns within a few seconds of its own choice. */
   stop(): Promise<unknown>
 }

@@ -85,7 +85,11 @@ const inTwoDays = { now: () => Date.now() + 2 * DAY }
 const commandsOf = (deps: NamedDrillDeps) =>
   backupCommands({
     ...deps,
-    startWorker: () => ({ wake: () => undefined, stop: async () => undefined }),
+    startWorker: () => ({
+      wake: () => undefined,
+      idle: async () => undefined,
+      stop: async () => undefined,
+    }),
   })
 const never = new AbortController().signal
 

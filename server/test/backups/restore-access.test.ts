@@ -26,7 +26,10 @@ describe.each([
 
   beforeAll(async () => {
     const bot = await openBotServer()
-    at = await openRestoring({ config: botConfig(bot) })
+    at = await openRestoring({
+      background: ['backups', 'jobs', 'messenger'],
+      config: botConfig(bot),
+    })
     hooks = clinicOn(at.service, at.north)
     const { sql, north, south } = at
     const { nurse, doctor, admin, auditor, receptionist } = north.people

@@ -17,7 +17,7 @@ let at: Restoring
 let clinic: Clinic
 
 beforeAll(async () => {
-  at = await openRestoring()
+  at = await openRestoring({ background: ['backups', 'jobs', 'webhooks'] })
 })
 
 beforeEach(async () => {

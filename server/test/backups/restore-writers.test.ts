@@ -54,12 +54,12 @@ beforeAll(async () => {
   database = await migratedDatabase()
   const BACKUP_DIR = await scratch()
   const first = await openService({
-    background: ['backups', 'jobs'],
+    background: ['backups', 'jobs', 'payments'],
     database,
     config: { BACKUP_DIR },
   })
   const second = await openService({
-    background: ['backups', 'jobs'],
+    background: ['backups', 'jobs', 'payments'],
     database,
     config: { BACKUP_DIR },
   })

@@ -49,11 +49,11 @@ export async function openRestoring(
 
   async function over(job: string): Promise<any> {
     await passClosing(service, job)
-    for (;;) {
+    return until(`job ${job} to end`, async () => {
+      await service.idle('backups')
       const [row] = await sql('select status, error, result from backup_jobs where id = $1', [job])
-      if (row.status === 'completed' || row.status === 'failed') return row
-      await new Promise((resolve) => void setTimeout(resolve, 10))
-    }
+      return row.status === 'completed' || row.status === 'failed' ? row : undefined
+    })
   }
 
   let clinics = 2

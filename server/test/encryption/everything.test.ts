@@ -27,7 +27,7 @@ let there: Furnished
 let gone: Furnished
 
 beforeAll(async () => {
-  service = await openService({ background: ['encryption', 'jobs', 'webhooks'] })
+  service = await openService({ background: ['encryption', 'jobs', 'payments', 'webhooks'] })
   root = await superadmin(service)
   receiver = await openReceiver({ clock: service.clock })
   there = await furnish('there')

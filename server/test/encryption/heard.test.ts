@@ -14,7 +14,7 @@ let platforms: Receiver
 let clinics: Receiver
 
 beforeAll(async () => {
-  scene = await openScene()
+  scene = await openScene({ background: ['encryption', 'jobs', 'messenger', 'webhooks'] })
   admin = scene.clinic.people.admin
   platforms = await openReceiver()
   clinics = await openReceiver()

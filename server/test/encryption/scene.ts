@@ -34,6 +34,7 @@ export async function openRotations(service: Service): Promise<Rotations> {
     status,
     until: (wanted) =>
       until(`the rotation has ${wanted}`, async () => {
+        await service.idle('encryption')
         const told = await status()
         return told.status === wanted ? told : undefined
       }),

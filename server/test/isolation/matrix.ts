@@ -13,7 +13,7 @@ export function runTable(prepare: (service: Service) => Promise<void>): void {
   let before: Record<string, string[]>
 
   beforeAll(async () => {
-    const service = await openService()
+    const service = await openService({ background: ['payments'] })
     await prepare(service)
     scene = await openScene(service)
     before = await scene.snapshot()

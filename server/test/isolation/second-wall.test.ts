@@ -22,7 +22,7 @@ let scene: Scene
 let tables: string[]
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['payments'] })
   scene = await openScene(service)
   await service.call('PUT', '/api/preferences/theme', {
     token: scene.own.people.nurse.token,

@@ -45,7 +45,7 @@ test('patients are made without reading those before them', async () => {
 })
 
 test('payments are told, and webhooks hear of them, without reading those before them', async () => {
-  const scene = await openPaymentScene()
+  const scene = await openPaymentScene({ background: ['payments', 'webhooks'] })
   const { service, clinic } = scene
   await leaveUnanalyzed(service, 'payments', 'payment_notifications')
   const receiver = await openReceiver()

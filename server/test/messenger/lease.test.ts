@@ -26,6 +26,7 @@ function candidate(worker: string) {
     begin(tenure) {
       seen.tenures.push(tenure)
       return {
+        idle: async () => undefined,
         stop: async () => {
           seen.stops += 1
         },

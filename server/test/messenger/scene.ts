@@ -5,7 +5,6 @@ import type { Config } from '../../src/config/config.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import { BOT_TOKEN, type BotServer, openBotServer } from '../support/bot-server.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import type { TestDatabase } from '../support/database.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -29,7 +28,7 @@ export const botConfig = (bot: BotServer): Partial<Config> => ({
 })
 
 export async function openScene(
-  options: { config?: Partial<Config>; database?: TestDatabase } = {},
+  options: Parameters<typeof openService>[0] = {},
 ): Promise<Scene> {
   const bot = await openBotServer()
   const config = { ...botConfig(bot), ...options.config }

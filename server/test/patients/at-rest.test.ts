@@ -50,7 +50,7 @@ const answers: string[] = []
 
 /** All that there is to do with a patient, well and badly. */
 beforeAll(async () => {
-  service = await openService({ background: ['jobs', 'webhooks'] })
+  service = await openService({ background: ['encryption', 'jobs', 'webhooks'] })
   scene = await openPatientScene(service)
   receiver = await openReceiver()
   const admin = scene.as('admin')

@@ -7,23 +7,29 @@ import { until } from '../support/until.ts'
 import { openPaidClinic, type PaidClinic, type Row, settingsOf, untilRow } from './clinic.ts'
 
 let scene: PaidClinic
+let nodes: Service[]
 
 beforeEach(async () => {
   scene = await openPaidClinic()
+  nodes = []
 })
 
 const position = async (): Promise<Row> =>
   (await scene.service.database.sql<Row>('select * from payment_reconciliations'))[0] ?? {}
 
 /** A node that reconciles. */
-function openNode(): Promise<Service> {
+async function openNode(): Promise<Service> {
   const config = { ...settingsOf(scene.paygate), PAYGATE_RECONCILE_MINUTES: 60 }
-  return openService({ background: ['payments'], database: scene.service.database, config })
+  const { database } = scene.service
+  const node = await openService({ background: ['payments'], database, config })
+  nodes.push(node)
+  return node
 }
 
 /** Waits until a run has ended well since that number of them. */
 const untilRun = (attempts: number) =>
   until('a run has ended', async () => {
+    await Promise.all(nodes.map((node) => node.idle('payments')))
     const row = await position()
     return (row.attempts >= attempts && row.leased_until === null) || undefined
   })

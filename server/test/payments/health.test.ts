@@ -73,7 +73,7 @@ test('a run through the list that is refused degrades it on every node too', asy
 })
 
 test('what a deleted tenant has left in the inbox is nobody to look at', async () => {
-  const at = await openPaymentScene()
+  const at = await openPaymentScene({ background: ['jobs', 'payments'] })
   await at.settle(at.about('succeeded', 'pay_odd', { amount: 'much' }))
   await untilCheck(at.service, { payments: 'degraded' })
   const { token } = at.root

@@ -72,6 +72,7 @@ function sceneOf(service: Service, root: Person, clinic: Clinic): PaymentScene {
     sql<Row>('select * from payment_notifications where event_key = $1 order by id', [eventId])
   const untilSettled = async () => {
     await until('the inbox is worked off', async () => {
+      await service.idle('payments')
       const waiting = await sql("select 1 from payment_notifications where state = 'received'")
       return waiting.length === 0 || undefined
     })

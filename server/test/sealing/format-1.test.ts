@@ -26,7 +26,7 @@ const BOUND_TO: Record<string, string> = {
 let service: Service
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['payments'] })
   const clinic = await makeClinic(service, await superadmin(service), 'north')
   await furnishAccount(service, clinic.people.auditor)
   await furnishMessenger(service, clinic.people.nurse)

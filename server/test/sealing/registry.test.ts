@@ -37,7 +37,7 @@ const OTHERS: Record<string, string> = {
 let service: Service
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ background: ['payments'] })
 })
 
 test('each column of bytes is sealed and registered, or named here with its reason', async () => {

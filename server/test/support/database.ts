@@ -5,7 +5,7 @@ import { inject } from 'vitest'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { wireTypes } from '../../src/platform/db/types.ts'
 import { atTheEnd } from './at-the-end.ts'
-import type { GoldenPeople } from './golden.ts'
+import type { GoldenPeople } from './people.ts'
 import { withDatabase } from './server-address.ts'
 
 export interface TestDatabase {

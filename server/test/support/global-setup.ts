@@ -12,7 +12,7 @@ import { startEmbedded } from '../../src/platform/db/embedded/index.ts'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { clusterFolder } from './folders.ts'
-import type { GoldenPeople } from './golden.ts'
+import type { GoldenPeople } from './people.ts'
 import { type ServerAddress, silentLog, withDatabase } from './server-address.ts'
 
 declare module 'vitest' {

@@ -5,15 +5,7 @@
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { createClinic } from './clinics.ts'
 import { openTestService } from './open-service.ts'
-import { type Clinic, type Person, superadminOf } from './people.ts'
-
-/** Who there is in a copy; access tokens are signed anew for each test. */
-export interface GoldenPeople {
-  /** Absent once a test has taken the superadmin. */
-  root?: Person
-  /** By subdomain; without those that a test has taken. */
-  clinics: Record<string, Clinic>
-}
+import { type GoldenPeople, superadminOf } from './people.ts'
 
 /** Makes the template of an empty, migrated database. */
 export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeople> {

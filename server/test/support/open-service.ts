@@ -46,6 +46,8 @@ export interface OpenedService {
   /** The data folder; without SMTP the mails are in its `outbox`. */
   dataDir: string
   call<T = any>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
+  /** Resolves when the background work of these names has nothing left to do for now. */
+  idle(...works: BackgroundWork[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -110,7 +112,10 @@ export async function openTestService(
     await app.close()
     await rm(dataDir, { recursive: true, force: true })
   }
-  return { app, clock, logged, dataDir, close, call: caller(app) }
+  const idle = async (...works: BackgroundWork[]) => {
+    for (const work of works) await app.idle(work)
+  }
+  return { app, clock, logged, dataDir, idle, close, call: caller(app) }
 }
 
 function caller(app: App): OpenedService['call'] {

@@ -23,6 +23,14 @@ export interface Clinic {
   people: Record<(typeof STAFF)[number], Person>
 }
 
+/** The people of the golden template; access tokens are signed anew for each test. */
+export interface GoldenPeople {
+  /** Absent once a test has taken the superadmin. */
+  root?: Person
+  /** By subdomain; without those that a test has taken. */
+  clinics: Record<string, Clinic>
+}
+
 /** How requests that are injected present themselves. */
 const ORIGIN = {
   ip: '127.0.0.1',

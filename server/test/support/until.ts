@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 export async function until<T>(
   what: string,
   check: () => Promise<T | null | undefined> | T | null | undefined,
-  patience = 20_000,
+  patience = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + patience
   let last: unknown

@@ -99,7 +99,10 @@ export async function openBackups(
       hold.whenReleased(() => {
         erasing = startErasing({ db, store, keeper, log })
       })
-      return { stop: () => Promise.all([worker?.stop(), presence.stop(), erasing?.stop()]) }
+      return {
+        idle: () => Promise.all([worker?.idle(), erasing?.idle()]),
+        stop: () => Promise.all([worker?.stop(), presence.stop(), erasing?.stop()]),
+      }
     },
     close: store.close,
   }

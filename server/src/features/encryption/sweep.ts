@@ -107,6 +107,7 @@ export function startSweep(deps: SweepDeps): Background {
     if (topic === 'keys') looks.wake()
   })
   return {
+    idle: looks.idle,
     stop() {
       isStopping = true
       unsubscribe()

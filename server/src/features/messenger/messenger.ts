@@ -103,12 +103,14 @@ export async function openMessenger(
       const turn = turnTaker({ ...deps, db: own, api: known, tenure, compose })
       const sender = startSender({ ...core, db: own, bot, tenure, turn, onSent })
       return {
+        idle: sender.idle,
         stop: async () => void (await Promise.all([sender.stop(), bot.stop()])),
       }
     }
     const follower = followEvents({ ...core, db: own })
     const lease = keepLease({ ...core, db: own, worker: randomUUID(), begin })
     return {
+      idle: () => follower.idle().then(lease.idle),
       stop: () => Promise.all([lease.stop(), follower.stop()]).finally(own.close),
     }
   }

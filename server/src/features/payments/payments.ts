@@ -78,7 +78,10 @@ export function openPayments(core: Core): Feature {
           ...workers.map((worker) => worker.stop(STOP_MS)),
           ...reconciliation.map((each) => each.stop()),
         ])
-      return { stop: () => stopped().finally(own.close) }
+      return {
+        idle: () => Promise.all([...workers, ...reconciliation].map((each) => each.idle())),
+        stop: () => stopped().finally(own.close),
+      }
     },
     fixes: [stuck(fixDeps), behind(fixDeps)],
     purgeRows: purgeSome,

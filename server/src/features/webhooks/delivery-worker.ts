@@ -26,6 +26,8 @@ export interface DeliveryWorkerDeps {
 }
 
 export interface DeliveryWorker {
+  /** Resolves when every event that was there at the call is delivered, or waits for a retry. */
+  idle(): Promise<void>
   /** Ends within `patienceMs` and a moment; what is under way then is sent again by another process. */
   stop(patienceMs: number): Promise<void>
 }
@@ -35,6 +37,10 @@ export function startDeliveryWorker(deps: DeliveryWorkerDeps): DeliveryWorker {
   const engine = startEngine({ ...deps, disable: disabler(deps) })
   const consumer = followEvents(deps)
   return {
+    async idle() {
+      await consumer.idle()
+      await engine.idle()
+    },
     async stop(patienceMs) {
       // Together: while a batch of events is still read, nothing more is sent.
       await Promise.all([consumer.stop(), engine.stop(patienceMs)])

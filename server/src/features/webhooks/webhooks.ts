@@ -69,7 +69,10 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     background() {
       const own = core.openPool(POOL_SIZE)
       const delivery = startDeliveryWorker({ ...deps, db: own, send, onAttempt })
-      return { stop: () => delivery.stop(STOP_MS).finally(own.close) }
+      return {
+        idle: delivery.idle,
+        stop: () => delivery.stop(STOP_MS).finally(own.close),
+      }
     },
     conflicts: { webhook_replays__one_running: 'replay_running' },
     purgeRows: purgeWebhooks,

@@ -45,6 +45,8 @@ export interface Jobs {
    */
   schedule(kind: JobKind<Record<string, never>>, cron: string | undefined): void
   start(): Promise<void>
+  /** Resolves when this process has done all jobs that are due. */
+  idle(): Promise<void>
   /**
    * Takes no more: what runs is waited for, for 6 s at the most, and what does not finish is given
    * back. Sending goes on.
@@ -152,6 +154,10 @@ export function openJobs(options: JobsOptions): Jobs {
         work.when(() => {
           if (!stopping) workers.set(work.kind.name, startWorker(boss, work, { log, clock }))
         })
+    },
+
+    async idle() {
+      await Promise.all([...workers.values()].map((worker) => worker.idle()))
     },
 
     stop,

@@ -41,6 +41,8 @@ export interface Work<T extends object> {
 export interface Worker {
   /** There is something to do: asks now. */
   wake(): void
+  /** Asks now. Resolves when nothing that is due is left, here or to ask for. */
+  idle(): Promise<void>
   /** Takes no more, waits up to `patience` ms for what runs, and releases the rest. */
   stop(patience: number): Promise<void>
 }
@@ -167,6 +169,12 @@ export function startWorker(
 
   return {
     wake: fetches.wake,
+    async idle() {
+      do {
+        await Promise.all([...running.values()].map(({ done }) => done))
+        await fetches.idle()
+      } while (running.size > 0)
+    },
     async stop(patience) {
       isStopping = true
       for (const { abort } of running.values()) abort.abort(new Error('the process stops'))

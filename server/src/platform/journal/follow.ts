@@ -28,6 +28,8 @@ export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry
 export interface Follower {
   /** Looks now instead of at the next poll. */
   wake(): void
+  /** Resolves when every entry that was readable at the call is read. */
+  idle(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -117,6 +119,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   })
   return {
     wake,
+    idle: steps.idle,
     async stop() {
       unsubscribe?.()
       await steps.stop()

@@ -5,6 +5,7 @@
 
 import { MINUTE } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
+import type { Background } from '../../../platform/feature.ts'
 import { logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Keeper } from '../file/identity.ts'
@@ -24,7 +25,7 @@ export interface EraseDeps {
 }
 
 /** Looks for purges that the store has not heard of, until stopped. */
-export function startErasing(deps: EraseDeps): { stop(): Promise<void> } {
+export function startErasing(deps: EraseDeps): Background {
   const stopping = new AbortController()
   const looking = poller(
     async () => {
@@ -38,6 +39,7 @@ export function startErasing(deps: EraseDeps): { stop(): Promise<void> } {
     },
   )
   return {
+    idle: looking.idle,
     stop() {
       stopping.abort()
       return looking.stop()

@@ -78,6 +78,8 @@ class GiveWay extends Error {}
 
 export interface BackupWorker {
   wake(): void
+  /** Resolves when no job is queued that this process can do. */
+  idle(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -106,6 +108,7 @@ export function startWorker(given: WorkerDeps): BackupWorker {
   })
   return {
     wake: looking.wake,
+    idle: looking.idle,
     stop() {
       stopping.abort(new GiveWay('the service stops'))
       return looking.stop()

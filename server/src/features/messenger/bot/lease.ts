@@ -8,6 +8,7 @@ import {
   type Scopes,
   type TenantTx,
 } from '../../../platform/db/index.ts'
+import type { Background } from '../../../platform/feature.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { TOPIC_BOT } from '../topics.ts'
@@ -46,17 +47,19 @@ export interface LeaseDeps {
   /** Of this process. */
   worker: string
   /** Begins the work of the bot. Returns how to end it, which lets go of all that is under way. */
-  begin(tenure: Tenure): { stop(): Promise<void> }
+  begin(tenure: Tenure): Background
 }
 
 export interface Lease {
+  /** Resolves when the bot has nothing to send; at once where another process is the bot. */
+  idle(): Promise<void>
   /** Ends the work, and lets another process have the bot at once. */
   stop(): Promise<void>
 }
 
 export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps): Lease {
   let held: { tenure: Tenure; sureUntil: number; end: AbortController } | undefined
-  let work: { stop(): Promise<void> } | undefined
+  let work: Background | undefined
 
   const leaseFrom = (askedAt: number) => askedAt + (store.LEASE_SECONDS - 1) * SECOND
 
@@ -112,6 +115,10 @@ export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps)
   })
 
   return {
+    async idle() {
+      await keeper.idle()
+      await work?.idle()
+    },
     async stop() {
       unsubscribe()
       await keeper.stop()

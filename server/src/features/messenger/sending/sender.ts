@@ -44,7 +44,13 @@ export interface SenderDeps {
   onSent?: (outcome: Outcome['kind']) => void
 }
 
-export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
+export interface Sender {
+  /** Resolves when nothing that is due is left to send, and no message is under way. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+}
+
+export function startSender(deps: SenderDeps): Sender {
   const { db, changes, clock, log, bot, tenure, turn, onSent } = deps
   const budget = openBudget(clock.monotonic)
   /** The chats that are being sent to, by hash. */
@@ -122,6 +128,12 @@ export function startSender(deps: SenderDeps): { stop(): Promise<void> } {
     if (topic === TOPIC_DUE || topic === null) sender.wake()
   })
   return {
+    async idle() {
+      do {
+        await Promise.all(running)
+        await sender.idle()
+      } while (running.size > 0)
+    },
     async stop() {
       unsubscribe()
       await sender.stop()

@@ -82,6 +82,7 @@ export function startDrain(
   })
 
   return {
+    idle: looks.idle,
     async stop() {
       unsubscribe()
       await looks.stop()

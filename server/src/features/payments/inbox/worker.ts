@@ -38,6 +38,8 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
+  /** Resolves when no notification is due, and none is being worked on. */
+  idle(): Promise<void>
   stop(patienceMs: number): Promise<void>
 }
 
@@ -98,6 +100,12 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
   })
 
   return {
+    async idle() {
+      do {
+        await Promise.all(working.values())
+        await looks.idle()
+      } while (working.size > 0)
+    },
     async stop(patienceMs) {
       unsubscribe()
       await looks.stop()

@@ -65,6 +65,7 @@ export function startReconciliation(deps: ReconciliationDeps): Background {
     },
   })
   return {
+    idle: looks.idle,
     stop() {
       cut.abort()
       return looks.stop()

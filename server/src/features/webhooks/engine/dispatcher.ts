@@ -32,6 +32,10 @@ export interface DispatcherDeps {
 export interface Dispatcher {
   /** Begins as many messages as queues and budget allow, by turns. */
   sendAll(): void
+  /** How many messages were begun so far. */
+  begun(): number
+  /** Resolves when none is under way. */
+  idle(): Promise<void>
   /** Begins nothing more, and waits for what is under way; after `patienceMs` it is cut off. */
   stop(patienceMs: number): Promise<void>
 }
@@ -41,8 +45,9 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   const cut = new AbortController()
   let isStopping = false
   let running = 0
+  let begun = 0
   let disabling: Promise<void> = Promise.resolve()
-  let onQuiet = (): void => undefined
+  const awaitingIdle: (() => void)[] = []
 
   /** What is being restored rests: nobody is to hear of it meanwhile. */
   const mayBegin = (queue: Queue) => maySend(queue, clock) && !deps.changes.isClosed(queue.tenantId)
@@ -69,6 +74,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     const delivery = begin(queue)
     if (!delivery) return
     running += 1
+    begun += 1
     const leave = budget.begin(queue)
     void trySending(queue, delivery).then((classified) => {
       const wasFull = !budget.hasRoom()
@@ -79,7 +85,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       if (isHungry(queue, clock.now())) deps.onHungry()
       if (wasFull) sendAll()
       else sendFrom(queue)
-      if (running === 0) onQuiet()
+      if (running === 0) for (const resolve of awaitingIdle.splice(0)) resolve()
     })
   }
 
@@ -137,17 +143,19 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     if (isHungry(queue, clock.now())) deps.onHungry()
   }
 
+  async function idle(): Promise<void> {
+    if (running > 0) await new Promise<void>((resolve) => void awaitingIdle.push(resolve))
+  }
+
   return {
     sendAll,
+    begun: () => begun,
+    idle,
     async stop(patienceMs) {
       isStopping = true
-      if (running === 0) return
-      const quiet = new Promise<void>((resolve) => {
-        onQuiet = resolve
-      })
       // What is cut off has no outcome: it is sent again, with the same id.
       const cancel = clock.after(patienceMs, () => cut.abort())
-      await quiet
+      await idle()
       cancel()
     },
   }

@@ -34,6 +34,8 @@ export interface EngineDeps {
 }
 
 export interface Engine {
+  /** Resolves when nothing that is due is left to send, and every result is written down. */
+  idle(): Promise<void>
   /** Begins nothing more, waits up to `patienceMs` for what is under way, and lets go of all queues. */
   stop(patienceMs: number): Promise<void>
 }
@@ -105,6 +107,16 @@ export function startEngine(deps: EngineDeps): Engine {
   }
 
   return {
+    async idle() {
+      let before: number
+      do {
+        before = dispatcher.begun()
+        await claimer.idle()
+        await prefetcher.idle()
+        await dispatcher.idle()
+        await results.idle()
+      } while (dispatcher.begun() > before)
+    },
     async stop(patienceMs) {
       unsubscribe()
       endClassifying()
