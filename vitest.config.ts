@@ -1,12 +1,10 @@
 /** The test run: three projects, by what a test file needs. CONTRIBUTING.md describes them. */
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import ByProject from './scripts/by-project.ts'
 import { testFiles } from './scripts/test-kinds.ts'
 
 const files = testFiles(import.meta.dirname)
-
-/** Tests wait for most of their time: three on two processors take half the time of one. */
-const SIDE_BY_SIDE = Math.max(3, availableParallelism())
 
 const common = {
   setupFiles: ['server/test/support/each-file.ts'],
@@ -15,6 +13,8 @@ const common = {
   hookTimeout: 120_000,
   unstubGlobals: true,
   expect: { poll: { timeout: 60_000 } },
+  // Tests wait for most of their time: three on two processors take half the time of one.
+  maxWorkers: Math.max(3, availableParallelism()),
 }
 
 export default defineConfig({
@@ -22,40 +22,13 @@ export default defineConfig({
     globalSetup: ['server/test/support/global-setup.ts'],
     provide: { chaos: 'short' },
     reporters: ['default', './scripts/slowest.ts'],
-    maxWorkers: SIDE_BY_SIDE,
+    sequence: { sequencer: ByProject },
     projects: [
+      { test: { ...common, name: 'process', include: files.process, pool: 'forks' } },
       {
-        test: {
-          ...common,
-          name: 'unit',
-          include: files.unit,
-          pool: 'threads',
-          isolate: false,
-          maxWorkers: availableParallelism(),
-          sequence: { groupOrder: 3 },
-        },
+        test: { ...common, name: 'service', include: files.service, pool: 'forks', isolate: false },
       },
-      {
-        test: {
-          ...common,
-          name: 'service',
-          include: files.service,
-          pool: 'forks',
-          isolate: false,
-          maxWorkers: SIDE_BY_SIDE,
-          sequence: { groupOrder: 2 },
-        },
-      },
-      {
-        test: {
-          ...common,
-          name: 'process',
-          include: files.process,
-          pool: 'forks',
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
-        },
-      },
+      { test: { ...common, name: 'unit', include: files.unit, pool: 'threads', isolate: false } },
     ],
   },
 })

@@ -1,5 +1,5 @@
 /** The composition root: the list of features, and the order in which the service starts and stops. */
-import { type AppDeps, type BackgroundWork, CORE_ROOT_SEALED, type Core, openCore } from './core.ts'
+import { type AppDeps, CORE_ROOT_SEALED, type Core, openCore } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
 import {
   openAuth,
@@ -121,6 +121,9 @@ export const ROOT_SEALED: readonly RootSealed[] = [
 export { backupIdentity, findPlatformTenant, restoreFile, storeBy, verifyBackupFile, verifySealed }
 
 export type App = Awaited<ReturnType<typeof openApp>>
+
+/** What runs in the background: the jobs, and the work of features. */
+export type BackgroundWork = 'jobs' | keyof Awaited<ReturnType<typeof openFeatures>>['features']
 
 /** Puts the service together on a migrated database; it does not listen yet. */
 export async function openApp(deps: AppDeps) {

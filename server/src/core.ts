@@ -87,21 +87,12 @@ export interface AppDeps {
   clock?: Time
   /** Both by default. */
   role?: Role
-  /** The background work of a role other than `api`; all of it by default. */
-  background?: readonly BackgroundWork[]
+  /** The background work of a role other than `api`, by the names of features, or `jobs`; all by default. */
+  background?: readonly string[]
 }
 
 /** What a process does: answer requests, do the background work, or both. */
 export type Role = 'api' | 'worker' | 'all'
-
-/** Background work by its name: a feature's, or the queue of jobs. */
-export type BackgroundWork =
-  | 'backups'
-  | 'encryption'
-  | 'jobs'
-  | 'messenger'
-  | 'payments'
-  | 'webhooks'
 
 export interface Core {
   readonly config: Config
@@ -224,7 +215,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
 const backgroundFilter =
   ({ role = 'all', background }: AppDeps) =>
   (work: string): boolean =>
-    role !== 'api' && (background === undefined || background.some((named) => named === work))
+    role !== 'api' && (background === undefined || background.includes(work))
 
 function openPools({ config, address, log }: AppDeps, clock: Time, onClose: OnClose) {
   const changes = watchChanges(address, log, clock)

@@ -143,7 +143,7 @@ export function batcher<T>(
       return entry.promise
     },
     async idle() {
-      while (running) await running
+      for (let run = running; run !== undefined; run = running) await run
     },
     async stop(patienceMs) {
       isStopping = true

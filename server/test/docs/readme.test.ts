@@ -3,13 +3,14 @@ import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { migratedDatabase } from '../support/database.ts'
 import { openService } from '../support/service.ts'
 import { blocksOf, textOf } from './documents.ts'
 
 const WRITTEN = 'http://127.0.0.1:8080'
 
 test('the three curls sign in, list the users and block the nurse', async () => {
-  const service = await openService({ config: { DEMO: true } })
+  const service = await openService({ database: await migratedDatabase(), config: { DEMO: true } })
   const address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
   const [block = ''] = blocksOf(textOf('README.md'), 'sh').filter((text) => text.includes('curl'))
   expect(block.match(/curl /g)).toHaveLength(3)

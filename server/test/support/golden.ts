@@ -9,7 +9,7 @@ import { type GoldenPeople, superadminOf } from './people.ts'
 
 /** Makes the template of an empty, migrated database. */
 export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeople> {
-  const service = await openTestService({ address })
+  const service = await openTestService({ address, background: ['webhooks'] })
   try {
     await service.app.setUp(() => undefined)
     const root = await superadminOf(service)
@@ -17,6 +17,8 @@ export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeo
       await createClinic(service, root, 'north'),
       await createClinic(service, root, 'south'),
     ]
+    // What was made is nothing that a copy's consumers have to read.
+    await service.idle('webhooks')
     return { root, clinics: { north, south } }
   } finally {
     await service.close()
