@@ -1,9 +1,10 @@
-/** Runs the fault tests of webhooks, of rotations and of self-healing at their full length; in `npm test` they run in a short form. */
+/** Runs at full length the fault tests that `npm test` runs in a short form. */
 import { parseCLI, startVitest } from 'vitest/node'
 
 const { filter, options } = parseCLI([
   'vitest',
   'run',
+  'server/test/faults/service-killed.test.ts',
   'server/test/faults/webhooks/',
   'server/test/encryption/killed.test.ts',
   'server/test/self-healing/quiet.test.ts',

@@ -7,7 +7,7 @@ import { migrate } from '../../src/platform/db/migrate.ts'
 import type { Finding } from '../../src/platform/fix.ts'
 import { openReaders } from '../../src/platform/journal/index.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
-import { databaseOn } from '../support/database.ts'
+import { databaseOn, migratedDatabase } from '../support/database.ts'
 import { started } from '../support/embedded.ts'
 import { findings, fixOf, look, repair } from '../support/fixes.ts'
 import { untilRead } from '../support/journal.ts'
@@ -207,7 +207,7 @@ test('a reader that fails is told of with the class of its error, and skips noth
 })
 
 test('where all processes are of the role api nobody reads, until one is at work', async () => {
-  const idle = await openService()
+  const idle = await openService({ database: await migratedDatabase() })
   await makeClinic(idle, await superadmin(idle), 'south')
   expect(await later(idle, 4).all()).toEqual([])
   // Of a restored copy, and of a service without webhooks, nobody is expected to.

@@ -1,7 +1,12 @@
 /** Runs before each test file, which may share its process with others. */
 import { afterAll } from 'vitest'
 import { endFile } from './at-the-end.ts'
+import { takeServiceCount } from './opened.ts'
 import { recordStatements } from './record-statements.ts'
 
 recordStatements()
-afterAll(endFile)
+// biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the pattern that no fixture is wanted.
+afterAll(async ({}, file) => {
+  file.meta.services = takeServiceCount()
+  await endFile()
+})

@@ -2,6 +2,7 @@
 import { atTheEnd } from './at-the-end.ts'
 import { goldenDatabase, type TestDatabase } from './database.ts'
 import { type OpenedService, type OpenOptions, openTestService } from './open-service.ts'
+import { countService } from './opened.ts'
 
 export {
   type Answer,
@@ -24,6 +25,7 @@ export interface Service extends OpenedService {
 export async function openService(
   options: OpenOptions & { database?: TestDatabase } = {},
 ): Promise<Service> {
+  countService()
   const database = options.database ?? (await goldenDatabase())
   const opened = await openTestService({ ...options, address: database.address })
   atTheEnd(opened.close)

@@ -1,17 +1,25 @@
-/** Compiles schemas once in a process. */
+/** Compiles schemas when they are used first, and once in a process. */
 
 /**
- * Returns a compiler that answers schemas of the same content with what it made of the first. Most
- * refusals of all operations share one schema, and a process may open the service more than once.
+ * Returns a compiler that puts the work off: what it returns compiles at its first call. Schemas of the
+ * same content share the result, as most refusals of all operations have one schema, and a process may
+ * open the service more than once. A start would otherwise spend a third of its time on schemas that a
+ * command never uses.
  */
-export function onceEach<T>(compile: (schema: object) => T): (schema: object) => T {
-  const compiled = new Map<string, T>()
+export function onceEach<T>(compile: (schema: object) => T): (schema: object) => () => T {
+  const known = new Map<string, () => T>()
   return (schema) => {
     const text = JSON.stringify(schema)
-    const known = compiled.get(text)
-    if (known !== undefined) return known
-    const made = compile(schema)
-    compiled.set(text, made)
-    return made
+    const shared = known.get(text) ?? lazily(() => compile(schema))
+    known.set(text, shared)
+    return shared
+  }
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
   }
 }

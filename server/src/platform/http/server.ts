@@ -62,7 +62,10 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
   })
   // Our own checks find the issues of all parts at once; the schemas here only shape answers.
   app.setValidatorCompiler(() => () => true)
-  app.setSerializerCompiler(({ schema }) => serializerOf(schema))
+  app.setSerializerCompiler(({ schema }) => {
+    const serializer = serializerOf(schema)
+    return (value) => serializer()(value)
+  })
   app.decorateRequest('caller', null)
   watchArrivals(app, options)
   if (options.corsOrigins.length > 0)

@@ -10,9 +10,7 @@ import { makeAjv } from './keywords.ts'
 
 const ajv = makeAjv()
 
-const validatorOf = onceEach<ValidateFunction>((schema) =>
-  ajv.compile(checkedSchema(schema as never)),
-)
+const validatorOf = onceEach<ValidateFunction>((checked) => ajv.compile(checked))
 
 /** A part as it is kept, with its defaults, and its issues, none when it is right. */
 export interface Checked {
@@ -24,12 +22,13 @@ export type Check = (given: unknown) => Checked
 
 /** Compiles the check of `part` of an operation's request. */
 export function compileCheck(schema: TSchema, part: Part): Check {
-  const validate = validatorOf(schema)
+  const validatorOfPart = validatorOf(checkedSchema(schema as never))
   const { properties = {} } = schema as { properties?: Record<string, object> }
   const names = Object.keys(properties)
   return (given) => {
     const value = pick(given, names)
     if (part !== 'body') coerceText(value as Record<string, unknown>, properties)
+    const validate = validatorOfPart()
     return { value, issues: validate(value) ? [] : toIssues(validate.errors ?? [], part) }
   }
 }

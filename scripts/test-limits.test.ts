@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest'
+import { overBudget } from './test-limits.ts'
+
+const file = { name: 'a.test.ts', seconds: 20, services: 3 }
+
+it('accepts files within the budget', () => {
+  expect(overBudget([file], {})).toEqual([])
+})
+
+it('names each file that takes too long or opens too many services', () => {
+  const lines = overBudget(
+    [
+      { ...file, seconds: 20.1 },
+      { ...file, name: 'b.test.ts', services: 4 },
+    ],
+    {},
+  )
+  expect(lines).toEqual(['a.test.ts took 20.1 s of 20 s.', 'b.test.ts opened 4 services of 3.'])
+})
+
+it('allows a named exception its own budget and no more', () => {
+  const exceptions = { 'a.test.ts': { services: 5 } }
+  expect(overBudget([{ ...file, services: 5 }], exceptions)).toEqual([])
+  expect(overBudget([{ ...file, services: 6, seconds: 21 }], exceptions)).toHaveLength(2)
+})

@@ -1,0 +1,59 @@
+/** A reporter that holds test files to a budget: in CI a file over it fails the run. */
+import type { Reporter, TestModule } from 'vitest/node'
+
+/** Seconds that a file may take. */
+const MAX_SECONDS = 20
+/** Services that a file may open. */
+const MAX_SERVICES = 3
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** How many services the file has opened. */
+    services?: number
+  }
+}
+
+export interface MeasuredFile {
+  name: string
+  seconds: number
+  services: number
+}
+
+/** What a file is allowed beyond the budget. */
+export type Exception = Partial<Omit<MeasuredFile, 'name'>>
+
+/** Returns a line for each file that is over its budget. */
+export function overBudget(
+  files: readonly MeasuredFile[],
+  exceptions: Readonly<Record<string, Exception>>,
+): string[] {
+  return files.flatMap(({ name, seconds, services }) => {
+    const allowed = { seconds: MAX_SECONDS, services: MAX_SERVICES, ...exceptions[name] }
+    return [
+      ...(seconds > allowed.seconds
+        ? [`${name} took ${seconds.toFixed(1)} s of ${allowed.seconds} s.`]
+        : []),
+      ...(services > allowed.services
+        ? [`${name} opened ${services} services of ${allowed.services}.`]
+        : []),
+    ]
+  })
+}
+
+export default class TestLimits implements Reporter {
+  async onTestRunEnd(modules: readonly TestModule[]): Promise<void> {
+    const { EXCEPTIONS } = await import('./test-limits-exceptions.ts')
+    const files = modules.map((module) => ({
+      name: module.relativeModuleId,
+      seconds: module.diagnostic().duration / 1000,
+      services: module.meta().services ?? 0,
+    }))
+    const lines = overBudget(files, EXCEPTIONS)
+    if (lines.length === 0) return
+    for (const line of lines) console.log(line)
+    console.log(
+      'Share a service within the file or split the file. An exception goes into scripts/test-limits-exceptions.ts.',
+    )
+    process.exitCode = 1
+  }
+}
