@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { SEALED } from '../../src/app.ts'
 import { furnishMessenger, furnishPatient, furnishPayment } from '../isolation/furnish.ts'
 import { codeOf } from '../support/accounts.ts'
-import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { signInAs } from '../support/people.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { openService, type Service } from '../support/service.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
@@ -93,7 +94,7 @@ describe.each(['there', 'gone'] as const)('of a clinic that was %s', (which) => 
     if (which === 'gone') await service.app.features.tenants.service.restore(of.clinic.id)
     const { email, password } = of.clinic.people.admin
     const { subdomain } = of.clinic
-    token = (await signIn(service, { email, password, subdomain })).access_token
+    token = (await signInAs(service, { email, password, subdomain })).token
   })
 
   test('a deleted patient is restored, and read, and found', async () => {
@@ -134,8 +135,8 @@ describe.each(['there', 'gone'] as const)('of a clinic that was %s', (which) => 
     expect(JSON.stringify(notification.body)).toContain(`${of.clinic.subdomain}-`)
     const { email, password } = of.clinic.people.nurse
     const { subdomain } = of.clinic
-    const { access_token } = await signIn(service, { email, password, subdomain })
-    const status = await service.call('GET', '/api/messenger/status', { token: access_token })
+    const { token } = await signInAs(service, { email, password, subdomain })
+    const status = await service.call('GET', '/api/messenger/status', { token })
     expect(status.body).toMatchObject({ linked: true })
   })
 })

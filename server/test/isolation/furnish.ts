@@ -6,8 +6,9 @@ import { insertLink } from '../../src/features/messenger/linking/links.store.ts'
 import { keysFrom, openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { codeOf } from '../support/accounts.ts'
-import { type Clinic, type Person, signIn } from '../support/clinics.ts'
+import type { Clinic, Person } from '../support/clinics.ts'
 import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
+import { signInAs } from '../support/people.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -79,7 +80,7 @@ export async function furnishWebhook(
   { id: tenantId, subdomain, people }: Clinic,
 ): Promise<{ webhookId: number; deliveryId: number; replayId: number }> {
   const { email, password } = people.admin
-  const { access_token: token } = await signIn(service, { email, password, subdomain })
+  const { token } = await signInAs(service, { email, password, subdomain })
   const { body } = await service.call('POST', '/api/webhooks/register', {
     token,
     body: { url: `http://127.0.0.1:9/${subdomain}`, events: ['webhook.test'] },
@@ -151,7 +152,7 @@ async function callAs(
   { email, password }: Person,
   [method, path, body]: [method: string, path: string, body?: object],
 ) {
-  const { access_token: token } = await signIn(service, { email, password, subdomain })
+  const { token } = await signInAs(service, { email, password, subdomain })
   const answer = await service.call(method, path, { token, body })
   if (answer.status >= 300) throw new Error(`${path} answered ${answer.status}`)
   return answer.body

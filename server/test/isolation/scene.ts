@@ -1,5 +1,6 @@
 import type { Role } from '../../src/lib/roles.ts'
-import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { signInAs } from '../support/people.ts'
 import type { Service } from '../support/service.ts'
 import {
   furnishAccount,
@@ -103,9 +104,9 @@ export async function openScene(service: Service): Promise<Scene> {
       const person = kind === 'superadmin' ? root : own.people[kind]
       const { email, password } = person
       const subdomain = kind === 'superadmin' ? 'platform' : own.subdomain
-      const { access_token } = await signIn(service, { email, password, subdomain })
-      if (operation.startsWith('GET ')) unspent.set(kind, access_token)
-      return access_token
+      const { token } = await signInAs(service, { email, password, subdomain })
+      if (operation.startsWith('GET ')) unspent.set(kind, token)
+      return token
     },
     async freshTarget(clinic, operation) {
       const insert = async (text: string, values: unknown[]) =>

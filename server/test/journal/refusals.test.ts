@@ -2,7 +2,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openRefusals } from '../../src/platform/journal/index.ts'
 import { scopesOf } from '../sessions/scopes.ts'
-import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { signInAs } from '../support/people.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -22,7 +23,7 @@ beforeAll(async () => {
 /** A session of its own for each test: refusals are counted by session. */
 async function newSession(role: 'nurse' | 'doctor' = 'nurse') {
   const { email, password } = clinic.people[role]
-  return (await signIn(service, { email, password, subdomain: clinic.subdomain })).access_token
+  return (await signInAs(service, { email, password, subdomain: clinic.subdomain })).token
 }
 const sessionOf = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).jti

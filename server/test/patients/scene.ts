@@ -1,5 +1,6 @@
 /** A clinic with two departments and people who see different patients. */
-import { type Clinic, makeClinic, PASSWORD, signIn, superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, PASSWORD, superadmin } from '../support/clinics.ts'
+import { signInAs } from '../support/people.ts'
 import type { Answer, Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -85,7 +86,7 @@ export async function openPatientScene(service: Service): Promise<PatientScene> 
       }
       const { id } = await made('/api/admin/users', user)
       const { subdomain } = clinic
-      const { access_token: token } = await signIn(service, { ...user, subdomain })
+      const { token } = await signInAs(service, { ...user, subdomain })
       return { id, token }
     },
   }

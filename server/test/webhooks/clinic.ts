@@ -1,5 +1,6 @@
 /** A clinic whose admin sets up webhooks, on a service that does nothing in the background. */
-import { type Clinic, makeClinic, signIn, superadmin } from '../support/clinics.ts'
+import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
+import { signInAs } from '../support/people.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'
 
 export interface WebhookClinic {
@@ -30,7 +31,7 @@ export function clinicOn(service: Service, clinic: Clinic): WebhookClinic {
     const answer = await ask()
     if (answer.status !== 401) return answer
     const { email, password } = clinic.people.admin
-    token = (await signIn(service, { email, password, subdomain: clinic.subdomain })).access_token
+    token = (await signInAs(service, { email, password, subdomain: clinic.subdomain })).token
     return ask()
   }
 
