@@ -154,6 +154,7 @@ export async function openApp(deps: AppDeps) {
     core.refusals.keepWritten(log),
   )
   await core.jobs.start()
+  requireKnown(deps.background ?? [], ['jobs', ...list.map(({ name }) => name)])
   const background = new Map<string, Pick<Background, 'idle'>>([['jobs', core.jobs]])
   for (const feature of list.filter(({ name }) => core.runs(name))) {
     const begin = () => {
@@ -186,6 +187,12 @@ export async function openApp(deps: AppDeps) {
     /** Stops accepting, finishes what runs, and lets go of the database. */
     close: () => kept.disposeAsync(),
   }
+}
+
+/** @throws Error for the name of background work that nothing has */
+function requireKnown(named: readonly string[], known: readonly string[]): void {
+  const unknown = named.filter((name) => !known.includes(name))
+  if (unknown.length > 0) throw new Error(`unknown background work: ${unknown.join(', ')}`)
 }
 
 async function serve(

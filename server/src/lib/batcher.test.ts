@@ -194,3 +194,11 @@ describe('a stop', () => {
     await gathering().batches.stop(3_600_000)
   })
 })
+
+test('is idle when nothing is being written and nothing waits', async () => {
+  const { batches, written } = gathering({ maxItems: 1 })
+  await batches.idle()
+  for (const item of ['a', 'b', 'c']) void batches.add(item)
+  await batches.idle()
+  expect(written).toEqual([['a'], ['b'], ['c']])
+})

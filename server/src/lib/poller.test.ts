@@ -188,3 +188,48 @@ describe('by a moved clock', () => {
     await made.stop()
   })
 })
+
+describe('an idle poller', () => {
+  test('has looked once more after the question, and found nothing', async () => {
+    const { poller: made, looks } = await counting()
+    await made.idle()
+    expect(looks.count).toBe(2)
+  })
+
+  test('was asked during a look, and looks again', async () => {
+    const entered = gate()
+    const held = gate()
+    let looks = 0
+    const made = polling(async () => {
+      looks += 1
+      entered.open()
+      if (looks === 1) await held.pass
+      return false
+    })
+    await entered.pass
+    const idle = made.idle()
+    held.open()
+    await idle
+    expect(looks).toBe(2)
+  })
+
+  test('has no more to do at once', async () => {
+    let left = 3
+    const made = polling(async () => {
+      left -= 1
+      return left > 0
+    })
+    await made.idle()
+    expect(left).toBeLessThanOrEqual(0)
+  })
+
+  test('may have failed, or been stopped', async () => {
+    const failing = polling(() => Promise.reject(new Error('not now')))
+    await failing.idle()
+    const { poller: made } = await counting()
+    const idle = made.idle()
+    await made.stop()
+    await idle
+    await made.idle()
+  })
+})

@@ -29,7 +29,7 @@ export interface PollerOptions {
 export interface Poller {
   /** Has it look now. A call during a look is not lost: another look follows. */
   wake(): void
-  /** Looks now. Resolves when a look that began after the call has left nothing to do at once, or when stopped. */
+  /** Wakes the poller. Resolves after a look that started later found nothing more to do, or when the poller stops. */
   idle(): Promise<void>
   /** Ends the pause, begins no further look, and waits for the one that is under way. */
   stop(): Promise<void>

@@ -9,7 +9,7 @@ const CLOCKS: [string, () => Time][] = [
 ]
 
 describe.each(CLOCKS)('%s', (_, open) => {
-  test('resolves a delay by itself', async () => {
+  test('resolves a delay without being moved', async () => {
     await expect(open().delay(1)).resolves.toBeUndefined()
   })
 
@@ -26,7 +26,7 @@ describe.each(CLOCKS)('%s', (_, open) => {
       })
   })
 
-  test('calls once after a while, again and again, and never once cancelled', async () => {
+  test('fires `after` once, `every` repeatedly, and cancelled timers never', async () => {
     const time = open()
     const calls: string[] = []
     time.after(1, () => calls.push('cancelled'))()

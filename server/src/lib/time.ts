@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, systemClock } from './clock.ts'
 
 /**
- * A clock with timers. Pollers, leases, pacers and timeouts take it from whoever opens them, so that tests can let
- * time pass without waiting for it.
+ * A clock with timers. Pollers, leases, pacers and timeouts receive it from the code that opens them, so that
+ * tests can move time instead of waiting.
  */
 export interface Time extends Clock {
   /** Returns milliseconds that never go backwards. Only the difference of two values means anything. */

@@ -9,7 +9,7 @@ export type State = 'ok' | 'degraded' | 'down'
 
 /** Work of the nodes whose role is not `api`, from the start on. */
 export interface Background {
-  /** Looks for work now. Resolves when what was there to do is done, and nothing is under way. */
+  /** Looks for work now. Resolves when all work that was due is done. */
   idle(): Promise<unknown>
   /** Takes no more and finishes what runs. Returns within a few seconds of its own choice. */
   stop(): Promise<unknown>

@@ -23,8 +23,8 @@ const MOST_COUNTED = 10_000
 const LEFT_MS = 6 * HOUR
 
 /**
- * Deletes up to `limit` rows whose time came before `at`. Returns how many. The condition is repeated outside of
- * the subquery, because PostgreSQL checks only that one again on a row that was extended concurrently.
+ * Deletes up to `limit` rows that expired before `at`. Returns how many. The outer condition repeats the inner
+ * one, because PostgreSQL re-checks only the outer one on a row that another transaction extended.
  */
 export async function deleteOutdated(
   tx: TenantTx,

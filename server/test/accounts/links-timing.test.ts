@@ -2,9 +2,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
-import { until } from '../support/until.ts'
 import { compare } from './compare.ts'
-import { idle, newTenant, PROXIED, post, register } from './people.ts'
+import { newTenant, PROXIED, post, register } from './people.ts'
 
 /** Enough for the measure to see a difference of a third, as its own tests show. */
 const CALLS = 80
@@ -25,7 +24,7 @@ beforeAll(async () => {
      from users, generate_series(1, $2) n where id = $1`,
     [id, CALLS + WARM_UP],
   )
-  await until('the jobs are done', () => idle(service))
+  await service.idle('jobs')
 })
 
 /** Calls for as many known as unknown accounts, in an order by chance; each account once. */
@@ -36,7 +35,7 @@ async function measure(call: (email: string) => Promise<Answer>, ...statuses: nu
       Math.random() < 0.5 ? (['known', 'nobody'] as const) : (['nobody', 'known'] as const)
     for (const kind of pair) {
       // What a link takes afterwards must not fall on the next one's time.
-      await until('the jobs are done', () => idle(service))
+      await service.idle('jobs')
       const start = performance.now()
       const answer = await call(`${kind}-${n}@timing.test`)
       const ms = performance.now() - start
@@ -54,7 +53,7 @@ describe.each(['request-reset', 'resend-verification'])('%s', (path) => {
       post(service, `/api/auth/${path}`, { body: { email, subdomain: tenant.subdomain } })
     const comparison = await measure(ask, 202)
     expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
-    await until('the jobs are done', () => idle(service), 60_000)
+    await service.idle('jobs')
     // Links were truly sent, so there was a difference to hide.
     const purpose = path === 'request-reset' ? 'reset_password' : 'verify_email'
     const sent = await service.database.sql(

@@ -5,8 +5,7 @@ import { newColleague } from '../sessions/users.ts'
 import { mailedToken, mailsTo } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
-import { until } from '../support/until.ts'
-import { askForLink, idle, login, newTenant, PROXIED, register, resetPassword } from './people.ts'
+import { askForLink, login, newTenant, PROXIED, register, resetPassword } from './people.ts'
 
 const RENEWED = 'renewed-Horse-71'
 
@@ -27,7 +26,7 @@ beforeEach(async () => {
 
 /** The mails to the person, once none is on its way any more. */
 async function told(address = person.email) {
-  await until('the jobs are done', () => idle(service))
+  await service.idle('jobs')
   return (await mailsTo(service, address)).map(({ subject = '', text = '', html = '' }) => ({
     subject,
     text,

@@ -96,15 +96,6 @@ export async function actionsAbout(service: Service, userId: number): Promise<st
   return rows.map(({ action }) => action)
 }
 
-/** Whether background work is still to be done. */
-export async function idle(service: Service): Promise<true | undefined> {
-  const rows = await service.database.sql(
-    `select id from pgboss.job where name in ('auth.send-link', 'mail.send')
-     and state in ('created', 'retry', 'active')`,
-  )
-  return rows.length === 0 ? true : undefined
-}
-
 /** A token as the service would make it, of which nobody has ever heard. */
 export function inventedToken(tenantId: number): string {
   return `${tenantId}.${createHash('sha256').update(fresh('token')).digest('base64url')}`

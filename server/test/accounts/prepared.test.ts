@@ -7,11 +7,9 @@ import { mailedToken, mailsTo } from '../support/accounts.ts'
 import { PASSWORD, type Person, personOf, superadmin } from '../support/clinics.ts'
 import { untilRead } from '../support/journal.ts'
 import type { Service } from '../support/service.ts'
-import { until } from '../support/until.ts'
 import {
   actionsAbout,
   askForLink,
-  idle,
   login,
   newTenant,
   PROXIED,
@@ -63,7 +61,7 @@ async function reset(): Promise<void> {
 
 const signInRenewed = () => login(service, stranger.email, subdomain, RENEWED)
 const notices = async () => {
-  await until('the jobs are done', () => idle(service))
+  await service.idle('jobs')
   const mails = await mailsTo(service, stranger.email)
   return mails.filter(({ subject }) => subject === 'Your password was changed')
 }

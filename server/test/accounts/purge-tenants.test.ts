@@ -21,7 +21,7 @@ import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../sup
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { askForLink, idle, login, PROXIED } from './people.ts'
+import { askForLink, login, PROXIED } from './people.ts'
 
 const DAYS = 30
 
@@ -49,7 +49,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
     body: { password: nurse.password },
   })
   await askForLink(service, 'request-reset', nurse.email, clinic.subdomain)
-  await until('the jobs are done', () => idle(service))
+  await service.idle('jobs')
   await furnishPatient(service, clinic)
   // More than a batch: copies do not open, and nobody opens them.
   await service.database.sql(

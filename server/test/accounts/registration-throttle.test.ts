@@ -4,8 +4,7 @@ import { atOnce, tally } from '../races/race.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
-import { until } from '../support/until.ts'
-import { form, idle, newAddress, newTenant, PROXIED, post, register } from './people.ts'
+import { form, newAddress, newTenant, PROXIED, post, register } from './people.ts'
 
 let service: Service
 let subdomain: string
@@ -82,6 +81,6 @@ test('of sixteen with one address one gets the account, and one mail is sent', a
   )
   expect(tally(answers)).toEqual({ 201: 1, 409: 15 })
   const made = answers.find(({ status }) => status === 201)?.body.email
-  await until('the jobs are done', () => idle(service))
+  await service.idle('jobs')
   expect(await mailsTo(service, made)).toHaveLength(1)
 })

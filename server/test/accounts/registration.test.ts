@@ -15,7 +15,6 @@ import { until } from '../support/until.ts'
 import {
   actionsAbout,
   form,
-  idle,
   login,
   newAddress,
   newTenant,
@@ -230,7 +229,7 @@ describe('what goes with it', () => {
     const lost = form(open.subdomain, { department_id: 999_999 })
     expect((await send(lost)).status).toBe(422)
     expect((await send(form(open.subdomain, { email: account.email }))).status).toBe(409)
-    await until('the jobs are done', () => idle(service))
+    await service.idle('jobs')
     expect(await mailsTo(service, lost.email)).toEqual([])
     expect(await mailsTo(service, account.email)).toHaveLength(1)
   })
@@ -250,7 +249,7 @@ describe('what goes with it', () => {
     await until('the mail lies in the outbox', async () =>
       (await mailsTo(other, made.email)).length === 1 ? true : undefined,
     )
-    await until('the jobs are done', () => idle(other))
+    await other.idle('jobs')
     expect(await mailsTo(other, lost.email)).toEqual([])
     expect(await other.database.sql('select id from users where email = $1', [lost.email])).toEqual(
       [],

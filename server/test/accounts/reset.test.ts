@@ -18,7 +18,6 @@ import { until } from '../support/until.ts'
 import {
   actionsAbout,
   askForLink,
-  idle,
   inventedToken,
   LINK_EXPIRED,
   login,
@@ -242,20 +241,20 @@ describe('asking for it', () => {
       expect(body.email_verified).toBeNull()
     }
     await mailedToken(service, known.email, 'reset-password')
-    await until('the jobs are done', () => idle(service))
+    await service.idle('jobs')
     expect(await mailsTo(service, known.email)).toHaveLength(1)
     expect(await mailsTo(service, 'nobody@nowhere.test')).toEqual([])
   })
 
   test('takes nothing from the owner where it mails nothing', async () => {
     const { email } = await newColleague(service, clinic)
-    await until('what was asked before is done', () => idle(service))
+    await service.idle('jobs')
     await forgive(service)
     for (let times = 0; times < 4; times += 1) {
       await askForLink(service, 'request-reset', email, 'nowhere')
       await askForLink(service, 'resend-verification', email, 'north')
     }
-    await until('the jobs are done', () => idle(service))
+    await service.idle('jobs')
     // Those of the eight networks that they came from.
     expect(await service.database.sql('select from throttles')).toHaveLength(8)
     await askForLink(service, 'request-reset', email, 'north')

@@ -10,7 +10,6 @@ import {
   actionsAbout,
   askForLink,
   form,
-  idle,
   inventedToken,
   LINK_EXPIRED,
   login,
@@ -222,7 +221,7 @@ describe('a new link', () => {
       expect(body.email_verified).toBe(false)
     }
     await linkTo(waiting.email, 1)
-    await until('the jobs are done', () => idle(service))
+    await service.idle('jobs')
     const mails = async (email: string) => (await mailsTo(service, email)).length
     expect(await mails(waiting.email)).toBe(2)
     expect(await mails(confirmed.email)).toBe(1)
@@ -236,7 +235,7 @@ describe('a new link', () => {
       answers.push(await askForLink(service, 'resend-verification', email, open.subdomain))
     expect(tally(answers)).toEqual({ 202: 12 })
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
-    await until('the jobs are done', () => idle(service))
+    await service.idle('jobs')
     const mails = await mailsTo(service, email)
     expect(mails.length).toBeGreaterThan(1)
     expect(mails.length).toBeLessThanOrEqual(5)

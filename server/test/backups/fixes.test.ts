@@ -249,7 +249,7 @@ test('a job that nobody is at is ended, and one that somebody is at is left alon
   await worker.query('select pg_advisory_lock($1, $2)', [LOCKS.longJobs, number])
   expect(await stuck.look()).toMatchObject({ findings: [] })
   await worker.query('select pg_advisory_unlock($1, $2)', [LOCKS.longJobs, number])
-  // A look watches the job for four seconds, in which a worker would end it.
+  // The check watches the job for four seconds, because a worker would end it in that time.
   const passed = <T>(work: Promise<T>) => passWaits(api.clock, 4 * SECOND, work)
   const [finding] = await passed(stuck.findings())
   expect(finding).toMatchObject({ subject: `job ${job_id}`, measured: { kind: 'create' } })

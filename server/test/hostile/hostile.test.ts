@@ -4,13 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { openScopes } from '../../src/platform/db/index.ts'
-import { idle } from '../accounts/people.ts'
 import { newColleague } from '../sessions/users.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
-import { until } from '../support/until.ts'
 
 let service: Service
 let root: Person
@@ -169,7 +167,7 @@ describe('other spellings of an address', () => {
     for (const spell of spellings)
       for (let times = 0; times < 3; times += 1)
         expect((await ask(spell(address))).status).toBe(202)
-    await until('the jobs are done', () => idle(service))
+    await service.idle('jobs')
     expect(await mailsTo(service, address)).toHaveLength(3)
   })
 

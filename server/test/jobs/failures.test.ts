@@ -168,7 +168,7 @@ it.each([
   await first.db.acrossTenants((tx) => first.jobs.send(tx, kind, { n: 1 }))
   await until('it runs', () => isTrue(began))
   const stopped = first.stop()
-  // A stop waits so long for what runs.
+  // A stop waits up to 6 s for running jobs.
   if (!listens) first.clock.elapse(6 * SECOND)
   await stopped
   expect((await rowsOf(database, name))[0]?.state).toBe('retry')

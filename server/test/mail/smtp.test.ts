@@ -14,7 +14,9 @@ const stranger = makeCertificate()
 
 beforeAll(async () => {
   database = await migratedDatabase()
-  setDefaultCACertificates([...getCACertificates('default'), trusted.cert])
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, trusted.cert])
+  return () => setDefaultCACertificates(before)
 })
 
 it('a mail arrives whole, once, and readable as plain text and as HTML', async () => {

@@ -1,6 +1,5 @@
 /** A chat asks for a code, and the code links it with an account. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { idle } from '../accounts/people.ts'
 import { signOutMeanwhile } from '../races/race.ts'
 import { newColleague, newPerson, renewAdmin } from '../sessions/users.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
@@ -121,7 +120,7 @@ test('a link that fails to commit tells nobody: neither the chat nor the mail no
   expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(200)
   await scene.heard(chat, 'is now linked')
   await until('the mail is there', async () => (await mailsTo(scene.service, nurse.email))[0])
-  await until('no mail is left to send', () => idle(scene.service))
+  await scene.service.idle('jobs')
   expect(await mailsTo(scene.service, nurse.email)).toHaveLength(1)
   expect(scene.bot.textsTo(chat).filter((text) => text.includes('is now linked'))).toHaveLength(1)
   expect(await entriesOf(nurse.id)).toHaveLength(1)

@@ -27,9 +27,7 @@ export const botConfig = (bot: BotServer): Partial<Config> => ({
   MESSENGER_API_URL: bot.url,
 })
 
-export async function openScene(
-  options: Parameters<typeof openService>[0] = {},
-): Promise<Scene> {
+export async function openScene(options: Parameters<typeof openService>[0] = {}): Promise<Scene> {
   const bot = await openBotServer()
   const config = { ...botConfig(bot), ...options.config }
   const service = await openService({ background: ['jobs', 'messenger'], ...options, config })

@@ -8,16 +8,17 @@ import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openPaymentScene } from './scene.ts'
 
-async function checksOf(service: Service): Promise<Record<string, string>> {
-  const { token } = await superadmin(service)
+async function checksOf(service: Service, token: string): Promise<Record<string, string>> {
   return (await service.call('GET', '/api/admin/health', { token })).body.checks
 }
 
-const untilCheck = (service: Service, expected: Record<string, string>) =>
-  until(`the health report says ${JSON.stringify(expected)}`, async () => {
-    const checks = await checksOf(service)
+async function untilCheck(service: Service, expected: Record<string, string>): Promise<void> {
+  const { token } = await superadmin(service)
+  await until(`the health report says ${JSON.stringify(expected)}`, async () => {
+    const checks = await checksOf(service, token)
     return Object.entries(expected).every(([name, is]) => checks[name] === is) || undefined
   })
+}
 
 test('what waits for over 5 minutes degrades it, however often it comes again', async () => {
   const scene = await openPaidClinic({ role: 'api' })
@@ -77,7 +78,8 @@ test('what a deleted tenant has left in the inbox is nobody to look at', async (
   await at.settle(at.about('succeeded', 'pay_odd', { amount: 'much' }))
   await untilCheck(at.service, { payments: 'degraded' })
   const { token } = at.root
-  await at.service.call('DELETE', `/api/admin/tenants/${at.clinic.id}`, { token })
+  const deleted = await at.service.call('DELETE', `/api/admin/tenants/${at.clinic.id}`, { token })
+  expect(deleted.status, JSON.stringify(deleted.body)).toBe(204)
   await untilCheck(at.service, { payments: 'ok' })
 })
 

@@ -1,10 +1,9 @@
 /** One address at several clinics, and no tenant named: whose password it is gets in, and nobody learns of the others. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { askForLink, form, idle, newTenant, PROXIED, post } from '../accounts/people.ts'
+import { askForLink, form, newTenant, PROXIED, post } from '../accounts/people.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
 import { PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
-import { until } from '../support/until.ts'
 import { fresh } from './users.ts'
 
 const OTHER = 'another-Horse-5'
@@ -51,7 +50,7 @@ describe('a stranger who takes the same address elsewhere', () => {
     await create(email, OTHER)
     expect(await login(email, password)).toMatchObject({ status: 200, body: { user_id: root.id } })
     await askForLink(service, 'request-reset', email)
-    await until('the jobs are done', () => idle(service))
+    await service.idle('jobs')
     // One to each account of the address.
     const mails = await mailsTo(service, email)
     expect(mails.filter(({ text }) => text?.includes('/reset-password'))).toHaveLength(3)
@@ -148,6 +147,6 @@ test('reset mails to one mailbox are bounded, with a tenant named and without', 
     await askForLink(service, 'request-reset', email)
     await askForLink(service, 'request-reset', email, tenant.subdomain)
   }
-  await until('the jobs are done', () => idle(service))
+  await service.idle('jobs')
   expect(await mailsTo(service, email)).toHaveLength(3)
 })

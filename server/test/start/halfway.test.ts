@@ -8,6 +8,7 @@ import { freePort, PLAIN } from '../support/process.ts'
 import { nobodyLeft } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
 import { openService } from '../support/service.ts'
+import { movableClock } from '../support/time.ts'
 import { until } from '../support/until.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
@@ -79,29 +80,17 @@ describe('a start that fails holds no connection and no listener', () => {
   })
 
   test('nor a timer', async () => {
-    const running = new Set<unknown>()
-    const { setInterval: begin, clearInterval: end } = globalThis
-    vi.stubGlobal('setInterval', (...asked: Parameters<typeof begin>) => {
-      const timer = begin(...asked)
-      running.add(timer)
-      return timer
-    })
-    vi.stubGlobal('clearInterval', (timer: NodeJS.Timeout) => {
-      running.delete(timer)
-      end(timer)
-    })
-    onTestFinished(() => void vi.unstubAllGlobals())
+    const clock = movableClock()
     const database = await migratedDatabase()
-    const service = await openService({ background: ['jobs'], database })
-    expect(running.size).toBeGreaterThan(0)
+    const service = await openService({ clock, background: ['jobs'], database })
+    expect(clock.repeating()).toBeGreaterThan(0)
     await service.close()
-    expect(running.size).toBe(0)
+    expect(clock.repeating()).toBe(0)
     // Behind the upkeep, so that its timers run by then.
     await database.sql('alter schema pgboss rename to gone')
-    await expect(openService({ background: ['jobs'], database })).rejects.toThrow(
-      /pg-boss is not installed/,
-    )
-    expect(running.size).toBe(0)
+    const failing = openService({ clock, background: ['jobs'], database })
+    await expect(failing).rejects.toThrow(/pg-boss is not installed/)
+    expect(clock.repeating()).toBe(0)
   })
 
   test.each(['PORT', 'METRICS_PORT'])('on a %s that is taken', async (variable) => {

@@ -7,7 +7,14 @@ const ofFile: Close[] = []
 
 /** Closes what the file has left open; called at the end of each file by `each-file.ts`. */
 export async function endFile(): Promise<void> {
-  for (let close = ofFile.pop(); close; close = ofFile.pop()) await close()
+  const errors: unknown[] = []
+  for (let close = ofFile.pop(); close; close = ofFile.pop())
+    try {
+      await close()
+    } catch (error) {
+      errors.push(error)
+    }
+  if (errors.length > 0) throw new AggregateError(errors, 'closing what the file has opened')
 }
 
 /** Closes at the end of the file. */

@@ -38,30 +38,41 @@ const THROWAWAY = {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { server, stop } = await openServer()
   const template = `wardkeep_template_${process.pid}`
+  const golden = `wardkeep_golden_${process.pid}`
   const client = new pg.Client(withDatabase(server, null))
   await client.connect()
-  await client.query(`create database ${template} encoding 'UTF8' template template0`)
-  await migrate(withDatabase(server, template), silentLog)
-  const golden = `wardkeep_golden_${process.pid}`
-  await client.query(`create database ${golden} template ${template}`)
-  const people = await furnish(withDatabase(server, golden))
-  const { rows } = await client.query<{ fsync: string }>('show fsync')
-  project.provide('server', server)
-  // Copying files is quicker where nothing waits for the disk, and slower elsewhere.
-  project.provide('copies', rows[0]?.fsync === 'off' ? 'file_copy' : 'wal_log')
-  project.provide('template', template)
-  project.provide('golden', { template: golden, ...people })
-  return async () => {
-    for (const name of [golden, template]) await client.query(`drop database ${name} with (force)`)
+  const tearDown = async () => {
+    for (const name of [golden, template])
+      await client.query(`drop database if exists ${name} with (force)`)
     await client.end()
     await stop()
   }
+  try {
+    await client.query(`create database ${template} encoding 'UTF8' template template0`)
+    await migrate(withDatabase(server, template), silentLog)
+    await client.query(`create database ${golden} template ${template}`)
+    const people = await furnish(withDatabase(server, golden))
+    const { rows } = await client.query<{ fsync: string }>('show fsync')
+    project.provide('server', server)
+    // Copying files is quicker where nothing waits for the disk, and slower elsewhere.
+    project.provide('copies', rows[0]?.fsync === 'off' ? 'file_copy' : 'wal_log')
+    project.provide('template', template)
+    project.provide('golden', { template: golden, ...people })
+  } catch (error) {
+    await tearDown()
+    throw error
+  }
+  return tearDown
 }
 
 /** Vitest's own module runner cannot load the service, so a child process furnishes the template. */
 async function furnish(address: DatabaseAddress): Promise<GoldenPeople> {
-  const script = join(import.meta.dirname, 'furnish.ts')
-  const { stdout } = await promisify(execFile)(process.execPath, [script, JSON.stringify(address)])
+  const script = join(import.meta.dirname, 'furnish-child.ts')
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [script, JSON.stringify(address)],
+    { timeout: 120_000 },
+  )
   return JSON.parse(stdout)
 }
 

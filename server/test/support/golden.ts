@@ -17,7 +17,7 @@ export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeo
       await createClinic(service, root, 'north'),
       await createClinic(service, root, 'south'),
     ]
-    // What was made is nothing that a copy's consumers have to read.
+    // The consumers of a copy should not have to read these entries.
     await service.idle('webhooks')
     return { root, clinics: { north, south } }
   } finally {

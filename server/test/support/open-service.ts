@@ -36,6 +36,8 @@ export interface OpenOptions {
   /** 'api' by default, and 'all' where background work is named. */
   role?: Role
   rootKeys?: RootKeySource
+  /** One of its own by default. */
+  clock?: MovableClock
 }
 
 export interface OpenedService {
@@ -87,11 +89,11 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
   }
 }
 
-/** An opened service; whoever opens it closes it. */
+/** Opens the service. The caller closes it. */
 export async function openTestService(
   options: OpenOptions & { address: DatabaseAddress },
 ): Promise<OpenedService> {
-  const clock = movableClock()
+  const clock = options.clock ?? movableClock()
   const logged: unknown[][] = []
   const dataDir = join(tmpdir(), `wardkeep-service-${randomUUID()}`)
   const { background } = options

@@ -82,7 +82,7 @@ export function withFreshToken({ app, clock }: OpenedService, person: Person): P
   return { ...person, token: tokens.sign({ userId, tenantId, role, jti }) }
 }
 
-/** Somebody as their sign-in was answered. */
+/** Builds a person from a token response. */
 export function personOf(tokens: Tokens, known: { email: string; password: string }): Person {
   return {
     ...known,

@@ -59,7 +59,7 @@ export async function record(note: (line: string) => void): Promise<() => void> 
 /** What the running file has noted; the driver is patched once in a process. */
 let noted: Set<string> | undefined
 
-/** Has the file that begins now noted, when `RECORD_STATEMENTS` names a folder. */
+/** Records the statements of the file that starts now, if `RECORD_STATEMENTS` names a folder. */
 export function recordStatements(): void {
   const folder = process.env.RECORD_STATEMENTS
   if (folder === undefined) return

@@ -10,7 +10,6 @@ export {
   ROOT_KEY,
   rootKeys,
   SUPERADMIN,
-  testConfig,
 } from './open-service.ts'
 export { type MovableClock, movableClock } from './time.ts'
 

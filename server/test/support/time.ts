@@ -11,6 +11,8 @@ export interface MovableClock extends Time {
   elapseOnceWaiting(ms: number): Promise<void>
   /** Returns whether code waits for `ms`: by `delay` or `after`, or by the named one alone. */
   isWaiting(ms: number, by?: 'delay' | 'after'): boolean
+  /** Returns how many repeated calls are set and not cancelled. */
+  repeating(): number
   /** Stops the date: from here on it moves with `advance` and `elapse` alone. Timers go on. */
   stop(): void
 }
@@ -63,6 +65,7 @@ function clockOn(source: Source): MovableClock {
   let elapsed = 0
   let stoppedAt: number | undefined
   const timers = new Set<Timer>()
+  const repeats = new Set<() => void>()
   const monotonic = () => source.monotonic() + elapsed
 
   function fire(timer: Timer): void {
@@ -115,7 +118,15 @@ function clockOn(source: Source): MovableClock {
     now: () => (stoppedAt ?? source.date()) + moved,
     monotonic,
     after: setterOf('after'),
-    every: (ms, work) => repeat(setterOf('every'), ms, work),
+    every: (ms, work) => {
+      const cancel = repeat(setterOf('every'), ms, work)
+      repeats.add(cancel)
+      return () => {
+        repeats.delete(cancel)
+        cancel()
+      }
+    },
+    repeating: () => repeats.size,
     delay: (ms, { signal } = {}) => delayBy(setterOf('delay'), ms, signal),
     advance(ms) {
       moved += ms

@@ -1,6 +1,6 @@
 /** Deletes a backup, whoever wants it: a person, or retention. */
 
-import type { TenantTx } from '../../platform/db/index.ts'
+import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
 import { type Actor, append } from '../../platform/journal/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
@@ -28,6 +28,7 @@ export async function deleteWithFile(
   { id, type, created_at, rewritten_at, told }: Deletable,
   { files, log }: { files: Store; log: Logger },
 ): Promise<'gone' | 'busy' | 'locked' | 'free'> {
+  await lockUntilEnd(tx, 'backupDeletion')
   const state = await lockForDeletion(tx, id)
   if (state !== 'free') return state
   // Before the row: a file that has neither row nor list entry is an orphan, which nobody adopts.

@@ -79,7 +79,11 @@ export function openPayments(core: Core): Feature {
           ...reconciliation.map((each) => each.stop()),
         ])
       return {
-        idle: () => Promise.all([...workers, ...reconciliation].map((each) => each.idle())),
+        async idle() {
+          // It takes in what the workers then apply.
+          for (const each of reconciliation) await each.idle()
+          await Promise.all(workers.map((worker) => worker.idle()))
+        },
         stop: () => stopped().finally(own.close),
       }
     },

@@ -1,7 +1,7 @@
 /** An empty database gets the platform tenant and its first superadmin (decisions §2). */
 
 import { randomBytes } from 'node:crypto'
-import { isoAt, systemClock } from '../../lib/clock.ts'
+import { isoAt } from '../../lib/clock.ts'
 import { InvalidInput } from '../../lib/problems.ts'
 import { StartupError } from '../../lib/startup-error.ts'
 import { type Passwords, refuseWeakPassword } from '../../platform/crypto/index.ts'
@@ -47,7 +47,7 @@ export async function bootstrap(
       password_hash,
       // One that was printed is known to whoever reads the terminal or the log of the container.
       must_change_password: first.password === undefined,
-      email_verified_at: isoAt(systemClock),
+      email_verified_at: isoAt(db.clock),
     })
     const changes = { bootstrap: true }
     await append(tx, SYSTEM, { ...tenantEntry('tenant.created', tenant.id), changes })

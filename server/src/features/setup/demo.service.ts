@@ -1,5 +1,5 @@
 /** The demo clinic: three departments, users of every role, 200 synthetic patients (decisions §11). */
-import { isoAt, systemClock } from '../../lib/clock.ts'
+import { isoAt } from '../../lib/clock.ts'
 import type { Role } from '../../lib/roles.ts'
 import type { KeyRing, Passwords } from '../../platform/crypto/index.ts'
 import { lockUntilEnd, type Scopes, type TenantTx } from '../../platform/db/index.ts'
@@ -56,7 +56,7 @@ export async function makeDemo({ db, passwords, keyRing }: DemoDeps): Promise<bo
       subdomain: DEMO_SUBDOMAIN,
       is_demo: true,
     })
-    await fill(tx, keyRing, tenant.id, hashes)
+    await fill(tx, keyRing, tenant.id, { hashes, verifiedAt: isoAt(db.clock) })
     await append(tx, SYSTEM, {
       ...tenantEntry('tenant.created', tenant.id),
       changes: { demo: true, users: PEOPLE.length, patients: PATIENTS },
@@ -69,7 +69,7 @@ async function fill(
   tx: TenantTx,
   keyRing: KeyRing,
   tenantId: number,
-  hashes: string[],
+  { hashes, verifiedAt }: { hashes: string[]; verifiedAt: string },
 ): Promise<void> {
   const departments: number[] = []
   for (const name of DEPARTMENTS)
@@ -84,7 +84,7 @@ async function fill(
       department_id: department === null ? null : (departments[department] ?? null),
       can_see_all_patients: role === 'admin',
       password_hash: hashes[index] as string,
-      email_verified_at: isoAt(systemClock),
+      email_verified_at: verifiedAt,
     })
     if (role === 'doctor') doctors.push(user.id)
   }

@@ -1,6 +1,6 @@
 /** A limit on how long a connection waits for an answer of the database. */
 
-/** @throws where there is no answer in time */
+/** Settles as the promise does. @throws Error where it does not within `ms` */
 export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

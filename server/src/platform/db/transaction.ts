@@ -29,7 +29,7 @@ export interface Scoped {
 export interface TenantTx extends Scoped {
   /** Kysely on this transaction. */
   readonly db: Transaction<Database>
-  /** When it was begun, by the monotonic clock of its scopes: it sees whatever was committed before. */
+  /** The start of the transaction on the monotonic clock. It sees everything that was committed earlier. */
   readonly begunAt: number
   /**
    * Sends a statement whose answer nobody needs, without waiting for it: the commit goes out right

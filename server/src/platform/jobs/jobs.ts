@@ -45,7 +45,7 @@ export interface Jobs {
    */
   schedule(kind: JobKind<Record<string, never>>, cron: string | undefined): void
   start(): Promise<void>
-  /** Resolves when this process has done all jobs that are due. */
+  /** Resolves when this process has done all jobs that are due, those included that others have caused. */
   idle(): Promise<void>
   /**
    * Takes no more: what runs is waited for, for 6 s at the most, and what does not finish is given
@@ -157,7 +157,14 @@ export function openJobs(options: JobsOptions): Jobs {
     },
 
     async idle() {
-      await Promise.all([...workers.values()].map((worker) => worker.idle()))
+      const round = async () => {
+        const counts = await Promise.all([...workers.values()].map((worker) => worker.idle()))
+        return counts.reduce((sum, count) => sum + count, 0)
+      }
+      // A job of one kind may have caused one of a kind that was found empty before.
+      let [before, now] = [0, await round()]
+      do [before, now] = [now, await round()]
+      while (now > before)
     },
 
     stop,

@@ -41,8 +41,8 @@ export interface Work<T extends object> {
 export interface Worker {
   /** There is something to do: asks now. */
   wake(): void
-  /** Asks now. Resolves when nothing that is due is left, here or to ask for. */
-  idle(): Promise<void>
+  /** Fetches now. Resolves when no job is running and no due job is left. Returns how many jobs it began so far. */
+  idle(): Promise<number>
   /** Takes no more, waits up to `patience` ms for what runs, and releases the rest. */
   stop(patience: number): Promise<void>
 }
@@ -66,6 +66,7 @@ export function startWorker(
 ): Worker {
   const { kind, handler, concurrency } = work
   const running = new Map<string, Running>()
+  let begun = 0
   let isStopping = false
   let isOver = false
   /** Whether the last look found as much as there was room for, so that there may be more. */
@@ -95,6 +96,7 @@ export function startWorker(
   }
 
   function begin(job: JobWithMetadata<object>): void {
+    begun += 1
     const entry: Running = {
       job,
       abort: new AbortController(),
@@ -174,6 +176,7 @@ export function startWorker(
         await Promise.all([...running.values()].map(({ done }) => done))
         await fetches.idle()
       } while (running.size > 0)
+      return begun
     },
     async stop(patience) {
       isStopping = true

@@ -28,7 +28,7 @@ export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry
 export interface Follower {
   /** Looks now instead of at the next poll. */
   wake(): void
-  /** Resolves when every entry that was readable at the call is read. */
+  /** Resolves when every entry that was committed at the call is read, or when stopped. */
   idle(): Promise<void>
   stop(): Promise<void>
 }
@@ -55,6 +55,8 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   let eagerMs = APART_MS
   let blockedSince: number | undefined
   let horizon: string | undefined
+  let isCaughtUp = false
+  let isStopped = false
   let apartMs = APART_MS
   const notes = failureNotes(db, options.name, log)
   const reading: ConsumerOptions<C> = {
@@ -81,8 +83,10 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
 
   /** Reads a batch, if there is one. Returns the milliseconds for which nothing more is expected. */
   async function step(): Promise<number> {
+    isCaughtUp = false
     const backlog = await peekOn()
-    if (backlog === 'nothing') return pollMs
+    isCaughtUp = backlog === 'nothing'
+    if (isCaughtUp) return pollMs
     const count = backlog === 'readable' ? await readBatch(db, reading, horizon) : null
     if (count === null) {
       // Nobody says when an older transaction ends that held entries back, or the same consumer's
@@ -119,8 +123,12 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   })
   return {
     wake,
-    idle: steps.idle,
+    async idle() {
+      do await steps.idle()
+      while (!isCaughtUp && !isStopped)
+    },
     async stop() {
+      isStopped = true
       unsubscribe?.()
       await steps.stop()
     },

@@ -90,7 +90,7 @@ export async function adoptOne(
     const { backup_id: _, installation: __, root_key, ...backup } = { ...told, locked_until }
     // Until this row is visible, retention does not know that the key is needed.
     if (root_key !== undefined && !(await lockUsableRoot(tx, root_key)))
-      return `its root key ${root_key} was destroyed: no other backup needed it`
+      return `its root key ${root_key} was destroyed when no known backup needed it, so the file can no longer be decrypted`
     if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))
       return (await findPurged(tx, backup.tenant_id))
         ? `its tenant ${backup.tenant_id} was purged; the service deletes it by itself`

@@ -5,8 +5,8 @@
 
 import { MINUTE } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
-import type { Background } from '../../../platform/feature.ts'
 import { logFailures, type Scopes } from '../../../platform/db/index.ts'
+import type { Background } from '../../../platform/feature.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Keeper } from '../file/identity.ts'
 import { idOf, sidecarName } from '../file/names.ts'

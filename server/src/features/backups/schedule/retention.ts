@@ -1,7 +1,7 @@
 /** Deletes what BACKUP_KEEP no longer keeps, and what a crash has left in the store. */
 
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
-import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import { lockUntilEnd, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import type { OutboundHold } from '../../../platform/hold/index.ts'
 import { type JobContext, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
@@ -64,10 +64,11 @@ export async function deleteOutdated(deps: RetentionDeps, signal: AbortSignal): 
     const state = isLocked(backup, clock)
       ? 'locked'
       : await db.acrossTenants(async (tx) => {
+          await lockUntilEnd(tx, 'backupDeletion')
           // The deletions before may have taken minutes. If a newer backup was deleted or failed since,
           // this one is needed again.
-          const still = await findOutdated(tx, limits)
-          if (!still.some(({ id }) => id === backup.id)) return 'needed'
+          const stillOutdated = await findOutdated(tx, limits)
+          if (!stillOutdated.some(({ id }) => id === backup.id)) return 'needed'
           return deleteWithFile(tx, SYSTEM, told, { files: store, log })
         })
     if (state === 'locked') locked.push(backup.id)

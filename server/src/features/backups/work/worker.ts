@@ -101,7 +101,7 @@ export function startWorker(given: WorkerDeps): BackupWorker {
   }
 
   const looking = poller(look, {
-    clock: clock,
+    clock,
     pollMs: LOOK_EVERY_MS,
     failureGapMs: LOOK_EVERY_MS,
     onError: logFailures('looking for work on backups', log),
@@ -207,7 +207,7 @@ function tellProgress({ db, clock, log }: WorkerDeps, job: store.Job, giveWay: (
       return false
     },
     {
-      clock: clock,
+      clock,
       pollMs: TELL_EVERY_MS,
       onError: logFailures('telling how far a backup is', log),
     },

@@ -51,7 +51,7 @@ export interface LeaseDeps {
 }
 
 export interface Lease {
-  /** Resolves when the bot has nothing to send; at once where another process is the bot. */
+  /** Resolves when the bot has nothing to send. At once where another process is the bot, or the bot is not known yet. */
   idle(): Promise<void>
   /** Ends the work, and lets another process have the bot at once. */
   stop(): Promise<void>

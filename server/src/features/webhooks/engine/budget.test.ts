@@ -1,6 +1,5 @@
 /** How many messages a process has under way, and whose turn is next. */
-import { performance } from 'node:perf_hooks'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
 import { systemTime } from '../../../lib/time.ts'
 import { openBudget } from './budget.ts'
@@ -11,7 +10,7 @@ const LIMITS = { quick: 3, slow: 4, slowAfterMs: MOMENT }
 const NOWHERE = { url: '', keys: [] }
 
 let now = 0
-vi.spyOn(performance, 'now').mockImplementation(() => now)
+const clock = { ...systemTime, monotonic: () => now }
 
 afterEach(() => {
   now = 0
@@ -39,7 +38,7 @@ const queueOf = (tenant_id: number, webhook_id = tenant_id) =>
 
 describe('messages under way', () => {
   test('fill the quick room', () => {
-    const budget = openBudget(LIMITS, systemTime)
+    const budget = openBudget(LIMITS, clock)
     const ends = [1, 2, 3].map((tenant) => budget.begin(queueOf(tenant)))
     expect(budget.hasRoom()).toBe(false)
     ends[0]?.()
@@ -47,7 +46,7 @@ describe('messages under way', () => {
   })
 
   test('for more than a moment count apart, and take nothing from the quick room', () => {
-    const budget = openBudget(LIMITS, systemTime)
+    const budget = openBudget(LIMITS, clock)
     const queue = queueOf(1)
     for (let count = 0; count < 3; count += 1) budget.begin(queue)
     now = MOMENT - 1
@@ -62,7 +61,7 @@ describe('messages under way', () => {
   })
 
   test('that are slow fill a room of their own; more of them stay with the quick ones', () => {
-    const budget = openBudget(LIMITS, systemTime)
+    const budget = openBudget(LIMITS, clock)
     for (let count = 0; count < 2; count += 1) {
       for (let each = 0; each < 3; each += 1) budget.begin(queueOf(1))
       now += MOMENT
@@ -74,7 +73,7 @@ describe('messages under way', () => {
   })
 
   test('that end at last make room among the slow ones', () => {
-    const budget = openBudget({ ...LIMITS, slow: 1 }, systemTime)
+    const budget = openBudget({ ...LIMITS, slow: 1 }, clock)
     const queues = [queueOf(1), queueOf(2)] as const
     const endFirst = budget.begin(queues[0])
     budget.begin(queues[1])
@@ -89,7 +88,7 @@ describe('messages under way', () => {
 
 describe('the next turn', () => {
   test('is that of the tenant with the fewest messages under way, however many queues it has', () => {
-    const budget = openBudget(LIMITS, systemTime)
+    const budget = openBudget(LIMITS, clock)
     const crowd = [queueOf(1, 11), queueOf(1, 12), queueOf(1, 13)]
     const single = queueOf(2, 21)
     expect(budget.next([...crowd, single])).toBe(crowd[0])
@@ -98,7 +97,7 @@ describe('the next turn', () => {
   })
 
   test('is nobody’s where nobody may send', () => {
-    expect(openBudget(LIMITS, systemTime).next([])).toBeUndefined()
+    expect(openBudget(LIMITS, clock).next([])).toBeUndefined()
   })
 })
 
@@ -111,7 +110,7 @@ test('whatever begins and ends, rooms are kept and turns are fair', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       now = 0
-      const budget = openBudget(LIMITS, systemTime)
+      const budget = openBudget(LIMITS, clock)
       // Two tenants of one queue, and two of two.
       const queues = [1, 2, 3, 3, 4, 4].map((tenant, index) => queueOf(tenant, index))
       const running: { tenant: number; end: () => void }[] = []

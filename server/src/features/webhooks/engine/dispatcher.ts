@@ -34,7 +34,7 @@ export interface Dispatcher {
   sendAll(): void
   /** How many messages were begun so far. */
   begun(): number
-  /** Resolves when none is under way. */
+  /** Resolves when none is under way, and no webhook is being deactivated. */
   idle(): Promise<void>
   /** Begins nothing more, and waits for what is under way; after `patienceMs` it is cut off. */
   stop(patienceMs: number): Promise<void>
@@ -145,6 +145,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function idle(): Promise<void> {
     if (running > 0) await new Promise<void>((resolve) => void awaitingIdle.push(resolve))
+    await disabling
   }
 
   return {

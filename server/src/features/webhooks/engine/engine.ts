@@ -115,6 +115,7 @@ export function startEngine(deps: EngineDeps): Engine {
         await prefetcher.idle()
         await dispatcher.idle()
         await results.idle()
+        await leases.idle()
       } while (dispatcher.begun() > before)
     },
     async stop(patienceMs) {

@@ -38,6 +38,8 @@ export interface Leases {
   releaseAll(patienceMs: number): Promise<void>
   /** Has it written down that a receiver has begun to fail, or does well again. */
   save(queue: Queue): void
+  /** Resolves when the state of every receiver is saved. */
+  idle(): Promise<void>
   /** Leaves a queue alone for a while, because of a fault of ours. */
   fail(queue: Queue, why: string, err?: unknown): void
   /** Whether a queue has been leased for long while others wait. */
@@ -77,8 +79,8 @@ export function openLeases(deps: LeasesDeps): Leases {
       for (const queue of failing) if (!saved.has(queue.id) && !queue.isOver) save(queue)
     },
     {
-      // One that fails now and then changes with every message.
       clock,
+      // A receiver that fails occasionally changes its state with every message.
       minGapMs: GATHERED_MS,
       onError(error) {
         if (isResting(error)) return 'retry'
@@ -207,6 +209,7 @@ export function openLeases(deps: LeasesDeps): Leases {
       }
     },
     save,
+    idle: states.idle,
   }
 }
 
