@@ -46,6 +46,10 @@ export const PROBLEMS = {
   unreadable_request: [400, 'This is no HTTP request; look at what sends it'],
   request_late: [408, 'The request took too long to arrive; send it again'],
   headers_too_large: [431, 'The headers are larger than 16 KiB; send less'],
+  body_in_pieces: [
+    400,
+    'The body arrives in too many small pieces. Send it whole, or in pieces of 256 bytes or more.',
+  ],
   body_incomplete: [400, 'The connection ended before the body did; send it again'],
   notification_unreadable: [400, 'The body is no notification: send JSON with event and object.id'],
   invalid_signature: [400, 'Invalid signature'],

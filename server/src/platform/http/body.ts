@@ -4,9 +4,10 @@
  */
 
 import { isUtf8 } from 'node:buffer'
+import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import secureJson from 'secure-json-parse'
-import { InvalidInput } from '../../lib/problems.ts'
+import { InvalidInput, Problem } from '../../lib/problems.ts'
 import { oneATurn } from './turns.ts'
 
 /** What takes longer than a moment to read and to check: of these one is read in a turn of the event loop. */
@@ -40,6 +41,27 @@ function parse(request: FastifyRequest, bytes: Buffer): unknown {
   }
 }
 
+/** Pieces that a body of any size may arrive in, and bytes for each further one. */
+const FREE_PIECES = 64
+const BYTES_PER_PIECE = 256
+
+/**
+ * Refuses a body that arrives in many small pieces: each costs as much as hundreds of bytes, so 16 KiB in
+ * single bytes would hold the event loop for 40 ms.
+ */
+function countPieces(payload: Readable): void {
+  let pieces = 0
+  let bytes = 0
+  payload.on('data', function count(piece: Buffer) {
+    pieces += 1
+    bytes += piece.length
+    if (pieces <= FREE_PIECES + bytes / BYTES_PER_PIECE) return
+    payload.off('data', count)
+    // The reader of the body answers with the error, and closes the connection.
+    payload.emit('error', Object.assign(new Problem('body_in_pieces'), { statusCode: 400 }))
+  })
+}
+
 /** Installs the parser for every content type, in place of Fastify's own. */
 export function readJsonBodies(app: FastifyInstance): void {
   const inATurn = oneATurn()
@@ -49,12 +71,15 @@ export function readJsonBodies(app: FastifyInstance): void {
     if (!takesBody || takesBytes) delete request.headers['content-type']
     done()
   })
+  app.addHook('preParsing', (_request, _reply, payload, done) => {
+    countPieces(payload as Readable)
+    done(null, payload)
+  })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes, done) => {
-    if (request.routeOptions.config.takesBytes) return done(null, bytes)
     const read = () => {
       try {
-        done(null, parse(request, bytes as Buffer))
+        done(null, request.routeOptions.config.takesBytes ? bytes : parse(request, bytes as Buffer))
       } catch (error) {
         done(error as Error)
       }

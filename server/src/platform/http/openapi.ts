@@ -1,5 +1,6 @@
 /** The OpenAPI 3.1 document, made from the operations: every input, status, header and body. */
 import Type, { type TSchema } from 'typebox'
+import { JsonBytes } from '../../lib/json-bytes.ts'
 import { PROBLEMS } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import { anyone } from '../access/index.ts'
@@ -224,9 +225,9 @@ export function openapiOperation(
     success: [200, Type.Unsafe<Json>({ type: 'object', additionalProperties: true })],
     handle: () => document(),
   })
-  let made: Json | undefined
+  let made: JsonBytes<Json> | undefined
   const document = () => {
-    made ??= openApiDocument([...operations, self], version)
+    made ??= new JsonBytes(openApiDocument([...operations, self], version))
     return made
   }
   return self

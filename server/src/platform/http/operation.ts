@@ -3,6 +3,7 @@
  * Everything that is common to operations (access, 422, errors, OpenAPI) is derived from it.
  */
 import type { Static, TSchema } from 'typebox'
+import type { JsonBytes } from '../../lib/json-bytes.ts'
 import type { JsonText } from '../../lib/json-text.ts'
 import type { Refuse } from '../../lib/problems.ts'
 import type { Access, Origin, Restriction } from '../access/index.ts'
@@ -17,7 +18,7 @@ type Infer<S> = S extends TSchema ? Static<S> : undefined
 type Answer<S> = S extends TSchema ? Static<S> : void
 
 /** What a handler returns: the answer, or its JSON where it is at hand. */
-type Handled<R> = Answer<R> | JsonText<Answer<R>>
+type Handled<R> = Answer<R> | JsonText<Answer<R>> | JsonBytes<Answer<R>>
 
 /** What a handler gets: the caller that the access rule proves, and the validated input. */
 export interface Call<C, P, Q, B, K = unknown, H extends string = string> {

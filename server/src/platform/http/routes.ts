@@ -1,5 +1,6 @@
 /** Turns operations into Fastify routes: rate limit, authentication, access, input, handler, status. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { JsonBytes } from '../../lib/json-bytes.ts'
 import { JsonText } from '../../lib/json-text.ts'
 import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
@@ -86,8 +87,8 @@ export function requireOperations(app: FastifyInstance): void {
   })
 }
 
-/** Of HTTP, as 431 is, and not of any operation: it is answered before one is asked. */
-const EXPECTATION_FAILED = 417
+/** Statuses of HTTP itself, as 431 is: they are answered before the operation is asked. */
+const BEFORE_OPERATIONS = [400, 417]
 
 /** @param few lets a caller have few of its requests under way at once */
 function addOperation(
@@ -96,7 +97,7 @@ function addOperation(
   guards: Guards,
   few?: FewAtOnce,
 ): void {
-  const statuses = new Set([...statusesOf(op), EXPECTATION_FAILED])
+  const statuses = new Set([...statusesOf(op), ...BEFORE_OPERATIONS])
   app.route({
     method: op.method,
     url: op.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -226,6 +227,7 @@ function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMe
       reply.code(status)
       if (file) return sendDownload(request, reply, file, value as Download)
       if (value instanceof JsonText) return reply.type(JSON_TYPE).send(value.text)
+      if (value instanceof JsonBytes) return sendBytes(request, reply, value)
       return reply.send(schema === null ? undefined : value)
     }
     const { caller } = request
@@ -238,6 +240,12 @@ function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMe
     })
     return answer instanceof Promise ? answer.then(send) : send(answer)
   }
+}
+
+function sendBytes(request: FastifyRequest, reply: FastifyReply, value: JsonBytes<unknown>) {
+  const { bytes, encoding } = value.for(request.headers['accept-encoding'])
+  if (encoding) reply.header('content-encoding', encoding)
+  return reply.header('vary', 'accept-encoding').type(JSON_TYPE).send(bytes)
 }
 
 const NO_HEADERS = Object.freeze({})

@@ -10,6 +10,7 @@ import { addressOf } from './address.ts'
 import { callersRequestId, countArrival, markAnswer, watchArrivals, whenDone } from './arrival.ts'
 import { readJsonBodies } from './body.ts'
 import { OPEN_BODY_LIMIT } from './body-limit.ts'
+import { boundConnections } from './connections.ts'
 import { sendError } from './errors.ts'
 import { onceEach } from './once-each.ts'
 import type { Limits } from './rate-limit.ts'
@@ -68,6 +69,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
   })
   app.decorateRequest('caller', null)
   watchArrivals(app, options)
+  boundConnections(app.server)
   if (options.corsOrigins.length > 0)
     await app.register(cors, {
       origin: [...options.corsOrigins],
