@@ -2562,7 +2562,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2656,7 +2656,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2777,7 +2777,7 @@ export interface operations {
                     "application/json": components["schemas"]["StartedBackup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2939,7 +2939,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3073,7 +3073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Backups"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3196,7 +3196,7 @@ export interface operations {
                     "application/json": components["schemas"]["StartedBackup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3344,7 +3344,7 @@ export interface operations {
                     "application/json": components["schemas"]["BackupJob"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3468,7 +3468,7 @@ export interface operations {
                     "application/json": components["schemas"]["Backup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3617,7 +3617,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3749,7 +3749,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3883,7 +3883,7 @@ export interface operations {
                     "application/json": components["schemas"]["CacheStats"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3995,7 +3995,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4145,7 +4145,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4263,7 +4263,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4418,7 +4418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4564,7 +4564,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4717,7 +4717,7 @@ export interface operations {
                     "application/json": components["schemas"]["Rotation"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4851,7 +4851,7 @@ export interface operations {
                     "application/json": components["schemas"]["RotationStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4949,7 +4949,7 @@ export interface operations {
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5066,7 +5066,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5178,7 +5178,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotificationWithBody"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5302,7 +5302,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotification"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5469,7 +5469,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5581,7 +5581,7 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentWithNotifications"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5705,7 +5705,7 @@ export interface operations {
                     "application/json": components["schemas"]["Fix"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5859,7 +5859,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5957,7 +5957,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6105,7 +6105,7 @@ export interface operations {
                     "application/json": components["schemas"]["SeededFixes"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6239,7 +6239,7 @@ export interface operations {
                     "application/json": components["schemas"]["FixStats"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6337,7 +6337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6456,7 +6456,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6592,7 +6592,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6736,7 +6736,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6882,7 +6882,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7046,7 +7046,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7172,7 +7172,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7320,7 +7320,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7452,7 +7452,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7598,7 +7598,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7746,7 +7746,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7904,7 +7904,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8059,7 +8059,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8205,7 +8205,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8353,7 +8353,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8499,7 +8499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8574,7 +8574,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicDepartment"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8680,7 +8680,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8820,7 +8820,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8954,7 +8954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9058,7 +9058,7 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9195,7 +9195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9335,7 +9335,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9451,7 +9451,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9567,7 +9567,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9676,7 +9676,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9776,7 +9776,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9922,7 +9922,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicTenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10001,7 +10001,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10144,7 +10144,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10285,7 +10285,7 @@ export interface operations {
                     "application/json": components["schemas"]["TotpSetup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10428,7 +10428,7 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10556,7 +10556,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10690,7 +10690,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10812,7 +10812,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10917,7 +10917,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11070,7 +11070,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11203,7 +11203,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedPatient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11351,7 +11351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11534,7 +11534,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11670,7 +11670,7 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11819,7 +11819,7 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11965,7 +11965,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12127,7 +12127,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12251,7 +12251,7 @@ export interface operations {
                     "application/json": components["schemas"]["PatientExport"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12375,7 +12375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12521,7 +12521,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12629,7 +12629,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12770,7 +12770,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12904,7 +12904,7 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13011,7 +13011,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13145,7 +13145,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13243,7 +13243,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventDescription"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13352,7 +13352,7 @@ export interface operations {
                     "application/json": components["schemas"]["RegisteredWebhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13500,7 +13500,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13646,7 +13646,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13810,7 +13810,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13935,7 +13935,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14098,7 +14098,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14247,7 +14247,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14370,7 +14370,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14516,7 +14516,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14664,7 +14664,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTestResult"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14813,7 +14813,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14888,7 +14888,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14964,7 +14964,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15046,7 +15046,7 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15166,7 +15166,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15305,7 +15305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

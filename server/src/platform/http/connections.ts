@@ -1,6 +1,5 @@
 /** Bounds what one connection makes the service hold: unanswered requests, and responses that nobody reads. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { SECOND } from '../../lib/clock.ts'
 
 /**
@@ -12,6 +11,11 @@ const MAX_UNANSWERED = 8
 /** How long the client may leave a response unread. */
 const UNREAD_MS = 30 * SECOND
 
+type Server = FastifyInstance['server']
+type Arrived = FastifyRequest['raw']
+type Response = FastifyReply['raw']
+type Socket = Arrived['socket']
+
 interface Load {
   unanswered: number
   /** Set by one request too many: the connection ends with its last response. */
@@ -22,7 +26,7 @@ interface Load {
 export function boundConnections(server: Server, unreadMs = UNREAD_MS): void {
   const loads = new WeakMap<Socket, Load>()
 
-  function admit({ socket }: IncomingMessage, response: ServerResponse): boolean {
+  function admit({ socket }: Arrived, response: Response): boolean {
     const load = loads.get(socket) ?? { unanswered: 0, isFull: false }
     loads.set(socket, load)
     if (load.unanswered >= MAX_UNANSWERED) {
@@ -41,7 +45,7 @@ export function boundConnections(server: Server, unreadMs = UNREAD_MS): void {
   for (const event of ['request', 'checkExpectation'] as const) {
     const handlers = server.listeners(event)
     server.removeAllListeners(event)
-    server.on(event, (request: IncomingMessage, response: ServerResponse) => {
+    server.on(event, (request: Arrived, response: Response) => {
       if (admit(request, response)) for (const handle of handlers) handle(request, response)
     })
   }
