@@ -229,7 +229,7 @@ test('with the last backup from its time its root key goes, and all stays readab
     refused: [
       {
         name: `${old}.json`,
-        reason: `its root key ${fingerprintOf(OLD)} was destroyed: no other backup needed it`,
+        reason: `its root key ${fingerprintOf(OLD)} was destroyed when no known backup needed it, so the file can no longer be decrypted`,
       },
     ],
   })

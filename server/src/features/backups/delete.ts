@@ -28,7 +28,7 @@ export async function deleteWithFile(
   { id, type, created_at, rewritten_at, told }: Deletable,
   { files, log }: { files: Store; log: Logger },
 ): Promise<'gone' | 'busy' | 'locked' | 'free'> {
-  await lockUntilEnd(tx, 'backupDeletion')
+  await lockUntilEnd(tx, 'storeDeletion')
   const state = await lockForDeletion(tx, id)
   if (state !== 'free') return state
   // Before the row: a file that has neither row nor list entry is an orphan, which nobody adopts.

@@ -25,8 +25,8 @@ export const LOCKS = {
   longJobTakers: 7_261_950,
   /** With a number of what is read for long, shared: a process reads it, and lives. */
   longReads: 7_261_951,
-  /** One transaction at a time deletes a backup, so that retention sees which others there are. */
-  backupDeletion: 7_261_952,
+  /** One transaction at a time deletes from the store, so that retention sees what else there is. */
+  storeDeletion: 7_261_952,
   /** With the id of a tenant, or 0 for all: a restore has closed the service for them. */
   closed: 7_261_942,
   /** With the id of a fix, or 0 for a scan of all: a process looks and mends, and lives. */

@@ -64,7 +64,7 @@ export async function deleteOutdated(deps: RetentionDeps, signal: AbortSignal): 
     const state = isLocked(backup, clock)
       ? 'locked'
       : await db.acrossTenants(async (tx) => {
-          await lockUntilEnd(tx, 'backupDeletion')
+          await lockUntilEnd(tx, 'storeDeletion')
           // The deletions before may have taken minutes. If a newer backup was deleted or failed since,
           // this one is needed again.
           const stillOutdated = await findOutdated(tx, limits)
