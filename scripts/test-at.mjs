@@ -4,7 +4,7 @@
  *
  * The clock of the test processes and of the embedded PostgreSQL starts at that instant. The embedded
  * server inherits no environment, so a script takes the place of its program in node_modules until this
- * process ends. Programs that a test starts with an environment of its own keep the real time.
+ * process ends. Programs that a test starts with its own environment, past `INHERITED`, keep the real time.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'

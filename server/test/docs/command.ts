@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import path from 'node:path'
 import type { TestDatabase } from '../support/database.ts'
+import { INHERITED } from '../support/process.ts'
 import { ROOT_KEY } from '../support/service.ts'
 import { ROOT } from './documents.ts'
 
@@ -30,7 +31,7 @@ export function runCommand(
   args: readonly string[],
   variables: Record<string, string>,
 ): Promise<Ended> {
-  const env = { PATH: process.env.PATH, ...variables }
+  const env = { ...INHERITED, ...variables }
   const command = [path.join(ROOT, 'server/src/main.ts'), ...args]
   return new Promise((resolve) => {
     execFile(process.execPath, command, { env, timeout: 60_000 }, (error, stdout, stderr) =>

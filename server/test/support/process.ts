@@ -22,6 +22,14 @@ export const PLAIN = {
   SELF_HEALING: 'off',
 }
 
+/** What a program inherits of the tests' environment: where programs are, and the clock of `scripts/test-at.mjs`. */
+export const INHERITED: Record<string, string> = Object.fromEntries(
+  ['PATH', 'LD_PRELOAD', 'SHIFT_SECONDS'].flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value]]
+  }),
+)
+
 export interface Ended {
   code: number | null
   signal: NodeJS.Signals | null
@@ -44,7 +52,7 @@ export interface RunOptions {
   by?: readonly string[]
 }
 
-/** Starts `wardkeep <args>` with nothing of the tests' environment but `env`; it ends with the test. */
+/** Starts `wardkeep <args>` with `env` and `INHERITED` alone. The process ends with the test. */
 export function command(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -58,7 +66,7 @@ export function command(
   ]
   const child = spawn(first, rest, {
     cwd: options.cwd ?? '/',
-    env: { PATH: process.env.PATH, ...env },
+    env: { ...INHERITED, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...options.account,
   })
