@@ -113,6 +113,8 @@ const PAYMENT_NOTIFICATIONS = `
 /** Adds all rows. Autovacuum is off, so the planner has no statistics until `vacuumAll`. */
 export async function furnish(database: TestDatabase): Promise<void> {
   await enterActions(scopesOf(database, 1))
+  // The template may have been made in the month before.
+  await database.sql('select ensure_journal_partitions(2)')
   await database.sql(PEOPLE)
   await database.sql(WEBHOOKS)
   await database.sql(`do $$ declare name regclass; begin
