@@ -69,6 +69,7 @@ export const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'server/test/payments/health.test.ts': { seconds: 40, services: 9 },
   'server/test/payments/locks.test.ts': { services: 4 },
   'server/test/payments/once.test.ts': { services: 9 },
+  'server/test/plans/plans.test.ts': { seconds: 40 },
   'server/test/races/first-start.test.ts': { services: 4 },
   'server/test/self-healing/quiet.test.ts': { services: 7, seconds: 40 },
   'server/test/sessions/hashing.test.ts': { services: 6 },
