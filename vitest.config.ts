@@ -6,6 +6,9 @@ import { testFiles } from './scripts/test-kinds.ts'
 
 const files = testFiles(import.meta.dirname)
 
+/** Set by `npm run chaos`: the fault tests run at full length, one at a time, as each keeps the machine busy. */
+const isChaos = process.env.CHAOS === 'full'
+
 const common = {
   setupFiles: ['server/test/support/each-file.ts'],
   // Limits for what hangs: beside other work a test may take many times as long as alone.
@@ -14,13 +17,13 @@ const common = {
   unstubGlobals: true,
   expect: { poll: { timeout: 60_000 } },
   // Tests wait for most of their time: three on two processors take half the time of one.
-  maxWorkers: Math.max(3, availableParallelism()),
+  maxWorkers: isChaos ? 1 : Math.max(3, availableParallelism()),
 }
 
 export default defineConfig({
   test: {
     globalSetup: ['server/test/support/global-setup.ts'],
-    provide: { chaos: 'short' },
+    provide: { chaos: isChaos ? 'full' : 'short' },
     reporters: ['default', './scripts/slowest.ts'],
     sequence: { sequencer: ByProject },
     projects: [

@@ -10,7 +10,6 @@ const { filter, options } = parseCLI([
   'server/test/self-healing/quiet.test.ts',
   ...process.argv.slice(2),
 ])
-// One at a time: each keeps the machine busy by itself.
-const overrides = { ...options, maxWorkers: 1, provide: { chaos: 'full' } }
-const vitest = await startVitest('test', filter, overrides)
+process.env.CHAOS = 'full'
+const vitest = await startVitest('test', filter, options)
 await vitest.close()
