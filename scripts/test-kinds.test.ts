@@ -1,4 +1,4 @@
-/** Which project a test file runs in. */
+/** The choice of the project that a test file runs in. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'

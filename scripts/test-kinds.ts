@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * What a test file needs: nothing (`unit`), a database (`service`), or processes of its own (`process`),
+ * The needs of a test file: nothing (`unit`), a database (`service`), or processes of its own (`process`),
  * such as commands, embedded servers and browsers.
  */
 export type TestKind = 'unit' | 'service' | 'process'
@@ -56,7 +56,7 @@ function kindOfImport(from: string, specifier: string, known: Map<string, TestKi
   return isOfTests(module) ? kindOf(module, known) : 'unit'
 }
 
-/** What the service itself imports says nothing about its tests. */
+/** True for test modules. Imports of the service itself do not decide the kind of its tests. */
 const isOfTests = (module: string): boolean =>
   existsSync(module) && /\/(?:test|scripts)\/.*\.m?[jt]s$|\.test\.ts$/.test(module)
 

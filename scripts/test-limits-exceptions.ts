@@ -3,7 +3,7 @@ import type { Exception } from './test-limits.ts'
 
 /**
  * Times are about twice what two quiet processors take. The long ones start processes, or wait for limits that a
- * child process keeps by its own clock; those with many services compare nodes, or start each test anew.
+ * child process keeps by its own clock. Those with many services compare nodes or open one for each test.
  */
 export const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'server/src/platform/db/embedded/crash.test.ts': { seconds: 40 },

@@ -18,7 +18,7 @@ it('names each file that takes too long or opens too many services', () => {
   expect(lines).toEqual(['a.test.ts took 20.1 s of 20 s.', 'b.test.ts opened 4 services of 3.'])
 })
 
-it('allows a named exception its own budget and no more', () => {
+it('holds a named exception to its own budget', () => {
   const exceptions = { 'a.test.ts': { services: 5 } }
   expect(overBudget([{ ...file, services: 5 }], exceptions)).toEqual([])
   expect(overBudget([{ ...file, services: 6, seconds: 21 }], exceptions)).toHaveLength(2)

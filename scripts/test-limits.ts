@@ -19,7 +19,7 @@ export interface MeasuredFile {
   services: number
 }
 
-/** What a file is allowed beyond the budget. */
+/** The higher limits of a named file. */
 export type Exception = Partial<Omit<MeasuredFile, 'name'>>
 
 /** Returns a line for each file that is over its budget. */

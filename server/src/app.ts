@@ -122,7 +122,7 @@ export { backupIdentity, findPlatformTenant, restoreFile, storeBy, verifyBackupF
 
 export type App = Awaited<ReturnType<typeof openApp>>
 
-/** What runs in the background: the jobs, and the work of features. */
+/** Background work by name: the jobs, or the work of a feature. */
 export type BackgroundWork = 'jobs' | keyof Awaited<ReturnType<typeof openFeatures>>['features']
 
 /** Puts the service together on a migrated database; it does not listen yet. */

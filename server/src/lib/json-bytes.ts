@@ -6,7 +6,7 @@ const ENCODINGS = ['br', 'gzip'] as const
 type Encoding = (typeof ENCODINGS)[number]
 
 export class JsonBytes<T> {
-  /** What the bytes say; for types alone. */
+  /** The type of the value in the bytes. Never set. */
   declare readonly of?: T
   readonly #plain: Buffer
   readonly #encoded: Readonly<Record<Encoding, Buffer>>

@@ -189,14 +189,14 @@ describe('by a moved clock', () => {
   })
 })
 
-describe('an idle poller', () => {
-  test('has looked once more after the question, and found nothing', async () => {
+describe('waiting for an idle poller', () => {
+  test('looks once more after the call', async () => {
     const { poller: made, looks } = await counting()
     await made.idle()
     expect(looks.count).toBe(2)
   })
 
-  test('was asked during a look, and looks again', async () => {
+  test('looks again when called during a look', async () => {
     const entered = gate()
     const held = gate()
     let looks = 0
@@ -213,7 +213,7 @@ describe('an idle poller', () => {
     expect(looks).toBe(2)
   })
 
-  test('has no more to do at once', async () => {
+  test('resolves after looks that found more to do', async () => {
     let left = 3
     const made = polling(async () => {
       left -= 1
@@ -223,7 +223,7 @@ describe('an idle poller', () => {
     expect(left).toBeLessThanOrEqual(0)
   })
 
-  test('may have failed, or been stopped', async () => {
+  test('resolves after a failed look, and when the poller stops', async () => {
     const failing = polling(() => Promise.reject(new Error('not now')))
     await failing.idle()
     const { poller: made } = await counting()

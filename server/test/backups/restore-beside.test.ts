@@ -1,4 +1,4 @@
-/** What callers see of a restore: no acknowledged change is lost, and the service answers 503 until the restore ends. */
+/** A restore as callers see it: no acknowledged change is lost, and the service answers 503 until the restore ends. */
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'

@@ -1,4 +1,4 @@
-/** What a restore leaves alone: its caller, and a purge that has begun. */
+/** The limits of a restore: it spares its caller, and a purge that has begun. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { enable, enrol, login, STEP, setUp } from '../second-factor/enrol.ts'
 import { codeOf } from '../support/accounts.ts'

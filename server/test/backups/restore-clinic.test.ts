@@ -1,4 +1,4 @@
-/** What a restore does to one clinic: its rows, sessions and known addresses, and deletions that were undone. */
+/** The effects of a restore on one clinic: its rows, sessions and known addresses, and deletions that were undone. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { until } from '../support/until.ts'

@@ -1,4 +1,4 @@
-/** What one connection can make a server hold. */
+/** The bounds on one connection of a server. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
