@@ -66,7 +66,14 @@ async function dependencyRules() {
 }
 
 async function fileLengths() {
-  const exclude = ['**/node_modules/**', '.runtime/**', 'data/**', 'coverage/**', ...generated]
+  const exclude = [
+    '**/node_modules/**',
+    '**/dist/**',
+    '.runtime/**',
+    'data/**',
+    'coverage/**',
+    ...generated,
+  ]
   const tooLong = []
   for await (const file of glob('**/*.{ts,mts,mjs,cjs,sql}', { cwd: root, exclude })) {
     const lines = readFileSync(path.join(root, file), 'utf8').split('\n').length - 1

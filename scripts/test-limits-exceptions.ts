@@ -30,6 +30,7 @@ export const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'server/test/contract/conventions/rate-limit.test.ts': { services: 22 },
   'server/test/database-fixes/replaced-indexes.test.ts': { seconds: 40 },
   'server/test/delivery/deaf.test.ts': { seconds: 40 },
+  'server/test/docs/client-package.test.ts': { seconds: 60 },
   'server/test/encryption/fixes.test.ts': { services: 4, seconds: 40 },
   'server/test/encryption/killed.test.ts': { seconds: 40 },
   'server/test/encryption/root-rotation.test.ts': { services: 4, seconds: 40 },

@@ -3,9 +3,11 @@
  * session that renews its tokens by itself.
  */
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import { each, type ItemOf, type ListArguments, type ListPath } from './each.ts'
 import type { paths } from './generated/api.ts'
 import { openSession, type Tokens } from './session.ts'
 
+export { type ItemOf, ListError, type ListPath } from './each.ts'
 export type { components, paths } from './generated/api.ts'
 export type { Tokens } from './session.ts'
 
@@ -37,6 +39,14 @@ export interface Client extends FetchClient<paths> {
    * lives on, and this can be called again.
    */
   signOut(options?: { all_devices?: boolean }): ReturnType<typeof logout>
+  /**
+   * Yields every record of a list, fetching one page after the other.
+   * @throws ListError when the service refuses a page
+   */
+  each<Path extends ListPath>(
+    path: Path,
+    ...init: ListArguments<Path>
+  ): AsyncGenerator<ItemOf<Path>, void, undefined>
 }
 
 const login = (api: FetchClient<paths>, body: Credentials) => api.POST('/api/auth/login', { body })
@@ -59,6 +69,8 @@ export function createClient(options: ClientOptions): Client {
     redirect: 'error',
   })
   return Object.assign(api, {
+    each: <Path extends ListPath>(path: Path, ...init: ListArguments<Path>) =>
+      each(api, path, ...init),
     async signIn(credentials: Credentials) {
       const answer = await login(api, credentials)
       if (answer.data) session.begin(answer.data)

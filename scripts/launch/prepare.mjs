@@ -1,12 +1,12 @@
 /** Brings a Node that is new enough and the dependencies of the lock file; nothing when both are there. */
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { exclusively } from './exclusive.mjs'
+import { fetchNode } from './fetch-node.mjs'
 import { LaunchError } from './launch-error.mjs'
 import { npmCli, runNpm } from './npm.mjs'
-import { isInstalledAsLocked, lockOfNode, nodeToFetch, oldestNode, stampOf } from './plan.mjs'
+import { isInstalledAsLocked, nodeToFetch, oldestNode, stampOf } from './plan.mjs'
 
 const { platform, arch, execPath } = process
 const say = (line) => console.error(line)
@@ -30,7 +30,7 @@ export async function prepare(root) {
       say,
       work: async () => {
         const npm = npmCli()
-        if (!existsSync(node)) await fetchNode({ npm, home, ...fetch })
+        if (!existsSync(node)) await fetchNewerNode({ npm, home, fetch })
         if (!isInstalled(root)) await install({ npm, node, root })
       },
     })
@@ -58,31 +58,11 @@ export function environmentFor(node) {
   }
 }
 
-/** Installed aside and moved into place whole: a half-done install is never taken for a node. */
-async function fetchNode({ npm, home, ...wanted }) {
-  const spec = `${wanted.name}@${wanted.release}`
-  const aside = `${home}-unfinished`
-  const done = started(`Node ${process.version} is too old; fetching ${spec} …`)
-  rmSync(aside, { recursive: true, force: true })
-  mkdirSync(aside, { recursive: true })
-  // A package.json of its own keeps npm from taking the repository for the place to install into.
-  for (const [file, text] of Object.entries(lockOfNode(wanted)))
-    writeFileSync(path.join(aside, file), `${text}\n`)
-  await runNpm({
-    npm,
-    node: execPath,
-    cwd: aside,
-    args: ['ci', '--prefix', aside, '--workspaces=false', '--ignore-scripts'],
-    env: process.env,
-    failure: `Fetching Node (${spec}) failed. You can also install Node ${oldestNode} yourself.`,
-  })
-  if (spawnSync(path.join(aside, wanted.binary), ['--version']).status !== 0) {
-    throw new LaunchError(
-      `The node of ${spec} does not run on this machine: install Node ${oldestNode} yourself.`,
-    )
-  }
-  rmSync(home, { recursive: true, force: true })
-  renameSync(aside, home)
+async function fetchNewerNode({ npm, home, fetch }) {
+  const done = started(
+    `Node ${process.version} is too old; fetching ${fetch.name}@${fetch.release} …`,
+  )
+  await fetchNode({ npm, home, ...fetch })
   done()
 }
 
