@@ -130,7 +130,7 @@ it.each([
   expect(Object.values(await bench.lookAtAll()).flat()).toEqual([])
 })
 
-it('a disabled trigger is said to be so, on a partition and of a foreign key too', async () => {
+it('reports a disabled trigger as disabled, also on partitions and of foreign keys', async () => {
   const [part] = await sql<{ name: string }>(
     `select inhrelid::regclass::text as name from pg_inherits
      where inhparent = 'journal'::regclass order by 1 limit 1`,
@@ -138,7 +138,10 @@ it('a disabled trigger is said to be so, on a partition and of a foreign key too
   await sql(`alter table ${part?.name} disable trigger journal__append_only;
     alter table departments disable trigger all`)
   const { findings } = await bench.look('database.triggers')
-  expect(findings[0]?.measured).toEqual({ state: 'disabled' })
+  expect(findings[0]).toMatchObject({
+    measured: { state: 'disabled' },
+    expected: { state: 'enabled' },
+  })
   const subjects = findings.map(({ subject }) => subject)
   expect(subjects).toContain(`trigger journal__append_only on ${part?.name}`)
   expect(

@@ -59,3 +59,28 @@ it('what no release has made is told of, where it is among our tables', async ()
   for (const key of ['database.row_security', 'database.grants', 'database.functions'])
     expect(await subjects(key), key).toEqual([])
 })
+
+it('reports tables, partitions and functions that have another owner', async () => {
+  const { sql } = bench.database
+  const [part] = await sql<{ name: string; owner: string }>(
+    `select inhrelid::regclass::text as name, relowner::regrole::text as owner
+     from pg_inherits join pg_class on pg_class.oid = inhrelid
+     where inhparent = 'journal'::regclass order by 1 limit 1`,
+  )
+  const changed = ['TABLE webhooks', `TABLE ${part?.name}`, 'ROUTINE sealed_by(bytea)']
+  for (const one of changed) await sql(`alter ${one} owner to wardkeep_platform`)
+  const { findings } = await bench.look('database.tables')
+  const owners = findings.filter(({ subject }) => subject.startsWith('owner of '))
+  expect(owners.map(({ subject }) => subject).sort()).toEqual(
+    changed.map((one) => `owner of ${one.split(' ')[1]}`).sort(),
+  )
+  expect(owners).toContainEqual({
+    tenant_id: null,
+    subject: 'owner of webhooks',
+    measured: {
+      state: 'different',
+      statement: 'ALTER TABLE webhooks OWNER TO wardkeep_platform;',
+    },
+    expected: { statement: `ALTER TABLE webhooks OWNER TO ${part?.owner};` },
+  })
+})

@@ -105,19 +105,22 @@ const SHOWN: readonly string[] = [
   'row security',
   'role',
   'membership',
+  'owner',
 ] satisfies Statement['kind'][]
 const MOST = 600
 
 function findingOf({ subject, expected, live }: Drift): Finding {
   const shown = live.filter(({ kind }) => SHOWN.includes(kind))
+  const state = stateOf(expected, live)
+  const absent = { state: state === 'disabled' ? 'enabled' : 'absent' }
   return {
     tenant_id: null,
     subject,
     measured: {
-      state: stateOf(expected, live),
+      state,
       ...(shown.length > 0 ? { statement: cut(textOf(shown)) } : {}),
     },
-    expected: expected.length > 0 ? { statement: cut(textOf(expected)) } : { state: 'absent' },
+    expected: expected.length > 0 ? { statement: cut(textOf(expected)) } : absent,
   }
 }
 

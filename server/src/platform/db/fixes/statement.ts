@@ -107,6 +107,12 @@ const FORMS = {
         `REVOKE ${role} FROM ${text.slice(`GRANT ${role} TO `.length, -1)} CASCADE;`,
     },
   ],
+  owner: [
+    {
+      text: `ALTER (?:TABLE|SEQUENCE|ROUTINE) (?<on>.+) OWNER TO ${name};`,
+      subject: (parts) => `owner of ${parts.on}`,
+    },
+  ],
   comment: [{ text: 'COMMENT ON (?<name>.+?) IS ' }],
 } satisfies Record<string, readonly Form[]>
 

@@ -1,10 +1,10 @@
 /** The fixes that are told of: what is missing or other holds data, or somebody's work, and people decide. */
 import type { Fix } from '../../fix.ts'
-import { type Read, toldDrift, type Words } from './drift.ts'
+import { type Look, type Read, toldDrift, type Words } from './drift.ts'
 import type { Ground } from './ground.ts'
 import { subjectOfSuccessor } from './index-state.ts'
 import { type Ask, readLive, type Schema, type Statement } from './schema.ts'
-import type { Kind } from './statement.ts'
+import { type Kind, subjectOf } from './statement.ts'
 
 const RUNBOOK = 'schema-drift.md'
 
@@ -12,7 +12,7 @@ const TABLES: Words = {
   key: 'database.tables',
   title: 'Tables or columns differ from the schema',
   description:
-    'A table, column, type, sequence, extension or schema is missing or other than this release needs it. Requests fail that use it, and what it held is gone.',
+    'A table, column, type, sequence, extension or schema is missing or other than this release needs it, or has another owner than the rest. Requests fail that use what is missing, and its data is gone. The owner of a table passes its policies, and a function runs with the rights of its owner.',
   severity: 'critical',
   plan: 'Nothing is repaired: what is missing held data. The runbook says how to bring it back.',
   runbook: RUNBOOK,
@@ -28,12 +28,50 @@ const HOLDING: readonly Kind[] = [
   'schema',
 ]
 
+const readTables = missing(HOLDING, ['schemas', 'extensions', 'types', 'sequences', 'columns'])
+
 export const tables = (ground: Ground): Fix =>
-  toldDrift(
-    ground,
-    TABLES,
-    missing(HOLDING, ['schemas', 'extensions', 'types', 'sequences', 'columns']),
+  toldDrift(ground, TABLES, async (ask, committed) => {
+    const found = await readTables(ask, committed)
+    const owners = await readOwners(ask)
+    return {
+      expected: [...found.expected, ...owners.expected],
+      live: [...found.live, ...owners.live],
+    }
+  })
+
+/** Tables, views, free sequences and functions whose owner is not the one that most tables have. */
+const OTHER_OWNERS = `
+  with usual as (
+    select mode() within group (order by relowner) as owner from pg_class
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+  ), owned as (
+    select case relkind when 'S' then 'SEQUENCE' else 'TABLE' end as kind, oid::regclass::text as name, relowner as owner
+    from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S')
+      -- A sequence of a column has the owner of its table.
+      and not (relkind = 'S' and exists (
+        select from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype in ('a', 'i')))
+    union all
+    select 'ROUTINE', oid::regprocedure::text, proowner from pg_proc
+    where pronamespace = 'public'::regnamespace
+      and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
   )
+  select format('ALTER %s %s OWNER TO %s;', kind, name, owned.owner::regrole) as found,
+    format('ALTER %s %s OWNER TO %s;', kind, name, usual.owner::regrole) as wanted
+  from owned cross join usual where owned.owner <> usual.owner order by kind, name`
+
+async function readOwners(ask: Ask): Promise<Look> {
+  const rows = await ask<{ found: string; wanted: string }>(OTHER_OWNERS)
+  return {
+    expected: rows.map(({ wanted }) => ownerStatement(wanted)),
+    live: rows.map(({ found }) => ownerStatement(found)),
+  }
+}
+
+function ownerStatement(text: string): Statement {
+  const subject = subjectOf('owner', text)
+  return { kind: 'owner', subject, head: subject, text }
+}
 
 const CONSTRAINTS: Words = {
   key: 'database.constraints',
