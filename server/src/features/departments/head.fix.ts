@@ -7,13 +7,14 @@ import type { Department } from './departments.schema.ts'
 import type { MayHead } from './departments.service.ts'
 import { lockDepartment, updateDepartment } from './departments.store.ts'
 
+/** A head of another tenant reads like one that does not exist: its role and state are not the department's to see. */
 interface Unfit {
   department_id: number
   tenant_id: number
   head_doctor_id: number
   role: string | null
   is_active: boolean | null
-  is_own: boolean | null
+  is_own: boolean
 }
 
 /** Finds what it is about; handed in, as users know departments and not the reverse. */

@@ -247,14 +247,14 @@ export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number)
   return row !== undefined
 }
 
-/** A department whose head may not be it, with what the head is; null where there is no such user. */
+/** A department whose head may not be its head. The head's role and state are null where the tenant has no such user. */
 interface UnfitHead {
   department_id: number
   tenant_id: number
   head_doctor_id: number
   role: Role | null
   is_active: boolean | null
-  is_own: boolean | null
+  is_own: boolean
 }
 
 /** Which departments are looked at: the next ones that have a head, or of some those that have. */
@@ -275,13 +275,13 @@ export async function findUnfitHeads(tx: TenantTx, which: HeadedDepartments): Pr
     select count(*) as looked_at, max(d.id) as last,
       coalesce(jsonb_agg(jsonb_build_object('department_id', d.id, 'tenant_id', d.tenant_id,
         'head_doctor_id', d.head_doctor_id, 'role', u.role, 'is_active', u.is_active,
-        'is_own', u.tenant_id = d.tenant_id) order by d.id) filter (where
-          (u.tenant_id = d.tenant_id and u.role = 'doctor' and u.is_active) is not true), '[]') as unfit
+        'is_own', u.id is not null) order by d.id) filter (where
+          (u.role = 'doctor' and u.is_active) is not true), '[]') as unfit
     from (
       select id, tenant_id, head_doctor_id from departments
       where head_doctor_id is not null and ${wanted} and ${ofScope(tx, 'tenant_id')}
       order by id limit ${'limit' in which ? which.limit : which.ids.length}
-    ) d left join users u on u.id = d.head_doctor_id`.execute(tx.db)
+    ) d left join users u on u.id = d.head_doctor_id and u.tenant_id = d.tenant_id`.execute(tx.db)
   return rows[0] ?? { unfit: [], looked_at: 0, last: null }
 }
 
