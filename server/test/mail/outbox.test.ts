@@ -13,7 +13,8 @@ async function openOutbox() {
   onTestFinished(() => rm(parent, { recursive: true, force: true }))
   const folder = join(parent, 'data', 'outbox')
   const node = await openMailNode(await migratedDatabase(), outboxTransport(folder))
-  const files = async () => (await readdir(folder)).map((name) => join(folder, name))
+  const files = async (kind = '.eml') =>
+    (await readdir(folder)).filter((name) => name.endsWith(kind)).map((name) => join(folder, name))
   return { node, folder, files, read: async (file = '') => PostalMime.parse(await readFile(file)) }
 }
 
@@ -48,6 +49,31 @@ it('the file is RFC 5322: CRLF at every line, one blank line after the headers, 
     expect(line).toMatch(/^([\x21-\x39\x3b-\x7e]+: |[ \t])[ -~\t]*$/)
   for (const name of ['Date', 'From', 'To', 'Subject', 'Message-ID', 'MIME-Version'])
     expect(head.match(new RegExp(`^${name}: `, 'gm'))).toHaveLength(1)
+})
+
+it.each([
+  ['ASCII', 'Anna'],
+  ['other letters', 'Jörg Ñandú'],
+])('a link can be copied out of the file as it stands, beside %s', async (_, name) => {
+  const { node, files } = await openOutbox()
+  const link = `http://127.0.0.1:8080/reset-password#token=${'x'.repeat(60)}&tenant=north`
+  await node.send({ text: `Hello ${name}\n\n${link}\n`, html: `<p>${name}</p><p>${link}</p>\n` })
+  await node.untilNoneWaits()
+  const text = await readFile((await files())[0] ?? '', 'utf8')
+  expect(text).toContain(`\r\n${link}\r\n`)
+  expect(text).toContain(`<p>${link}</p>`)
+  expect(text).not.toContain('quoted-printable')
+})
+
+it('the text lies beside the message, with its address and subject', async () => {
+  const { node, files } = await openOutbox()
+  await node.send({ to: 'anna@clinic.test', subject: 'Hello\r\nthere', text: 'ä\nb' })
+  await node.untilNoneWaits()
+  const [file = '', ...others] = await files('.txt')
+  expect(others).toEqual([])
+  expect([file.replace(/txt$/, 'eml')]).toEqual(await files())
+  expect(await readFile(file, 'utf8')).toBe('To: anna@clinic.test\nSubject: Hello there\n\nä\nb')
+  expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600')
 })
 
 it('a subject with line breaks adds no header and no recipient', async () => {

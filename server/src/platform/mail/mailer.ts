@@ -75,12 +75,15 @@ export function openMailer(options: MailerOptions): Mailer {
       const { time, ...mail } = JSON.parse(text) as MailMessage & { time: number }
       try {
         if (!isMailable(mail.to)) throw new PermanentMailError('its address cannot be written to')
-        const message = await compose({ ...mail, id, time, from })
+        const { isEightBit } = transport
+        const message = await compose({ ...mail, id, time, from, isEightBit })
         const { file } = await transport.deliver({
           id,
           time,
           from: from.address,
           to: mail.to,
+          subject: mail.subject,
+          text: mail.text,
           message,
         })
         if (file)

@@ -1,22 +1,30 @@
-/** Mails as files, for installations without SMTP: one RFC 5322 file each, for the operator's eyes. */
+/** Writes mails to files, for installations without SMTP: the RFC 5322 message, and its text to copy links from. */
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { oneLine } from './addresses.ts'
 import type { MailTransport } from './transport.ts'
 
 export function outboxTransport(folder: string): MailTransport {
   return {
     reachesPeople: false,
-    async deliver({ id, time, message }) {
+    isEightBit: true,
+    async deliver({ id, time, to, subject, text, message }) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await chmod(folder, 0o700)
-      // The time of writing, not of this attempt: another attempt replaces the file.
-      const name = `${new Date(time).toISOString().replaceAll(/[:.]/g, '-')}-${id}.eml`
-      const file = join(folder, name)
-      // Written aside and renamed: whoever watches the folder sees whole mails only.
-      const draft = join(folder, `.${name}.part`)
-      await writeFile(draft, message, { mode: 0o600, flush: true })
-      await rename(draft, file)
-      return { file }
+      // The time of writing, not of this attempt: another attempt replaces the files.
+      const name = `${new Date(time).toISOString().replaceAll(/[:.]/g, '-')}-${id}`
+      const readable = `To: ${oneLine(to)}\nSubject: ${oneLine(subject)}\n\n${text}`
+      await writeWhole(folder, `${name}.txt`, readable)
+      return { file: await writeWhole(folder, `${name}.eml`, message) }
     },
   }
+}
+
+/** Writes a file aside and renames it, so that a reader of the folder never sees half a mail. Returns its path. */
+async function writeWhole(folder: string, name: string, content: string | Buffer): Promise<string> {
+  const file = join(folder, name)
+  const draft = join(folder, `.${name}.part`)
+  await writeFile(draft, content, { mode: 0o600, flush: true })
+  await rename(draft, file)
+  return file
 }

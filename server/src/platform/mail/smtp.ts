@@ -60,6 +60,7 @@ export function smtpTransport(url: string, patienceMs: number = PATIENCE_MS): Ma
   let transport: ReturnType<typeof open> | undefined
   return {
     reachesPeople: true,
+    isEightBit: false,
     async deliver({ from, to, message }: Envelope) {
       transport ??= open()
       const opened = await transport

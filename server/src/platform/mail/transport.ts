@@ -8,6 +8,9 @@ export interface Envelope {
   time: number
   from: string
   to: string
+  subject: string
+  /** The plain text alone, for a transport that people read. */
+  text: string
   /** RFC 5322. */
   message: Buffer
 }
@@ -15,6 +18,8 @@ export interface Envelope {
 export interface MailTransport {
   /** Whether mails reach people, and not only a folder. */
   readonly reachesPeople: boolean
+  /** True where the body of a message may have bytes above 127. */
+  readonly isEightBit: boolean
   /**
    * Hands a message over for good. Returns the file, if that is where it went.
    * @throws PermanentMailError when it will never be taken, anything else when it may be later
