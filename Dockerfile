@@ -17,9 +17,12 @@ WORKDIR /app
 COPY --from=dependencies /app ./
 COPY LICENSE ./
 COPY server server
-RUN install -d -o node -g node -m 0711 /var/lib/wardkeep
+# The command for operators: `docker compose exec wardkeep wardkeep …`.
+RUN ln -s /app/server/src/main.ts /usr/local/bin/wardkeep
+RUN install -d -o node -g node -m 0711 /var/lib/wardkeep \
+  && install -d -o node -g node -m 0700 /var/backups/wardkeep
 USER node
-VOLUME /var/lib/wardkeep
+VOLUME /var/lib/wardkeep /var/backups/wardkeep
 EXPOSE 8080
 # A worker serves nothing but the port of the metrics.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD \

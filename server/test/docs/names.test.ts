@@ -9,6 +9,9 @@ const FOREIGN: Record<string, string> = {
   POSTGRES_PASSWORD: 'compose.yaml, the image of PostgreSQL',
   TEST_DATABASE_URL: 'the tests',
   ON_ERROR_STOP: 'psql',
+  AF_UNIX: 'systemd',
+  AF_INET: 'systemd',
+  AF_INET6: 'systemd',
 }
 
 const CONTAINERS = ['Dockerfile', 'compose.yaml']
@@ -59,8 +62,11 @@ describe('variables', () => {
   test('give the container what production asks for', () => {
     expect(setIn('Dockerfile')).toContain('NODE_ENV')
     expect(setIn('compose.yaml')).toEqual(
-      expect.arrayContaining(['DATABASE_URL', 'ENCRYPTION_KEY_FILE', 'PUBLIC_URL']),
+      expect.arrayContaining(['DATABASE_URL', 'ENCRYPTION_KEY_FILE']),
     )
+    // The commands at the top write the rest into the file that the service reads its variables from.
+    expect(textOf('compose.yaml')).toMatch(/^# +printf 'PUBLIC_URL=.+' > wardkeep\.env$/m)
+    expect(textOf('compose.yaml')).toContain('env_file: [wardkeep.env]')
   })
 })
 

@@ -1,7 +1,9 @@
-/** The image's health check, run beside a process of each role. */
+/** The image's health check, run beside a process of each role, and its `wardkeep` command. */
 import { execFile } from 'node:child_process'
+import { symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { textOf } from '../docs/documents.ts'
+import { ROOT, textOf } from '../docs/documents.ts'
 import { command, PLAIN } from '../support/process.ts'
 import { refusedPort } from '../support/refused-port.ts'
 import { scratch } from '../support/scratch.ts'
@@ -36,3 +38,17 @@ test.each(['all', 'api', 'worker'])(
     expect(await container.ended).toEqual({ code: 0, signal: null })
   },
 )
+
+test('the image has the command `wardkeep` on its PATH', async () => {
+  const [, target = '', link = ''] = /^RUN ln -s \/app\/(\S+) (\S+)$/m.exec(dockerfile) ?? []
+  expect(link).toBe('/usr/local/bin/wardkeep')
+  const folder = await scratch()
+  await symlink(join(ROOT, target), join(folder, 'wardkeep'))
+  const PATH = `${folder}:${dirname(process.execPath)}:/usr/bin:/bin`
+  const told = await new Promise<string>((resolve, reject) =>
+    execFile('wardkeep', ['--version'], { env: { PATH } }, (error, out) =>
+      error ? reject(error) : resolve(out),
+    ),
+  )
+  expect(told).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
