@@ -1207,6 +1207,7 @@ CREATE TABLE payments (
   said_at bigint NOT NULL,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   updated_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  test boolean DEFAULT false NOT NULL,
   CONSTRAINT payments_pkey PRIMARY KEY (id),
   CONSTRAINT payments__of_provider UNIQUE (provider, provider_payment_id),
   CONSTRAINT payments__of_tenant UNIQUE (tenant_id, id),

@@ -2122,6 +2122,8 @@ export interface components {
             currency: string;
             /** @description digits of the currency behind its mark */
             currency_exponent: number;
+            /** @description true for a payment of the provider's test mode, in which no money moves */
+            test: boolean;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2197,6 +2199,8 @@ export interface components {
             currency: string;
             /** @description digits of the currency behind its mark */
             currency_exponent: number;
+            /** @description true for a payment of the provider's test mode, in which no money moves */
+            test: boolean;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */

@@ -1,7 +1,9 @@
 /** How large a body each operation takes: what decisions §1 says of its kind, and what the document says. */
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { settingsOf } from '../paygate/clinic.ts'
 import { type Clinic, makeClinic, type Person, superadmin, tokenFor } from '../support/clinics.ts'
+import { openPaygateApi } from '../support/paygate.ts'
 import { openService, type Service } from '../support/service.ts'
 
 const KIB = 1024
@@ -20,7 +22,8 @@ let root: Person
 let clinic: Clinic
 
 beforeAll(async () => {
-  service = await openService()
+  // Notifications of a provider that is not configured have a lower limit.
+  service = await openService({ config: settingsOf(await openPaygateApi()) })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'limits')
 })

@@ -38,6 +38,7 @@ describe('a payment', () => {
               amount_refunded: 0,
               currency: 'JPY',
               currency_exponent: 0,
+              test: false,
               created_at: expect.any(String),
               updated_at: expect.any(String),
             },

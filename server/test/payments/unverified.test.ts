@@ -67,6 +67,67 @@ describe('without a secret', () => {
   })
 })
 
+describe('while a provider is not configured', () => {
+  test.each(['/webhooks/cardnet', '/webhooks/paygate'])(
+    'takes no notification over 16 KiB at %s',
+    async (path) => {
+      const notice = (id: string, length: number) =>
+        JSON.stringify({
+          id,
+          type: 'x',
+          event: 'x',
+          object: { id },
+          pad: 'x'.repeat(length - 80 - 3 * id.length),
+        })
+      const send = (payload: string) => at.service.call('POST', path, { payload })
+      const id = path.slice(-7)
+      expect((await send(notice(id, 16 * 1024))).status).toBe(200)
+      expect(await send(notice(`${id}-long`, 17 * 1024))).toMatchObject({
+        status: 413,
+        body: { code: 'body_too_large', detail: expect.stringContaining('16 KiB') },
+      })
+    },
+  )
+
+  test('counts its notifications toward the limit of all requests of an address', async () => {
+    const service = await openService({
+      config: { CARDNET_WEBHOOK_SECRET: [], RATE_LIMIT_PER_MINUTE: 2 },
+    })
+    const statuses: number[] = []
+    for (const path of ['/webhooks/cardnet', '/webhooks/paygate', '/webhooks/cardnet'])
+      statuses.push((await service.call('POST', path, { payload: '{}' })).status)
+    expect(statuses).toEqual([422, 400, 429])
+  })
+
+  test('its notifications degrade no health report', async () => {
+    await at.send(at.about('succeeded', 'pay_of_a_stranger'))
+    const health = async () => (await at.get('/api/admin/health')).body.checks.payments
+    expect(await health()).toBe('ok')
+    await at.service.database.sql(`update payment_notifications set received_at = now() - interval '3 days',
+      state = 'failed' where state = 'unverified' and provider_payment_id = 'pay_of_a_stranger'`)
+    at.service.clock.advance(MINUTE)
+    expect(await health()).toBe('ok')
+  })
+
+  test('takes no more than 64 MiB of unverified notifications', async () => {
+    await at.service.database.sql(`
+      insert into payment_notifications (provider, event_key, type, state, reason, holds_key, received_at, armed_at,
+        seal_id, sealed_body)
+      select provider, 'filled' || n, 'x', 'unverified', 'not_configured', false, now(), now(), gen_random_uuid(),
+        sealed_body || convert_to(repeat('x', 16380), 'UTF8')
+      from payment_notifications, generate_series(1, 4096) n
+      where id = (select min(id) from payment_notifications where provider = 'cardnet')`)
+    expect(await at.send(at.about('succeeded', 'pay_too_much'))).toMatchObject({
+      status: 429,
+      body: { code: 'inbox_full' },
+    })
+    await at.service.database.sql(
+      `delete from payment_notifications where event_key like 'filled%'`,
+    )
+    expect((await at.send(at.about('succeeded', 'pay_enough'))).status).toBe(200)
+  })
+})
+
 describe('once there is a secret', () => {
   test('what it had signed when it came is proven, by the time at which it came', async () => {
     const told = at.about('succeeded', 'pay_proven')

@@ -116,12 +116,23 @@ describe('a whole number of minor units', () => {
     expect(wholeUnits('9007199254740991')).toBe(Number.MAX_SAFE_INTEGER)
   })
 
-  test.each(['9007199254740992', '1.0', '1e3', '-0', '-5', '+5', '05', '', '"5"', 'null', ' 5'])(
-    'is not %j',
-    (source) => {
-      expect(wholeUnits(source)).toBeUndefined()
-    },
-  )
+  test.each([
+    '9007199254740992',
+    '1.',
+    '.0',
+    '1.01',
+    '1e3',
+    '-0',
+    '-5',
+    '+5',
+    '05',
+    '',
+    '"5"',
+    'null',
+    ' 5',
+  ])('is not %j', (source) => {
+    expect(wholeUnits(source)).toBeUndefined()
+  })
 
   test('is not what is missing', () => {
     expect(wholeUnits(undefined)).toBeUndefined()

@@ -53,10 +53,14 @@ export function minorUnits(decimal: unknown, currency: string): number | undefin
   return held(whole + fraction.slice(0, exponent).padEnd(exponent, '0'))
 }
 
-/** An integer of minor units as it stands in JSON: digits alone; undefined for anything else. */
+/**
+ * Returns an integer of minor units from its JSON source: digits, and zeros after a point, as programs write
+ * them that count in floats. Undefined for anything else.
+ */
 export function wholeUnits(source: string | undefined): number | undefined {
   if (source === undefined || source.length > MAX_DIGITS) return undefined
-  return /^(?:0|[1-9][0-9]*)$/.test(source) ? held(source) : undefined
+  const [, digits] = /^(0|[1-9][0-9]*)(?:\.0+)?$/.exec(source) ?? []
+  return digits === undefined ? undefined : held(digits)
 }
 
 function held(digits: string): number | undefined {

@@ -20,6 +20,8 @@ export interface PaymentFacts {
   amount_refunded: number | 'all'
   /** ISO 4217, upper case; one that `money.ts` knows. */
   currency: string
+  /** True for a payment of the provider's test mode: no money has moved. */
+  test: boolean
   /** Milliseconds since the epoch: since when this is so. It decides between open states alone. */
   said_at: number
 }

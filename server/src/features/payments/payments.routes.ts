@@ -1,5 +1,6 @@
 /** `/webhooks/cardnet` and `/webhooks/paygate`, which the providers call, and what operators see of them. */
 import { startOf } from '../../lib/page.ts'
+import { Problem } from '../../lib/problems.ts'
 import { spanOf } from '../../lib/span.ts'
 import { admins, anyone, auditors } from '../../platform/access/index.ts'
 import { type AnyOperation, operation, RawBody } from '../../platform/http/index.ts'
@@ -22,8 +23,9 @@ import type { PaymentProvider } from './provider.ts'
 import type { Records } from './records/records.service.ts'
 
 const tag = 'Payments'
-/** Strangers write here. */
 const MAX_NOTICE_BYTES = 256 * 1024
+/** The bound while the provider is not configured, when anybody may have sent it (decisions §6). */
+const MAX_UNPROVEN_BYTES = 16 * 1024
 
 const RECEIVED = { received: true } as const
 
@@ -43,7 +45,6 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
     method: 'POST',
     tag: 'Payment notifications',
     access: anyone,
-    limit: 'notifications',
     body: RawBody,
     bodyLimit: MAX_NOTICE_BYTES,
     success: [200, Received],
@@ -51,29 +52,43 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
   return [
     operation({
       ...common,
+      ...limitOf(cardnet),
       path: '/webhooks/cardnet',
       id: 'receiveCardnetNotification',
       summary: 'Takes a notification of cardnet; answered once it is stored',
       headers: { 'Cardnet-Signature': '`t=<unix>,v1=<hex>`: HMAC-SHA256 of `t.` and the body' },
       refusals: [400, 422, 429],
       async handle({ body, headers }) {
-        await arrivals.take(cardnet.judge(body, headers['Cardnet-Signature']))
+        await arrivals.take(cardnet.judge(bounded(cardnet, body), headers['Cardnet-Signature']))
         return RECEIVED
       },
     }),
     operation({
       ...common,
+      ...limitOf(paygate),
       path: '/webhooks/paygate',
       id: 'receivePaygateNotification',
       summary: 'Takes a notification of paygate; answered once it is stored',
       onlyFrom: () => paygate.networks,
       refusals: [400, 429],
       async handle({ body }) {
-        await arrivals.take(paygate.judge(body, []))
+        await arrivals.take(paygate.judge(bounded(paygate, body), []))
         return RECEIVED
       },
     }),
   ]
+}
+
+/** The notices of a configured provider have a limit of their own; those of others pass the ordinary one. */
+const limitOf = ({ isConfigured }: PaymentProvider) =>
+  isConfigured ? ({ limit: 'notifications' } as const) : {}
+
+/** @throws Problem 413 for a body that is too large while the provider is not configured */
+function bounded({ isConfigured }: PaymentProvider, body: Buffer): Buffer {
+  if (isConfigured || body.length <= MAX_UNPROVEN_BYTES) return body
+  throw new Problem('body_too_large', {
+    detail: 'The provider is not configured, so the body may have 16 KiB. Configure the provider.',
+  })
 }
 
 function paying({ records }: PaymentServices): AnyOperation[] {

@@ -25,6 +25,9 @@ const PAYMENT = {
   amount_refunded: MinorUnits,
   currency: Type.String({ description: 'ISO 4217' }),
   currency_exponent: Type.Integer({ description: 'digits of the currency behind its mark' }),
+  test: Type.Boolean({
+    description: "true for a payment of the provider's test mode, in which no money moves",
+  }),
   created_at: Timestamp,
   updated_at: Timestamp,
 }

@@ -13,6 +13,7 @@ export interface PaymentsTable {
   amount_refunded: number
   currency: string
   currency_exponent: number
+  test: Generated<boolean>
   /** Milliseconds since the epoch. */
   said_at: number
   created_at: Generated<string>

@@ -12,7 +12,7 @@ import { openSeals } from './inbox/sealed.ts'
 import { startWorker } from './inbox/worker.ts'
 import { openPaygate } from './paygate/paygate.ts'
 import { startReconciliation } from './paygate/reconciliation.ts'
-import { PROVIDERS } from './payment-facts.ts'
+import { PROVIDERS, type Provider } from './payment-facts.ts'
 import { paymentOperations } from './payments.routes.ts'
 import { PAYMENT_TABLES } from './payments.table.ts'
 import type { Providers } from './provider.ts'
@@ -50,7 +50,8 @@ export function openPayments(core: Core): Feature {
   const { registry } = core.metrics
   const isAsked = paygate.api !== null
   const isReconciled = isAsked && everyMs > 0
-  const watch = watchInbox({ db, clock, changes, log, registry, isReconciled })
+  const isConfigured = (provider: Provider) => providers[provider].isConfigured
+  const watch = watchInbox({ db, clock, changes, log, registry, isReconciled, isConfigured })
   const fixDeps = { db, clock, seals, providers, log, isReconciled }
   const records = recordsService({ db, clock, seals, providers, log })
   keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS, isAsked })

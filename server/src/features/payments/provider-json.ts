@@ -1,6 +1,6 @@
 /** What both providers' bodies have in common: JSON read without a loss, names, and the tenant's number. */
-import { isUtf8 } from 'node:buffer'
 import { isStorable } from '../../lib/text.ts'
+import { utf8Text } from '../../lib/utf8.ts'
 import { wholeUnits } from './money.ts'
 
 export type JsonObject = Record<string, unknown>
@@ -61,9 +61,10 @@ function isDeeper(json: Buffer, most: number): boolean {
 }
 
 function readBy(body: Buffer, parse: (text: string) => unknown): unknown {
-  if (!isUtf8(body)) return undefined
+  const text = utf8Text(body)
+  if (text === undefined) return undefined
   try {
-    return parse(body.toString())
+    return parse(text)
   } catch {
     // No JSON, or nested deeper than the stack: either says nothing of a payment.
     return undefined

@@ -7,6 +7,8 @@ import type { Provider, Reading } from './payment-facts.ts'
 import type { Prove } from './records/records.service.ts'
 
 export interface PaymentProvider {
+  /** False until its variables are set: what comes then is unproven, and bounded like any stranger's request. */
+  isConfigured: boolean
   /**
    * Judges what has come, before anything of it is kept.
    * @param signatures the headers that may prove it, as they came

@@ -13,6 +13,7 @@ const facts = (status: SaidStatus, more: Partial<PaymentFacts> = {}): PaymentFac
   amount: 1000,
   amount_refunded: 0,
   currency: 'EUR',
+  test: false,
   said_at: 5,
   ...more,
 })

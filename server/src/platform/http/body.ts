@@ -3,11 +3,11 @@
  * bytes as they are, for operations that take these.
  */
 
-import { isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import secureJson from 'secure-json-parse'
 import { InvalidInput, Problem } from '../../lib/problems.ts'
+import { utf8Text } from '../../lib/utf8.ts'
 import { oneATurn } from './turns.ts'
 
 /** What takes longer than a moment to read and to check: of these one is read in a turn of the event loop. */
@@ -27,10 +27,11 @@ function parse(request: FastifyRequest, bytes: Buffer): unknown {
   if (!request.routeOptions.config.takesBody || bytes.length === 0) return undefined
   if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
     throw jsonInvalid('send the body as application/json')
-  if (!isUtf8(bytes)) throw jsonInvalid('the body is not UTF-8')
+  const text = utf8Text(bytes)
+  if (text === undefined) throw jsonInvalid('the body is not UTF-8')
   try {
     // Keys that would reach an object's prototype are dropped like any unknown field.
-    return secureJson.parse(bytes.toString('utf8'), {
+    return secureJson.parse(text, {
       protoAction: 'remove',
       constructorAction: 'remove',
     })

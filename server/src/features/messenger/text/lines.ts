@@ -60,10 +60,14 @@ function role({ changes }: Told): string {
 
 function payment({ changes, resourceId }: Told, showAmount: ShowAmount): string {
   const amount = showAmount(field(changes, 'after', 'amount'), field(changes, 'after', 'currency'))
-  return `payment ${numberOf(resourceId)}${amount ? ` of ${amount}` : ''}`
+  const kind = field(changes, 'after', 'test') === true ? 'test payment' : 'payment'
+  return `${kind} ${numberOf(resourceId)}${amount ? ` of ${amount}` : ''}`
 }
 
-const Payment = (event: Told, showAmount: ShowAmount) => `P${payment(event, showAmount).slice(1)}`
+function Payment(event: Told, showAmount: ShowAmount): string {
+  const text = payment(event, showAmount)
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
 
 /** Of a patient there is the number, and nothing that the entry says. */
 const Patient = ({ resourceId }: Told) => `Patient ${numberOf(resourceId)}`

@@ -13,7 +13,7 @@ const TOLD = [
   'currency',
 ] as const
 
-type Told = PaymentName & PaymentState
+type Told = PaymentName & PaymentState & { test: boolean }
 
 interface Telling {
   action: PaymentAction
@@ -25,6 +25,7 @@ export interface Page extends PaymentName, PaymentState {
   /** Null until it is inserted. */
   id: number | null
   tenant_id: number
+  test: boolean
   tellings: Telling[]
   /** Whether it is another than the database has. */
   isMoved: boolean
@@ -39,7 +40,10 @@ export interface Ledger {
 const nameOf = ({ provider, provider_payment_id }: PaymentName) =>
   `${provider} ${provider_payment_id}`
 
-const toldOf = (payment: Told) => Object.fromEntries(TOLD.map((field) => [field, payment[field]]))
+const toldOf = (payment: Told) => ({
+  ...Object.fromEntries(TOLD.map((field) => [field, payment[field]])),
+  ...(payment.test ? { test: true } : {}),
+})
 
 export function openLedger(known: readonly KnownPayment[]): Ledger {
   const pages = new Map<string, Page>()
@@ -53,9 +57,9 @@ export function openLedger(known: readonly KnownPayment[]): Ledger {
       const move = moved(page, facts)
       if (move === null) return { is: 'superseded', page }
       if ('refused' in move) return { is: move.refused, page }
-      const { provider, provider_payment_id, tenant_id } = facts
+      const { provider, provider_payment_id, tenant_id, test } = facts
       const before = page && toldOf(page)
-      const now = page ?? { id: null, provider, provider_payment_id, tenant_id, tellings: [] }
+      const now = page ?? { id: null, provider, provider_payment_id, tenant_id, test, tellings: [] }
       const next: Page = Object.assign(now, move.to, { isMoved: true })
       pages.set(nameOf(next), next)
       if (move.action === null) return { is: 'superseded', page: next }

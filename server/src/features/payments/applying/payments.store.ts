@@ -15,6 +15,7 @@ export interface KnownPayment extends PaymentName, PaymentState {
   id: number
   tenant_id: number
   status: Status
+  test: boolean
 }
 
 /** The payments of these names that are there. Until the transaction ends nobody else moves them. */
@@ -35,7 +36,7 @@ export async function lockPayments(
 
 const lockOf = statement<{ provider: Provider; ids: string[] }>(
   (value) => sql`
-    select id, tenant_id, provider, provider_payment_id, status, amount, amount_refunded, currency, said_at
+    select id, tenant_id, provider, provider_payment_id, status, amount, amount_refunded, currency, test, said_at
     from payments
     where provider = ${value('provider')} and provider_payment_id = any(${value('ids')}::text[])
     order by id for no key update`,
@@ -60,16 +61,16 @@ export async function insertPayments(
   const column = <K extends keyof NewPayment>(name: K) => payments.map((payment) => payment[name])
   const { rows } = await sql<PaymentName & { id: number }>`
     insert into payments (tenant_id, provider, provider_payment_id, status, amount, amount_refunded,
-      currency, currency_exponent, said_at, created_at, updated_at)
+      currency, currency_exponent, test, said_at, created_at, updated_at)
     select n.tenant_id, n.provider, n.provider_payment_id, n.status, n.amount, n.amount_refunded,
-      n.currency, n.currency_exponent, n.said_at, ${now}::timestamptz, ${now}::timestamptz
+      n.currency, n.currency_exponent, n.test, n.said_at, ${now}::timestamptz, ${now}::timestamptz
     from unnest(${column('tenant_id')}::bigint[], ${column('provider')}::text[],
       ${column('provider_payment_id')}::text[], ${column('status')}::text[],
       ${column('amount')}::bigint[], ${column('amount_refunded')}::bigint[],
-      ${column('currency')}::text[], ${column('currency_exponent')}::smallint[],
+      ${column('currency')}::text[], ${column('currency_exponent')}::smallint[], ${column('test')}::boolean[],
       ${column('said_at')}::bigint[])
       as n(tenant_id, provider, provider_payment_id, status, amount, amount_refunded, currency,
-        currency_exponent, said_at)
+        currency_exponent, test, said_at)
     order by 2, 3
     on conflict (provider, provider_payment_id) do nothing
     returning id, provider, provider_payment_id`.execute(tx.db)

@@ -48,6 +48,7 @@ test.each([
     amount: 1000,
     amount_refunded: 300,
     currency: 'EUR',
+    test: false,
     said_at: 0,
   } as const
   const known = { ...facts, id: 1, status: 'partially_refunded' } as const

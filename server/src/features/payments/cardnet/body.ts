@@ -1,8 +1,8 @@
 /** The bodies of cardnet's notices: what of them is needed to store one, and what one says. */
-import { isUtf8 } from 'node:buffer'
 import { SECOND } from '../../../lib/clock.ts'
 import { InvalidInput, type ValidationIssue } from '../../../lib/problems.ts'
 import { isStorable } from '../../../lib/text.ts'
+import { utf8Text } from '../../../lib/utf8.ts'
 import { currencyOf, wholeUnits } from '../money.ts'
 import type { Notice, PaymentFacts, Reading, Reason, SaidStatus } from '../payment-facts.ts'
 import { exactly, isName, isObject, type JsonObject, sourceOf, tenantIn } from '../provider-json.ts'
@@ -31,10 +31,12 @@ export function noticeIn(body: Buffer): Notice {
 
 function parsed(body: Buffer): JsonObject {
   if (body.length === 0) throw issue([], 'Field required', 'missing')
-  if (!isUtf8(body)) throw issue([], 'JSON decode error: the body is not UTF-8', 'json_invalid')
+  const text = utf8Text(body)
+  if (text === undefined)
+    throw issue([], 'JSON decode error: the body is not UTF-8', 'json_invalid')
   let value: unknown
   try {
-    value = JSON.parse(body.toString())
+    value = JSON.parse(text)
   } catch {
     throw issue([], 'JSON decode error: the body is not valid JSON', 'json_invalid')
   }
@@ -94,6 +96,7 @@ export function readingOf(body: Buffer): Reading {
     amount,
     amount_refunded,
     currency,
+    test: object.livemode === false || (event as JsonObject).livemode === false,
     said_at: said_at !== undefined && isTime(said_at) ? said_at * SECOND : 0,
   }
   return { is: 'payment', facts }

@@ -9,6 +9,7 @@ import { isSigned } from './signature.ts'
 export function cardnet(secrets: readonly string[], clock: Clock): PaymentProvider {
   const isConfigured = secrets.length > 0
   return {
+    isConfigured,
     /** The signature first, over the bytes as they are. */
     judge(body, [signature = null, ...more]) {
       const header = more.length === 0 ? signature : null

@@ -83,15 +83,20 @@ const insertAll = statement<Record<string, unknown>>(
         else n.sealed_signature end`,
 )
 
-/** How many of the provider wait unverified, up to `most`. Until the transaction ends nobody adds to them. */
+/**
+ * Returns how many notifications of the provider are unverified, up to `most`, and their bytes as they are stored.
+ * Until the transaction ends nobody adds to them.
+ */
 export async function countUnverified(
   tx: TenantTx,
   provider: Provider,
   most: number,
-): Promise<number> {
+): Promise<{ count: number; bytes: number }> {
   await lockUntilEnd(tx, 'unverifiedNotifications')
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from (select from payment_notifications
+  const { rows } = await sql<{ count: number; bytes: number }>`
+    select count(*) as count, coalesce(sum(bytes), 0)::bigint as bytes from (
+      select octet_length(sealed_body) + coalesce(octet_length(sealed_signature), 0) as bytes
+      from payment_notifications
       where provider = ${provider} and state = 'unverified' limit ${most}) u`.execute(tx.db)
-  return rows[0]?.count ?? 0
+  return rows[0] ?? { count: 0, bytes: 0 }
 }

@@ -14,8 +14,9 @@ import { type Arrival, countUnverified, insertArrivals } from './arrivals.store.
 import type { Seals, Sent } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 
-/** Unverified ones of a provider; beyond, whoever sends more is asked to come again. */
+/** Unverified notifications of a provider, and their bytes. Beyond either, senders are asked to come again. */
 export const MAX_UNVERIFIED = 10_000
+export const MAX_UNVERIFIED_BYTES = 64 * 1024 * 1024
 const MAX_TOGETHER = 200
 /** Bytes that are stored together: sealed and escaped they hold up everything else for some ms. */
 const MAX_BYTES_TOGETHER = 1024 * 1024
@@ -89,19 +90,20 @@ export function openArrivals({ db, clock, seals, log }: ArrivalDeps): Arrivals {
 /** Marks those for which there is no room, and answers the others. */
 async function refuseTooMany(tx: TenantTx, waiting: readonly Waiting[]): Promise<Waiting[]> {
   const kept: Waiting[] = []
-  const room = new Map<string, number>()
+  const taken = new Map<string, { count: number; bytes: number }>()
   for (const one of waiting) {
     const { provider } = one.notice
     if (one.standing !== 'unverified') {
       kept.push(one)
       continue
     }
-    const left =
-      room.get(provider) ?? MAX_UNVERIFIED - (await countUnverified(tx, provider, MAX_UNVERIFIED))
-    room.set(provider, left - 1)
+    const { count, bytes } =
+      taken.get(provider) ?? (await countUnverified(tx, provider, MAX_UNVERIFIED))
+    const next = { count: count + 1, bytes: bytes + one.sent.body.length }
     // Set either way: the transaction may run again.
-    one.isRefused = left <= 0
-    if (left > 0) kept.push(one)
+    one.isRefused = next.count > MAX_UNVERIFIED || next.bytes > MAX_UNVERIFIED_BYTES
+    taken.set(provider, one.isRefused ? { count, bytes } : next)
+    if (!one.isRefused) kept.push(one)
   }
   return kept
 }

@@ -51,7 +51,6 @@ describe('a notice', () => {
     ['no body', ''],
     ['no JSON', '{'],
     ['no UTF-8', Buffer.from('{"event":"payment.x","object":{"id":"\xe9"}}', 'latin1')],
-    ['a byte order mark', '\ufeff{"event":"payment.x","object":{"id":"x"}}'],
     ['a list', [SUCCEEDED]],
     ['null', null],
     ['no event', { object: { id: 'x' } }],

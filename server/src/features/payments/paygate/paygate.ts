@@ -33,6 +33,7 @@ export function openPaygate(
   const api = openPaygateApi({ upstream, url, shopId, secretKey, now, log })
   const read = readBack(api)
   return {
+    isConfigured: true,
     judge: (body) => judged(body, 'hint'),
     // Nothing is proven by what is stored: the API will say.
     prove: ({ verified_at }) => ({ verified_at }),
@@ -51,6 +52,7 @@ const judged = (body: Buffer, standing: 'hint' | 'unverified') => ({
 })
 
 const UNCONFIGURED: Paygate = {
+  isConfigured: false,
   judge: (body) => judged(body, 'unverified'),
   prove: () => ({ refused: 'not_configured' }),
   read: null,

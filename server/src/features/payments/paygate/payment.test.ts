@@ -18,7 +18,7 @@ const amount = (value: unknown, currency: unknown) =>
 
 describe('a payment', () => {
   test('is read with nothing of it but what counts', () => {
-    const payer = { ...PAYMENT, payer: { name: 'Ann' }, description: 'x', test: true }
+    const payer = { ...PAYMENT, payer: { name: 'Ann' }, description: 'x', livemode: 1 }
     expect(read(payer)).toEqual({
       is: 'payment',
       facts: {
@@ -29,6 +29,7 @@ describe('a payment', () => {
         amount: 10_000,
         amount_refunded: 0,
         currency: 'EUR',
+        test: false,
         said_at: 5,
       },
     })

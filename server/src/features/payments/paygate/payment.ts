@@ -48,6 +48,7 @@ export function readingOf(payment: JsonObject, saidAt: number): Reading {
       amount,
       amount_refunded,
       currency,
+      test: payment.test === true,
       said_at: saidAt,
     },
   }

@@ -23,6 +23,7 @@ const PAYMENT = [
   'amount_refunded',
   'currency',
   'currency_exponent',
+  'test',
   'created_at',
   'updated_at',
 ] as const

@@ -8,6 +8,7 @@ import type { State } from '../../../platform/feature.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Settled } from '../applying/apply.ts'
 import { INBOX_TOPIC } from '../inbox/topics.ts'
+import type { Provider } from '../payment-facts.ts'
 import { countOpen, lastRun, type OpenCount } from './upkeep.store.ts'
 
 /** What waits for longer is not just busy. */
@@ -37,6 +38,7 @@ export interface WatchDeps {
   registry: Registry
   /** Whether paygate's list is read at all. */
   isReconciled: boolean
+  isConfigured: (provider: Provider) => boolean
 }
 
 export function watchInbox(deps: WatchDeps): Watch {
@@ -82,8 +84,11 @@ export function watchInbox(deps: WatchDeps): Watch {
     check() {
       const late = isoAt(clock, -MAX_WAIT_MS)
       const isWell = open.every(
-        ({ state, count, since }) =>
-          count === 0 || (state === 'received' && (since === null || since >= late)),
+        ({ provider, state, count, since }) =>
+          count === 0 ||
+          // Anybody can send these: nobody has to look at them before the provider is set up.
+          !deps.isConfigured(provider) ||
+          (state === 'received' && (since === null || since >= late)),
       )
       return isWell ? 'ok' : 'degraded'
     },
