@@ -13,6 +13,11 @@ export const PROBLEMS = {
   account_blocked: [403, 'This account is blocked; ask your administrator to unblock it'],
   tenant_inactive: [403, 'This tenant is deactivated; ask the platform operator'],
   not_found: [404, 'Not found'],
+  method_not_allowed: [
+    405,
+    'This path does not take this method. Allow lists the methods it takes.',
+  ],
+  encoded_body: [415, 'Send the body without Content-Encoding'],
   range_not_satisfiable: [416, 'Range: the file ends before it; ask for less'],
   email_taken: [409, 'email: this address already has an account in the tenant'],
   subdomain_taken: [409, 'subdomain: already taken; choose another'],

@@ -87,9 +87,15 @@ describe('the document', () => {
     }
   })
 
-  test('answers 422 wherever there is input, and only there', () => {
-    for (const row of BUILT)
-      expect([nameOf(row), '422' in describedOf(row).responses]).toEqual([nameOf(row), row.input])
+  test('answers 422 for every operation but those that take any body and any query', () => {
+    for (const row of BUILT) {
+      const described = describedOf(row)
+      const takesAny = JSON.stringify(described).includes('"*/*"')
+      expect([nameOf(row), '422' in described.responses]).toEqual([
+        nameOf(row),
+        row.input || !takesAny,
+      ])
+    }
   })
 })
 

@@ -94,9 +94,9 @@ describe('a request of bad grammar is refused', () => {
 })
 
 describe('a method that nobody serves', () => {
-  test.each(['TRACE', 'OPTIONS', 'PATCH', 'PROPFIND'])('%s finds nothing', async (method) => {
+  test.each(['TRACE', 'PATCH', 'PROPFIND', 'QUERY'])('%s is refused as such', async (method) => {
     const request = lines(`${method} /api/admin/users HTTP/1.1`, 'Host: x', 'Connection: close')
-    expect(statusesOf(await exchange(request))).toEqual([404])
+    expect(statusesOf(await exchange(request))).toEqual([405])
   })
 
   test('CONNECT opens no way to anywhere', async () => {

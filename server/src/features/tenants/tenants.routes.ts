@@ -2,7 +2,14 @@
 import Type from 'typebox'
 import { admins, anyone, auditors, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { NewTenant, PublicTenant, Tenant, TenantChange, TenantPath } from './tenants.schema.ts'
+import {
+  NewTenant,
+  PublicTenant,
+  refuseMisspelt,
+  Tenant,
+  TenantChange,
+  TenantPath,
+} from './tenants.schema.ts'
 import type { Tenants } from './tenants.service.ts'
 
 const tag = 'Tenants'
@@ -28,6 +35,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       tag,
       access: superadmins,
       body: NewTenant,
+      refine: ({ body }, refuse) => refuseMisspelt(body.settings, refuse),
       success: [201, Tenant],
       refusals: [409],
       handle: ({ caller, body }) => tenants.create(caller, body),
@@ -53,6 +61,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       access: admins,
       params: TenantPath,
       body: TenantChange,
+      refine: ({ body }, refuse) => refuseMisspelt(body.settings, refuse),
       success: [200, Tenant],
       refusals: [404, 409],
       handle: ({ caller, path, body }) => tenants.update(caller, path.tenant_id, body),

@@ -1,7 +1,9 @@
 /** Tenants on the wire. */
 import Type, { type Static } from 'typebox'
+import type { Refuse } from '../../lib/problems.ts'
 import { ROLES } from '../../lib/roles.ts'
 import { FreeForm, Id, Name, Timestamp } from '../../lib/shapes.ts'
+import { misspelt } from '../../lib/spelling.ts'
 
 export const Tenant = Type.Object(
   {
@@ -26,23 +28,33 @@ const Subdomain = Type.String({
   description: `an RFC 1035 label in lower case, and none of ${RESERVED_SUBDOMAINS.join(', ')}`,
 })
 
-/** Free-form, but what the service itself reads in it has its type. */
-const Settings = Type.Unsafe<Record<string, unknown>>({
-  ...FreeForm,
-  properties: {
-    registration: {
-      type: 'string',
-      enum: ['open', 'approval', 'closed'],
-      description: 'who may register: anyone, anyone after approval (default), or nobody',
-    },
-    require_totp: {
-      type: 'array',
-      eachOf: ROLES,
-      description: 'the roles that must have a second factor',
-    },
-    listed: { type: 'boolean', description: 'false keeps the tenant off the public list' },
+const SETTINGS = {
+  registration: {
+    type: 'string',
+    enum: ['open', 'approval', 'closed'],
+    description: 'who may register: anyone, anyone after approval (default), or nobody',
   },
-})
+  require_totp: {
+    type: 'array',
+    eachOf: ROLES,
+    description: 'the roles that must have a second factor',
+  },
+  listed: { type: 'boolean', description: 'false keeps the tenant off the public list' },
+} as const
+
+/** Free-form, but what the service itself reads in it has its type. */
+const Settings = Type.Unsafe<Record<string, unknown>>({ ...FreeForm, properties: SETTINGS })
+
+/** Refuses keys that are almost those the service reads: a misspelt demand would demand nothing. */
+export function refuseMisspelt(
+  settings: Record<string, unknown> | undefined,
+  refuse: Refuse,
+): void {
+  for (const key of Object.keys(settings ?? {})) {
+    const meant = misspelt(key, Object.keys(SETTINGS))
+    if (meant) refuse(['body', 'settings', key], `unknown setting. Did you mean ${meant}?`)
+  }
+}
 
 export const NewTenant = Type.Object({
   name: Name,

@@ -42,6 +42,12 @@ function parse(request: FastifyRequest, bytes: Buffer): unknown {
   }
 }
 
+/** True for a body that is compressed or otherwise encoded (RFC 9110 §8.4). */
+function isEncoded({ headers }: FastifyRequest): boolean {
+  const encodings = headers['content-encoding']?.split(',') ?? []
+  return encodings.some((one) => !['', 'identity'].includes(one.trim().toLowerCase()))
+}
+
 /** Pieces that a body of any size may arrive in, and bytes for each further one. */
 const FREE_PIECES = 64
 const BYTES_PER_PIECE = 256
@@ -70,7 +76,7 @@ export function readJsonBodies(app: FastifyInstance): void {
     // One of bad grammar would be refused before it comes to a parser, also where no JSON is read.
     const { takesBody, takesBytes } = request.routeOptions.config
     if (!takesBody || takesBytes) delete request.headers['content-type']
-    done()
+    done(isEncoded(request) ? new Problem('encoded_body') : undefined)
   })
   app.addHook('preParsing', (_request, _reply, payload, done) => {
     countPieces(payload as Readable)

@@ -29,6 +29,9 @@ export function toAnswer(
         type: 'value_error',
       },
     ])
+  // Whatever else the framework refuses is the request's fault.
+  if (code?.startsWith('FST_') && ((error as FastifyError).statusCode ?? 500) < 500)
+    return new Problem('unreadable_request')
   return problemOf(error, conflicts) ?? new Problem('internal', { cause: error })
 }
 

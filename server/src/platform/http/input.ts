@@ -33,11 +33,16 @@ export function inputReader(op: AnyOperation): ReadInput {
   const checks = {
     path: op.params && compileCheck(op.params, 'path'),
     query: op.query && compileCheck(op.query, 'query'),
-    body: op.body && (takesBytes(op) ? asBytes : compileCheck(op.body, 'body')),
+    body:
+      op.body &&
+      (takesBytes(op)
+        ? asBytes
+        : compileCheck(op.body, 'body', { isNullAbsent: op.method === 'POST' })),
   }
+  const known = knownParameters(op)
   return (request, caller, work) => {
     const body = op.bodyOptional ? (request.body ?? {}) : request.body
-    const { issues, ...parts } = checkParts(checks, request, body)
+    const { issues, ...parts } = checkParts(checks, request, body, known)
     const given = () => givenOf(parts, issues, caller, request.headers.host ?? '')
     const refined = op.refine?.(given(), refuseInto(issues))
     if (!op.checkReferences) {
@@ -78,12 +83,14 @@ function checkParts(
   checks: Record<'path' | 'query' | 'body', Check | undefined>,
   request: FastifyRequest,
   body: unknown,
+  known: ReadonlySet<string> | undefined,
 ) {
   const path = checks.path?.(request.params) ?? UNDECLARED
   const query = checks.query?.(request.query) ?? UNDECLARED
   const isMissing = checks.body && checks.body !== asBytes && body === undefined
   const checked = (isMissing ? MISSING : checks.body?.(body)) ?? UNDECLARED
   const isUnreadable = checks.query && !isDecodable(request.raw.url ?? '')
+  const unknown = known ? unknownIn(request.query as object, known) : []
   return {
     path: path.value,
     query: query.value,
@@ -91,11 +98,33 @@ function checkParts(
     issues: [
       ...path.issues,
       ...query.issues,
+      ...unknown,
       ...(isUnreadable ? [BADLY_ENCODED] : []),
       ...checked.issues,
     ],
   }
 }
+
+/** The query parameters of an operation; undefined where others add what they like, as payment providers do. */
+function knownParameters(op: AnyOperation): ReadonlySet<string> | undefined {
+  if (takesBytes(op)) return undefined
+  return new Set(Object.keys((op.query as { properties?: object } | undefined)?.properties ?? {}))
+}
+
+/** The most unknown parameters that are named, and the characters of each. */
+const MAX_NAMED = 20
+const MAX_NAME = 100
+
+/** A misspelt filter would otherwise list everybody. */
+const unknownIn = (query: object, known: ReadonlySet<string>): ValidationIssue[] =>
+  Object.keys(query)
+    .filter((name) => !known.has(name))
+    .slice(0, MAX_NAMED)
+    .map((name) => ({
+      loc: ['query', name.slice(0, MAX_NAME).toWellFormed()],
+      msg: 'Extra inputs are not permitted',
+      type: 'extra_forbidden',
+    }))
 
 /** A body that the operation judges for itself. */
 const asBytes: Check = (body = Buffer.alloc(0)) => ({ value: body, issues: [] })

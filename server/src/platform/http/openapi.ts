@@ -37,6 +37,7 @@ const MEANING: Record<number, string> = {
   403: 'Not allowed',
   404: 'No such record, or not yours',
   409: 'Conflicts with the state of things',
+  415: 'The body is encoded',
   416: 'The file has no such part',
   422: 'The input is invalid',
   429: 'Too many requests',

@@ -124,7 +124,8 @@ export function statusesOf(op: AnyOperation): number[] {
   const common = [400, 429, 500, 503]
   if (op.access.roles) common.push(401, 403)
   if (op.onlyFrom) common.push(403)
-  if (op.params || op.query || (op.body && !takesBytes(op))) common.push(422)
+  // Also an operation without input refuses unknown query parameters.
+  if (!takesBytes(op)) common.push(422)
   // 409: whatever a write refers to may be deleted while it runs.
   if (op.method !== 'GET') common.push(409, 413)
   if (fileOf(op.success[1])?.ranges) common.push(206, 416)

@@ -88,7 +88,7 @@ export function requireOperations(app: FastifyInstance): void {
 }
 
 /** Statuses of HTTP itself, as 431 is: they are answered before the operation is asked. */
-const BEFORE_OPERATIONS = [400, 417]
+const BEFORE_OPERATIONS = [400, 415, 417]
 
 /** @param few lets a caller have few of its requests under way at once */
 function addOperation(

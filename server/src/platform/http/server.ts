@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto'
 import cors from '@fastify/cors'
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import fastify, { type FastifyInstance } from 'fastify'
-import { Problem } from '../../lib/problems.ts'
 import type { Logger } from '../observe/log.ts'
 import { addressOf } from './address.ts'
 import { callersRequestId, countArrival, markAnswer, watchArrivals, whenDone } from './arrival.ts'
@@ -12,6 +11,7 @@ import { readJsonBodies } from './body.ts'
 import { OPEN_BODY_LIMIT } from './body-limit.ts'
 import { boundConnections } from './connections.ts'
 import { sendError } from './errors.ts'
+import { answerOtherMethods, withoutTrailingSlash } from './methods.ts'
 import { onceEach } from './once-each.ts'
 import type { Limits } from './rate-limit.ts'
 import { requireOperations } from './routes.ts'
@@ -53,6 +53,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
     // Always our own: entries of the journal are found by it, and nobody is to mix them up.
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 500 },
+    rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),
     frameworkErrors: (error, request, reply) => {
       // No hook runs for these: they are counted here.
       markAnswer(request, reply as never)
@@ -70,6 +71,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
   app.decorateRequest('caller', null)
   watchArrivals(app, options)
   boundConnections(app.server)
+  answerOtherMethods(app)
   if (options.corsOrigins.length > 0)
     await app.register(cors, {
       origin: [...options.corsOrigins],
@@ -84,14 +86,6 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
       maxAge: 600,
     })
   readJsonBodies(app)
-  app.setNotFoundHandler(async (request, reply) =>
-    sendError(
-      new Problem('not_found', { detail: 'No such operation; see /docs' }),
-      request,
-      reply,
-      log,
-    ),
-  )
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'unknown'
     const ms = reply.elapsedTime

@@ -123,14 +123,9 @@ describe('a refusal', () => {
   })
 
   test.each([
-    ['GET', '/'],
     ['GET', '/api'],
     ['GET', '/api/admin/users/1/nothing'],
     ['GET', '/API/admin/users'],
-    ['PATCH', '/api/admin/users/1'],
-    ['POST', '/healthz'],
-    ['DELETE', '/api/admin/users'],
-    ['OPTIONS', '/api/admin/users'],
   ])('is 404 where no operation is: %s %s', async (method, path) => {
     const answer = await service.call(method, path, { token: root.token })
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })

@@ -20,13 +20,23 @@ export interface Checked {
 
 export type Check = (given: unknown) => Checked
 
+export interface CheckOptions {
+  /** True where null in an optional field means that it was left out, as in the body of a POST (decisions §1). */
+  isNullAbsent?: boolean
+}
+
 /** Compiles the check of `part` of an operation's request. */
-export function compileCheck(schema: TSchema, part: Part): Check {
+export function compileCheck(
+  schema: TSchema,
+  part: Part,
+  { isNullAbsent = false }: CheckOptions = {},
+): Check {
   const validatorOfPart = validatorOf(checkedSchema(schema as never))
   const { properties = {} } = schema as { properties?: Record<string, object> }
   const names = Object.keys(properties)
   return (given) => {
-    const value = pick(given, names)
+    const picked = pick(given, names)
+    const value = isNullAbsent ? withoutNulls(picked, schema) : picked
     if (part !== 'body') coerceText(value as Record<string, unknown>, properties)
     const validate = validatorOfPart()
     return { value, issues: validate(value) ? [] : toIssues(validate.errors ?? [], part) }
@@ -40,4 +50,27 @@ function pick(given: unknown, names: readonly string[]): unknown {
   for (const name of names)
     if (Object.hasOwn(given, name)) picked[name] = (given as Record<string, unknown>)[name]
   return picked
+}
+
+interface Fields {
+  properties?: Record<string, object>
+  required?: readonly string[]
+  items?: object
+}
+
+/** Returns the value without the nulls of optional fields, those of nested objects and lists included. */
+function withoutNulls(given: unknown, schema: Fields): unknown {
+  const { properties, required = [], items } = schema
+  if (typeof given !== 'object' || given === null) return given
+  if (Array.isArray(given)) return items ? given.map((item) => withoutNulls(item, items)) : given
+  if (!properties) return given
+  const isOptional = (name: string) =>
+    !required.includes(name) || 'default' in (properties[name] ?? {})
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => {
+      const inner = Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (!inner) return [[name, value]]
+      return value === null && isOptional(name) ? [] : [[name, withoutNulls(value, inner)]]
+    }),
+  )
 }

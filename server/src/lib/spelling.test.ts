@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { misspelt } from './spelling.ts'
+
+const KNOWN = ['registration', 'require_totp', 'listed', 'PORT', 'HOST', 'SMTP_URL']
+
+test.each([
+  ['reqire_totp', 'require_totp'],
+  ['require-totp', 'require_totp'],
+  ['requiretotp', 'require_totp'],
+  ['registraiton', 'registration'],
+  ['SMTP_URl', 'SMTP_URL'],
+  ['lsited', 'listed'],
+  ['POTR', 'PORT'],
+])('takes %s for %s', (name, meant) => {
+  expect(misspelt(name, KNOWN)).toBe(meant)
+})
+
+test.each(['registration', 'PORT', 'theme', 'MOST_OF', 'PATH', 'require_everything', ''])(
+  'takes %j for nothing else',
+  (name) => {
+    expect(misspelt(name, KNOWN)).toBeUndefined()
+  },
+)

@@ -1,0 +1,60 @@
+/** Answers a method that a known path does not take (RFC 9110 §15.5.6), and OPTIONS (§9.3.7). */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../lib/problems.ts'
+
+interface KnownPath {
+  pattern: RegExp
+  methods: Set<string>
+}
+
+/**
+ * Refuses what no route takes before its body is read: 405 with `Allow` for another method of a known path, 404 for
+ * an unknown path. Answers OPTIONS of a known path with 204 and `Allow`; a preflight request of a browser is left to
+ * the CORS plugin. Comes before authentication: which methods a path has is published in `/openapi.json`.
+ */
+export function answerOtherMethods(app: FastifyInstance): void {
+  const paths = new Map<string, KnownPath>()
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = paths.get(url) ?? { pattern: patternOf(url), methods: new Set(['OPTIONS']) }
+    for (const one of [method].flat()) known.methods.add(one)
+    paths.set(url, known)
+  })
+
+  const methodsOf = (path: string): string[] => {
+    const found = [...paths.values()].filter(({ pattern }) => pattern.test(path))
+    return [...new Set(found.flatMap(({ methods }) => [...methods]))].sort()
+  }
+
+  app.addHook('onRequest', (request, reply, done) => {
+    if (isPreflight(request)) return done()
+    if (!request.is404 && request.method !== 'OPTIONS') return done()
+    const methods = methodsOf(pathOf(request))
+    if (methods.length === 0)
+      return done(new Problem('not_found', { detail: 'No such operation; see /docs' }))
+    reply.header('allow', methods.join(', '))
+    if (request.method !== 'OPTIONS') return done(new Problem('method_not_allowed'))
+    sendNothing(reply)
+  })
+}
+
+function sendNothing(reply: FastifyReply): void {
+  void reply.code(204).send()
+}
+
+const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
+
+/** A path with `:name` for what varies, as Fastify writes it. */
+const patternOf = (url: string): RegExp =>
+  url === '*'
+    ? /^(?!)/
+    : new RegExp(`^${url.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(/:\w+/g, '[^/]+')}$`)
+
+/**
+ * Takes slashes off the end of an operation's path: `/api/admin/users/` is the collection, and no user without an id.
+ */
+export function withoutTrailingSlash(url: string): string {
+  return url.startsWith('/api/') ? url.replace(/\/+(?=\?|$)/, '') : url
+}

@@ -1,0 +1,73 @@
+/** In the body of a POST, null in an optional field means that it was left out (decisions §1). */
+import { beforeAll, expect, test } from 'vitest'
+import {
+  type Clinic,
+  makeClinic,
+  type Person,
+  superadmin,
+  tokenFor,
+} from '../../support/clinics.ts'
+import { openService, type Service } from '../../support/service.ts'
+
+let service: Service
+let root: Person
+let clinic: Clinic
+
+beforeAll(async () => {
+  service = await openService()
+  root = await superadmin(service)
+  clinic = await makeClinic(service, root, 'nulls')
+})
+
+interface Fields {
+  properties?: Record<string, Fields>
+  required?: string[]
+  items?: Fields
+}
+
+/** A body of nulls: for every optional field, and in the objects of lists. */
+function nullsOf({ properties = {}, required = [] }: Fields): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(properties)
+      .filter(([name, schema]) => !required.includes(name) || 'default' in schema)
+      .map(([name]) => [name, null]),
+  )
+}
+
+test('every operation treats a body of nulls like an empty one', async () => {
+  const posts = service.app.operations.filter(
+    ({ method, body }) => method === 'POST' && (body as Fields | undefined)?.properties,
+  )
+  expect(posts.length).toBeGreaterThan(20)
+  // Signing out comes last: it ends the session of the others.
+  for (const op of posts.toSorted(
+    (a, b) => Number(a.id === 'logout') - Number(b.id === 'logout'),
+  )) {
+    const token = tokenFor(op, root, clinic)
+    // An id of no record keeps the operations from doing anything.
+    const send = (body: object) =>
+      service.call(op.method, op.path.replaceAll(/\{\w+\}/g, '999999'), { token, body })
+    const faults = ({ status, body }: { status: number; body: { detail?: unknown } }) => [
+      op.id,
+      status === 422 ? body.detail : 'taken',
+    ]
+    expect(faults(await send(nullsOf(op.body as Fields)))).toEqual(faults(await send({})))
+  }
+})
+
+test('nested optional fields may be null as well', async () => {
+  const made = await service.call('POST', '/api/admin/tenants', {
+    token: (await superadmin(service)).token,
+    body: { name: 'Nested', subdomain: 'nested', settings: { registration: null, own: null } },
+  })
+  expect(made).toMatchObject({ status: 201, body: { settings: { own: null } } })
+  expect(made.body.settings).not.toHaveProperty('registration')
+})
+
+test('null is refused in a field that a PUT cannot clear', async () => {
+  const { status, body } = await service.call('PUT', '/api/preferences', {
+    token: clinic.people.nurse.token,
+    body: { theme: null },
+  })
+  expect([status, body.detail[0].loc]).toEqual([422, ['body', 'theme']])
+})
