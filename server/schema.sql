@@ -494,6 +494,24 @@ end $function$;
 REVOKE ALL ON ROUTINE sequence_positions() FROM PUBLIC;
 GRANT execute ON ROUTINE sequence_positions() TO wardkeep_platform;
 
+CREATE OR REPLACE FUNCTION public.session_holds(session uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if session is null then return true; end if;
+  perform from public.sessions s
+  where s.id = session and (s.ended_at is null or s.xmin = pg_current_xact_id()::xid) for share;
+  if not found then
+    raise exception 'the session has ended'
+      using errcode = 'foreign_key_violation', constraint = 'sessions__live';
+  end if;
+  return true;
+end $function$;
+REVOKE ALL ON ROUTINE session_holds(uuid) FROM PUBLIC;
+GRANT execute ON ROUTINE session_holds(uuid) TO wardkeep_app;
+GRANT execute ON ROUTINE session_holds(uuid) TO wardkeep_platform;
+
 CREATE OR REPLACE FUNCTION public.transactions_before(instant timestamp with time zone)
  RETURNS TABLE(pid integer, since timestamp with time zone, application text)
  LANGUAGE sql

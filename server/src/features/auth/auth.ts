@@ -61,6 +61,9 @@ const AUTH_TABLES = {
   ...SIGNING_KEY_TABLES,
 }
 
+/** The session of a caller who was signed out while their request ran. */
+const CONFLICTS = { sessions__live: 'invalid_token' } as const
+
 export interface Auth extends Feature {
   keys: SigningKeys
   sessions: Sessions
@@ -115,6 +118,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
   return {
     name: 'auth',
     tables: AUTH_TABLES,
+    conflicts: CONFLICTS,
     keys,
     sessions,
     secondFactor,

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
 import { forCaller, type Scopes, scopeOf, type TenantTx } from '../../platform/db/index.ts'
-import { actorOf, append } from '../../platform/journal/index.ts'
+import { actorOf, append, ordererOf, requireSession } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { findTenant } from '../tenants/index.ts'
 import type { Backup, BackupJob, BackupOrder, RestoreOrder } from './backups.schema.ts'
@@ -76,7 +76,8 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
           reason: 'request',
           created_by: caller.user_id,
         })
-        const actor = JSON.stringify(actorOf(caller))
+        requireSession(tx, actorOf(caller))
+        const actor = JSON.stringify(ordererOf(actorOf(caller)))
         await store.insertJob(tx, { id: job_id, backup_id, tenant_id, kind: 'create', actor })
       })
       wake()

@@ -110,7 +110,7 @@ function addOperation(
     ...(op.method === 'GET'
       ? {}
       : { preHandler: (request, _reply, done) => whenDone(authorize(op, guards, request), done) }),
-    handler: handlerOf(op, few),
+    handler: handlerOf(op, few, (request) => authorize(op, guards, request)),
     onSend: (request, reply, payload, done) => {
       if (statuses.has(reply.statusCode)) return done(null, payload)
       guards.log.error(
@@ -218,7 +218,12 @@ function originOf(request: FastifyRequest): Origin {
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMethod {
+/** @param authorizeAgain asked when a turn has come, as the caller may have been signed out while they waited */
+function handlerOf(
+  op: AnyOperation,
+  few: FewAtOnce | undefined,
+  authorizeAgain: (request: FastifyRequest) => Promise<void> | undefined,
+): RouteHandlerMethod {
   const readInput = inputReader(op)
   const [status, schema] = op.success
   const file = fileOf(schema)
@@ -236,7 +241,11 @@ function handlerOf(op: AnyOperation, few: FewAtOnce | undefined): RouteHandlerMe
       const host = request.headers.host ?? ''
       const headers = headersOf(op, request)
       const handle = () => op.handle({ ...input, caller, origin, host, headers })
-      return few && caller ? few.run(caller.user_id, handle) : handle()
+      if (!few || !caller) return handle()
+      return few.run(caller.user_id, async () => {
+        await authorizeAgain(request)
+        return handle()
+      })
     })
     return answer instanceof Promise ? answer.then(send) : send(answer)
   }

@@ -14,13 +14,22 @@ export interface Actor {
   user_id: number | null
   user_email: string | null
   origin: Origin | null
+  /** The session of a request: an entry in its name is refused once the session has ended. */
+  session_id?: string
 }
 
 /** The service's own doing: schedules, start, the command line. */
 export const SYSTEM: Actor = { user_id: null, user_email: null, origin: null }
 
+/** The caller of a request, for what is written while their session lives. */
 export function actorOf(caller: Caller): Actor {
-  return { user_id: caller.user_id, user_email: caller.email, origin: caller.origin }
+  const { user_id, email: user_email, origin, session_id } = caller
+  return { user_id, user_email, origin, session_id }
+}
+
+/** The actor of a job that they ordered, whose entries are written whether their session still lives or not. */
+export function ordererOf({ session_id: _, ...actor }: Actor): Actor {
+  return actor
 }
 
 export interface Entry {
@@ -73,17 +82,32 @@ export function insertion(
     select ${sql.join(COLUMNS.map(expressionOf))} ${from}`
 }
 
-const insert = statement<EntryRow>((value) => insertion(value))
-const insertReturning = statement<EntryRow>(
-  (value) => sql`${insertion(value)} returning id, created_at`,
+interface InSession {
+  session_id: string | null
+}
+
+const sessionOf = ({ session_id }: Actor): InSession => ({ session_id: session_id ?? null })
+
+/** The session's state is asked in the statement of the entry: it costs no round trip, and no operation can forget it. */
+const whileSessionHolds = (value: (name: 'session_id') => RawBuilder<unknown>) =>
+  sql`where session_holds(${value('session_id')}::uuid)`
+
+const insert = statement<EntryRow & InSession>((value) =>
+  insertion(value, whileSessionHolds(value)),
+)
+const insertReturning = statement<EntryRow & InSession>(
+  (value) => sql`${insertion(value, whileSessionHolds(value))} returning id, created_at`,
+)
+const hold = statement<InSession>(
+  (value) => sql`select session_holds(${value('session_id')}::uuid)`,
 )
 
 /**
  * Appends `entry`. It commits with the change that it tells of, or not at all; nobody waits for it
- * but the commit.
+ * but the commit, which fails where the actor's session has ended.
  */
 export async function append(tx: TenantTx, actor: Actor, entry: Entry): Promise<void> {
-  tx.send(insert(rowOf(actor, entry)))
+  tx.send(insert({ ...rowOf(actor, entry), ...sessionOf(actor) }))
   tx.notify(JOURNAL_TOPIC)
 }
 
@@ -94,12 +118,17 @@ const TYPES: Partial<Record<keyof EntryRow, string>> = {
   request_id: 'uuid',
 }
 
-const insertAll = statement<{ [C in keyof EntryRow]: EntryRow[C][] }>((value) =>
+/** Has the transaction fail where the actor's session has ended; for work that writes no entry of its own. */
+export function requireSession(tx: TenantTx, actor: Actor): void {
+  tx.send(hold(sessionOf(actor)))
+}
+
+const insertAll = statement<{ [C in keyof EntryRow]: EntryRow[C][] } & InSession>((value) =>
   insertion(
     (column) => sql.ref(`e.${column}`),
     sql`from unnest(${sql.join(
       COLUMNS.map((column) => sql`${value(column)}::${sql.raw(TYPES[column] ?? 'text')}[]`),
-    )}) as e (${sql.join(COLUMNS.map((column) => sql.ref(column)))})`,
+    )}) as e (${sql.join(COLUMNS.map((column) => sql.ref(column)))}) ${whileSessionHolds(value)}`,
   ),
 )
 
@@ -108,7 +137,7 @@ export function appendAll(tx: TenantTx, actor: Actor, entries: readonly Entry[])
   if (entries.length === 0) return
   const rows = entries.map((entry) => rowOf(actor, entry))
   const columns = COLUMNS.map((column) => [column, rows.map((row) => row[column])])
-  tx.send(insertAll(Object.fromEntries(columns)))
+  tx.send(insertAll({ ...Object.fromEntries(columns), ...sessionOf(actor) }))
   tx.notify(JOURNAL_TOPIC)
 }
 
@@ -119,7 +148,9 @@ export async function appendReturning(
   entry: Entry,
 ): Promise<{ id: number; created_at: string }> {
   tx.notify(JOURNAL_TOPIC)
-  const sent = tx.sendFor<{ id: number; created_at: string }>(insertReturning(rowOf(actor, entry)))
+  const sent = tx.sendFor<{ id: number; created_at: string }>(
+    insertReturning({ ...rowOf(actor, entry), ...sessionOf(actor) }),
+  )
   const [made] = await sent.rows
   return made as { id: number; created_at: string }
 }

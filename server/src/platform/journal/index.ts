@@ -10,6 +10,8 @@ export {
   type EntryRow,
   insertion,
   JOURNAL_TOPIC,
+  ordererOf,
+  requireSession,
   rowOf,
   SYSTEM,
 } from './append.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Problem } from '../../../lib/problems.ts'
 import { inScope, type Scope, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
-import type { Actor } from '../../../platform/journal/index.ts'
+import { type Actor, ordererOf, requireSession } from '../../../platform/journal/index.ts'
 import type { Backup, RestoreOrder } from '../backups.schema.ts'
 import { findDeletion, insertJob } from '../backups.store.ts'
 import type { BackupType } from '../file/format.ts'
@@ -34,12 +34,13 @@ export async function queueRestore(
   const type: BackupType = tenant_id === null ? 'full' : 'tenant'
   await inScope(db, scope, async (tx) => {
     if (tenant_id !== null) await requireLiving(tx, tenant_id)
+    requireSession(tx, actor)
     await insertJob(tx, {
       id: job_id,
       backup_id: backup.backup_id,
       tenant_id,
       kind: 'restore',
-      actor: JSON.stringify(actor),
+      actor: JSON.stringify(ordererOf(actor)),
       options: JSON.stringify({ tenant_id, access, dry_run } satisfies RestoreOptions),
     })
   })

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { Problem } from '../../../lib/problems.ts'
 import type { Admin, ClinicAdmin } from '../../../platform/access/index.ts'
 import { type Changes, forCaller, type Scopes, scopeOf } from '../../../platform/db/index.ts'
+import { actorOf, requireSession } from '../../../platform/journal/index.ts'
 import type { LoadPatients } from '../records/load.ts'
 import { hasPatient } from '../records/records.store.ts'
 import type { CacheStats, Warmed } from './cache.schema.ts'
@@ -72,15 +73,17 @@ export function cacheAdministration(deps: CacheDeps): CacheAdministration {
     async cleanup(caller) {
       const scope = scopeOf(caller)
       const removed = cache.dropExpired(scope)
-      await forCaller(db, caller, async (tx) =>
-        tx.invalidate(scope === null ? 'expired_patients' : `expired_patients:${scope}`),
-      )
+      await forCaller(db, caller, async (tx) => {
+        requireSession(tx, actorOf(caller))
+        tx.invalidate(scope === null ? 'expired_patients' : `expired_patients:${scope}`)
+      })
       return removed
     },
 
     invalidate(caller, id) {
       const scope = scopeOf(caller)
       return forCaller(db, caller, async (tx) => {
+        requireSession(tx, actorOf(caller))
         if (id === undefined) tx.invalidate(scope === null ? 'patients' : `patients:${scope}`)
         else if (await hasPatient(tx, id)) tx.invalidate(`patient:${id}`)
         else return 0

@@ -1,0 +1,84 @@
+/**
+ * Whoever is signed out while their request runs changes nothing any more. Walks all operations: before each one
+ * succeeds, it is called with a session that ends between the check at the door and the transaction.
+ */
+import { beforeAll, expect, test } from 'vitest'
+import { openWalkable, type Walkable, walk } from '../contract/walk.ts'
+import { makeClinic, superadmin } from '../support/clinics.ts'
+import { openService } from '../support/service.ts'
+
+/** Writing operations that are no change of anything, and so write no entry. */
+const CHANGES_NOTHING = ['POST /api/patients/search', 'POST /api/admin/cache/warmup']
+
+let walkable: Walkable
+
+/** Operation, status, and whether the journal has an entry of the call. */
+const refused: [string, number, boolean][] = []
+
+beforeAll(async () => {
+  walkable = await openWalkable()
+  const { service } = walkable
+  const { sql } = service.database
+  const [{ definition }] = (await sql(
+    `select pg_get_functiondef('session_holds'::regproc) as definition`,
+  )) as [{ definition: string }]
+  const ended = definition
+    .replace(/ and \(s\.ended_at is null[^)]*\)[^)]*\)/, ' and false')
+    .replace('for share', '')
+  const isJournaled = async (requestId: unknown) =>
+    (await sql('select from journal where request_id = $1', [requestId])).length > 0
+  const { call } = service
+  let before: Promise<unknown> = Promise.resolve()
+  /** One after the other, as the walk calls some side by side. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = before.then(work)
+    before = mine.catch(() => undefined)
+    return mine
+  }
+  const callTwice: typeof call = async (method, path, options = {}) => {
+    if (method !== 'GET' && options.token) {
+      await sql(ended)
+      const answer = await call(method, path, options)
+      await sql(definition)
+      const isEntered = await isJournaled(answer.headers['x-request-id'])
+      refused.push([`${method} ${path}`, answer.status, isEntered])
+    }
+    return call(method, path, options)
+  }
+  service.call = (...args) => inTurn(() => callTwice(...args))
+  await walk(walkable)
+})
+
+test('every operation that changes something is answered 401, and nothing is journaled', () => {
+  expect(refused.length).toBeGreaterThan(60)
+  const gone = refused.filter(
+    ([name, status, isJournaled]) =>
+      !CHANGES_NOTHING.includes(name) && (status !== 401 || isJournaled),
+  )
+  expect(gone).toEqual([])
+})
+
+test('calls that wait for their turn are answered 401 once their caller was blocked', async () => {
+  const service = await openService()
+  const root = await superadmin(service)
+  const clinic = await makeClinic(service, root, 'queued')
+  const { token, id } = clinic.people.doctor
+  const lists = Array.from({ length: 90 }, () => service.call('GET', '/api/patients', { token }))
+  const creations = Array.from({ length: 60 }, (_, number) =>
+    service.call('POST', '/api/patients', { token, body: { full_name: `Patient ${number}` } }),
+  )
+  const blocked = await service.call('POST', `/api/admin/users/${id}/block`, {
+    token: clinic.people.admin.token,
+  })
+  expect(blocked.status).toBe(200)
+  const answers = await Promise.all([...lists, ...creations])
+  expect(answers.some(({ status }) => status === 401)).toBe(true)
+  const late = await service.database.sql(
+    `select action from journal where user_id = $1 and action like 'patient.%' and id > (
+       select id from journal where action = 'user.blocked' and resource_id = $2)`,
+    [id, String(id)],
+  )
+  // Two lists of a caller are under way at once: these may have begun before the block.
+  expect(late.filter(({ action }) => action !== 'patient.listed')).toEqual([])
+  expect(late.length).toBeLessThanOrEqual(2)
+})
