@@ -49,7 +49,9 @@ export function healthService(deps: HealthDeps): Health {
         'read',
       )
       const { engine, ...counted } = counts
-      const checks: Record<string, State> = { database: latency > SLOW_MS ? 'degraded' : 'ok' }
+      const checks: Record<string, State> = {
+        database: latency > SLOW_MS || !db.canWrite() ? 'degraded' : 'ok',
+      }
       for (const [name, check] of Object.entries(deps.checks)) checks[name] = check()
       return {
         status: worst(Object.values(checks)),

@@ -1,7 +1,8 @@
 /** What the driver's errors mean for the caller. */
+import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { PROBLEMS } from '../../lib/problems.ts'
-import { isKeyGone, isRetryable, Outpaced, problemOf } from './failures.ts'
+import { isKeyGone, isPassing, isRetryable, isUndone, Outpaced, problemOf } from './failures.ts'
 
 const CONFLICTS = { users__email: 'email_taken', tenants__subdomain: 'subdomain_taken' } as const
 
@@ -50,6 +51,18 @@ describe('a database that is away', () => {
   ])('by the words "%s" is a 503 with Retry-After', (message) => {
     expect(problemOf(thrown({}, message))).toMatchObject({ status: 503, retryAfter: 2 })
   })
+})
+
+describe('a server that cannot write', () => {
+  test.each(['53000', '53100', '53200', '58000', '58030', '25006'])(
+    'by the code %s is a 503 with Retry-After, and nothing has happened',
+    (code) => {
+      const error = Object.assign(new pg.DatabaseError('x', 1, 'error'), { code })
+      expect(problemOf(error)).toMatchObject({ code: 'database_away', status: 503, retryAfter: 2 })
+      expect(isPassing(error)).toBe(true)
+      expect(isUndone(error)).toBe(true)
+    },
+  )
 })
 
 describe('a lost race', () => {

@@ -24,6 +24,16 @@ function isDatabaseAway(error: unknown): boolean {
   return (code !== undefined && AWAY.test(code)) || AWAY_WORDS.test(message ?? '')
 }
 
+/**
+ * The server answers and cannot write: its disk or memory is full, its files cannot be read or written, or it is a
+ * standby. Nothing of the transaction is there.
+ */
+const UNWRITABLE = /^(53000|53100|53200|58000|58030|25006)$/
+
+/** Whether the server could not write, which passes without a change of the request. */
+export const isUnwritable = (error: unknown): boolean =>
+  UNWRITABLE.test((error as DriverError).code ?? '')
+
 /** Whether a statement failed only because one before it in its transaction had. */
 export function isAborted(error: unknown): boolean {
   return (error as DriverError).code === '25P02'
@@ -95,7 +105,8 @@ export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | 
     return new Problem('busy', { retryAfter: 1, cause: error })
   if ((error as DriverError).code === CANCELED)
     return new Problem('busy', { detail: TOO_LONG, retryAfter: 1, cause: error })
-  if (isDatabaseAway(error)) return new Problem('database_away', { retryAfter: 2, cause: error })
+  if (isDatabaseAway(error) || isUnwritable(error))
+    return new Problem('database_away', { retryAfter: 2, cause: error })
   return undefined
 }
 

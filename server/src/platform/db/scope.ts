@@ -9,7 +9,7 @@ import type { Time } from '../../lib/time.ts'
 import type { Logger } from '../observe/log.ts'
 import { type Changes, readClosed } from './changes.ts'
 import { type DatabaseAddress, openPool } from './connection.ts'
-import { isKeyGone, isOutdated, isRetryable, RolledBack } from './failures.ts'
+import { isKeyGone, isOutdated, isRetryable, isUnwritable, RolledBack } from './failures.ts'
 import { openGate, type RequireOpen } from './require-open.ts'
 import { openSharedCommits, type Rows, type SharedStatement } from './shared-commits.ts'
 import { ask, type Statement } from './statements.ts'
@@ -52,12 +52,16 @@ export interface Scopes {
   waiting(): number
   /** Milliseconds that transactions have taken by now, all of them together. */
   spentMs(): number
+  /** False for a minute after the server could not write: its disk is full, or it is a standby. */
+  canWrite(): boolean
   /** Milliseconds of one round trip. Fails as any query does when the database is away. */
   ping(): Promise<number>
   close(): Promise<void>
 }
 
 const TRIES = 3
+/** A failed write keeps the health report degraded for this long: the next one may only be due by then. */
+const UNWRITABLE_FOR_MS = 60_000
 /** A database that is silent for this long is away, for the probes that ask. */
 const PING_MS = 3_000
 
@@ -72,6 +76,7 @@ export function openScopes(
   let current = new WeakSet<pg.PoolClient>()
   const totals = openTotals()
   let spentMs = 0
+  let unwritableAt: number | undefined
   const requireOpen = openGate(changes, () => readClosed(pool), { log, clock })
   // What may have been missed may have been another server taking this one's place.
   changes.subscribe((topic) => topic === null && totals.clear())
@@ -139,6 +144,7 @@ export function openScopes(
         broken = error as Error
       }
       if (isOutdated(error)) replace(client)
+      if (isUnwritable(error)) unwritableAt = clock.monotonic()
       throw error
     } finally {
       client.release(broken)
@@ -194,6 +200,8 @@ export function openScopes(
     whileClosed: () => scopesFor(false),
     waiting: () => pool.waitingCount,
     spentMs: () => spentMs,
+    canWrite: () =>
+      unwritableAt === undefined || clock.monotonic() - unwritableAt > UNWRITABLE_FOR_MS,
     async ping() {
       const start = clock.monotonic()
       await pool.query({ text: 'select 1', query_timeout: PING_MS } as pg.QueryConfig)
