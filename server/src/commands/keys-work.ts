@@ -6,7 +6,7 @@ import { systemTime } from '../lib/time.ts'
 import { openRootSealer, type RotatedRoot, rotateRoot } from '../platform/crypto/index.ts'
 import { alone, openScopes, type Scopes } from '../platform/db/index.ts'
 import { openLog } from '../platform/observe/log.ts'
-import { migrateOrExplain, openDatabase, requireSchema } from './start.ts'
+import { migrateOrExplain, openExistingDatabase, requireSchema } from './start.ts'
 
 /**
  * Works on the database without a service, which a broken key would keep from starting.
@@ -18,11 +18,11 @@ async function withKeys(
 ): Promise<void> {
   const config = readConfig()
   const log = openLog('warn', 2)
-  const source = keySource(config, log)
-  const { address, stop } = await openDatabase(config, log, looks)
+  const { address, stop } = await openExistingDatabase(config, log, looks)
   try {
     if (looks) await requireSchema(address, config)
     else await migrateOrExplain(address, config, log)
+    const source = keySource(config, log)
     const db = openScopes(address, { size: 1, changes: alone, log, clock: systemTime })
     try {
       await work(db, source)

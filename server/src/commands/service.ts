@@ -1,11 +1,11 @@
 /** The commands beside start: each opens what it needs, does its work and stops. */
 import { type App, openApp } from '../app.ts'
-import { readConfig } from '../config/config.ts'
+import { misspeltVariables, readConfig } from '../config/config.ts'
 import { keySource } from '../config/key-source.ts'
 import { Problem } from '../lib/problems.ts'
 import { StartupError } from '../lib/startup-error.ts'
 import { openLog } from '../platform/observe/log.ts'
-import { migrateOrExplain, openDatabase } from './start.ts'
+import { migrateOrExplain, openDatabase, openExistingDatabase } from './start.ts'
 
 /**
  * Opens the service without listening, for one piece of work whose outcome is printed.
@@ -14,7 +14,8 @@ import { migrateOrExplain, openDatabase } from './start.ts'
 export async function withApp(work: (app: App) => Promise<string>, joins = false): Promise<void> {
   const config = readConfig()
   const log = openLog('warn', 2)
-  const { address, stop } = await openDatabase(config, log, joins)
+  for (const warning of misspeltVariables()) log.warn(warning)
+  const { address, stop } = await openExistingDatabase(config, log, joins)
   try {
     await migrateOrExplain(address, config, log)
     const rootKeys = keySource(config, log)

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { type Config, readConfig } from '../config/config.ts'
+import { type Config, misspeltVariables, readConfig } from '../config/config.ts'
 import { keySource } from '../config/key-source.ts'
 import { StartupError } from '../lib/startup-error.ts'
 import { systemTime } from '../lib/time.ts'
 import { within } from '../lib/within.ts'
 import { refuseLooseModes } from '../platform/crypto/index.ts'
 import type { DatabaseAddress } from '../platform/db/index.ts'
-import { migrate, requireMigrated } from '../platform/db/migrate.ts'
+import { migrate, requireMigrated, requireSchemaThere } from '../platform/db/migrate.ts'
 import { untilOpen } from '../platform/db/until-open.ts'
 import { canFail } from '../platform/observe/can-fail.ts'
 import { type Logger, openLog } from '../platform/observe/log.ts'
@@ -47,12 +47,40 @@ export async function openDatabase(
   return { address: embedded.connection, stop: embedded.stop }
 }
 
+/**
+ * As `openDatabase`, for commands that work on what is there.
+ * @throws StartupError where there is no database of Wardkeep, and creates nothing
+ */
+export async function openExistingDatabase(
+  config: Config,
+  log: Logger,
+  joins = false,
+): ReturnType<typeof openDatabase> {
+  if (!config.DATABASE_URL) {
+    const { hasCluster } = await import('../platform/db/embedded/index.ts')
+    const dataDir = resolve(config.DATA_DIR)
+    if (!(await hasCluster(dataDir)))
+      throw new StartupError(
+        `DATA_DIR: there is no database in ${dataDir}. Give the DATA_DIR or DATABASE_URL of the service.`,
+      )
+  }
+  const database = await openDatabase(config, log, joins)
+  try {
+    await explained(config, requireSchemaThere(database.address))
+    return database
+  } catch (error) {
+    await database.stop()
+    throw error
+  }
+}
+
 /** Starts the service and keeps it up until a signal stops it. */
 export async function start(role: string): Promise<void> {
   if (role !== 'api' && role !== 'worker' && role !== 'all')
     throw new StartupError('--role: must be api, worker or all.')
   const config = readConfig()
   const log = openLog(config.LOG_LEVEL)
+  for (const warning of misspeltVariables()) log.warn(warning)
   // What is said for people may be lost, as the log's lines may: the service goes on.
   process.stdout.on('error', () => undefined)
   const { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE } = config

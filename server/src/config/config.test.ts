@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { StartupError } from '../lib/startup-error.ts'
 import { parseNetworks } from '../platform/net/index.ts'
-import { readConfig, VARIABLES } from './config.ts'
+import { misspeltVariables, readConfig, VARIABLES } from './config.ts'
 
 const KEY = Buffer.alloc(32, 9)
 
@@ -351,3 +351,32 @@ describe('paygate', () => {
     if (name === 'PAYGATE_SECRET_KEY') expect(faults.join()).not.toContain(text)
   })
 })
+
+describe('a variable with a name almost like one of ours', () => {
+  test.each([
+    ['SMTP_URl', 'SMTP_URL'],
+    ['smtp_url', 'SMTP_URL'],
+    ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
+    ['BACKUP_SCHEDUL', 'BACKUP_SCHEDULE'],
+    ['DATADIR', 'DATA_DIR'],
+  ])('%s is told of', (name, meant) => {
+    expect(misspeltVariables({ [name]: '1', PATH: '/bin', HOME: '/root', PORT: '1' })).toEqual([
+      `${name} is not a variable of Wardkeep and is ignored. Did you mean ${meant}?`,
+    ])
+  })
+
+  test('others of a machine are not', () => {
+    const usual =
+      'PATH HOME HOSTNAME USER SHELL PWD LANG TERM TMPDIR NODE_OPTIONS HTTP_PROXY NO_PROXY EDITOR'
+    expect(
+      misspeltVariables(Object.fromEntries(usual.split(' ').map((name) => [name, 'x']))),
+    ).toEqual([])
+  })
+})
+
+test.each(['prod', 'Production', 'staging', ' production'])(
+  'NODE_ENV=%s is refused',
+  (NODE_ENV) => {
+    expect(faultsOf({ NODE_ENV })).toEqual(['NODE_ENV: must be production, development or test.'])
+  },
+)

@@ -3,6 +3,7 @@
  * default stands in one table; `docs/configuration.md` is tested against it.
  */
 import { isIP } from 'node:net'
+import { misspelt } from '../lib/spelling.ts'
 import { StartupError } from '../lib/startup-error.ts'
 import { parseSender } from '../platform/mail/addresses.ts'
 import { parseSmtpUrl } from '../platform/mail/smtp.ts'
@@ -30,9 +31,14 @@ export const VARIABLES = {
     read: host,
   }),
   NODE_ENV: variable({
-    meaning: '`production` asks for a key and for PUBLIC_URL, makes no demo',
-    default: 'none',
-    read: (text) => text ?? 'development',
+    meaning:
+      '`production`, `development` or `test`; `production` asks for a key and for PUBLIC_URL, makes no demo',
+    default: 'none: as `development`',
+    read: (text = 'development') => {
+      if (!['production', 'development', 'test'].includes(text))
+        throw new Error('must be production, development or test')
+      return text
+    },
   }),
   DATABASE_URL: variable({
     meaning: 'PostgreSQL 15 or newer, `postgres://user:password@host:port/database`',
@@ -314,6 +320,27 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if (faults.length > 0) throw new StartupError(...faults)
   return values as Config
+}
+
+/** The edits of a long name that is probably one of ours: `TRUSTED_PROXY` is three from `TRUSTED_PROXIES`. */
+const LONG_NAME = 12
+const EDITS_OF_LONG_NAMES = 3
+
+/**
+ * Returns a sentence for each variable whose name is almost one of ours: it is not read, which otherwise nobody
+ * would notice (decisions §12).
+ */
+export function misspeltVariables(env: NodeJS.ProcessEnv = process.env): string[] {
+  const known = Object.keys(VARIABLES)
+  return Object.keys(env).flatMap((name) => {
+    if (known.includes(name)) return []
+    const upper = name.toUpperCase()
+    const edits = name.length > LONG_NAME ? EDITS_OF_LONG_NAMES : undefined
+    const meant = known.includes(upper) ? upper : misspelt(upper, known, edits)
+    return meant
+      ? [`${name} is not a variable of Wardkeep and is ignored. Did you mean ${meant}?`]
+      : []
+  })
 }
 
 const isHttps = (url: string | undefined) =>

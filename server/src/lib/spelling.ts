@@ -1,15 +1,19 @@
 /** Finds the name that was probably meant. */
 
-/** The most edits between a misspelt name and the one that is suggested (decisions §1, §12). */
+/** The edits between a misspelt name and the one that is suggested (decisions §1, §12). */
 const MAX_EDITS = 2
 
-/** Returns the known name within two edits of `name`; undefined when `name` is known, or like no other. */
-export function misspelt(name: string, known: readonly string[]): string | undefined {
+/** Returns the known name within `most` edits of `name`; undefined when `name` is known, or like no other. */
+export function misspelt(
+  name: string,
+  known: readonly string[],
+  most = MAX_EDITS,
+): string | undefined {
   if (known.includes(name)) return undefined
   const distances = known
-    .filter((other) => Math.abs(other.length - name.length) <= MAX_EDITS)
+    .filter((other) => Math.abs(other.length - name.length) <= most)
     .map((other) => ({ other, edits: editsBetween(name, other) }))
-    .filter(({ other, edits }) => edits <= MAX_EDITS && edits < other.length / 2)
+    .filter(({ other, edits }) => edits <= most && edits < other.length / 2)
     .sort((a, b) => a.edits - b.edits)
   return distances[0]?.other
 }

@@ -214,7 +214,12 @@ describe('an administrator', () => {
       requireSignedIn: async () => undefined,
     } as Parameters<typeof usersService>[0])
     const { id: user_id, tenant_id, email } = clinic.people.admin
-    const caller = { user_id, tenant_id, email, role: 'admin', session_id: 's', origin } as never
+    const [session] = await service.database.sql(
+      'select id from sessions where user_id = $1 and ended_at is null',
+      [user_id],
+    )
+    const session_id = session?.id
+    const caller = { user_id, tenant_id, email, role: 'admin', session_id, origin } as never
     const other = await makeClinic(service, root, 'east')
     const user = { password: PASSWORD, full_name: 'New', role: 'nurse' } as const
     const refusals = [

@@ -80,6 +80,20 @@ export async function requireMigrated(address: DatabaseAddress): Promise<void> {
   }
 }
 
+/** @throws StartupError where no release has made its tables, and creates nothing */
+export async function requireSchemaThere(address: DatabaseAddress): Promise<void> {
+  const client = ownerClient(address)
+  await client.connect()
+  try {
+    if ((await findApplied(client)).length === 0)
+      throw new StartupError(
+        'The database is not one of Wardkeep: it has no tables. Give the DATA_DIR or DATABASE_URL of the service, or run `wardkeep migrate` to create them.',
+      )
+  } finally {
+    await client.end()
+  }
+}
+
 /**
  * Makes the schema of these migrations, within the caller's transaction on an empty database. Holds off
  * other nodes that start on it until the transaction ends.

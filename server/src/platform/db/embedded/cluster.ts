@@ -1,5 +1,15 @@
 /** Sees to it that the folder holds a whole database cluster of the right major version. */
-import { chmod, chown, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import {
+  access,
+  chmod,
+  chown,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartupError } from '../../../lib/startup-error.ts'
 import type { Binaries } from './binaries.ts'
@@ -34,6 +44,15 @@ export async function prepareCluster(context: ClusterContext): Promise<void> {
   throw new StartupError(
     `The database in ${folder.pgdata} is of PostgreSQL ${version}, and this release of Wardkeep runs PostgreSQL ${binaries.major}.`,
     'To upgrade, start the earlier release of Wardkeep on this folder, take a backup with it, and restore that backup with this release into a new DATA_DIR.',
+  )
+}
+
+/** Returns whether a data folder has a cluster, of whichever version. Creates nothing. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  return access(join(dataDir, 'postgres', 'PG_VERSION')).then(
+    () => true,
+    // What may not be looked at is there; opening it says why it cannot be used.
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
   )
 }
 

@@ -14,6 +14,7 @@ import { asStartupError } from './reasons.ts'
 import { runServer } from './server.ts'
 
 export { NoBinariesError } from './binaries.ts'
+export { hasCluster } from './cluster.ts'
 export type { EmbeddedLog } from './log.ts'
 
 /** A running server. */

@@ -1,0 +1,72 @@
+/** Only `start` and `migrate` create a database: every other command fails without one, and creates nothing. */
+import { existsSync } from 'node:fs'
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { runCommand } from '../docs/command.ts'
+import { emptyDatabase } from '../support/database.ts'
+import { scratch } from '../support/scratch.ts'
+import { ROOT_KEY } from '../support/service.ts'
+
+/** Commands that create a database, or need none. */
+const EXCEPT = ['start', 'migrate', 'backup identity', 'help']
+
+const COMMAND = /^ {2}([a-z][a-z-]*)(?: \[options\])?((?: <[a-z-]+>)*)/gm
+const ID = '0197a0c4-0000-7000-8000-000000000001'
+
+/** Every command of the command line with arguments of the right form, read from its help. */
+async function commands(path: readonly string[] = []): Promise<string[][]> {
+  const { stdout } = await runCommand([...path, '--help'], {})
+  const [, listed = ''] = stdout.split('Commands:\n')
+  if (listed === '') return [[...path]]
+  const found: string[][] = []
+  for (const [, name = '', placeholders = ''] of listed.matchAll(COMMAND)) {
+    if (name === 'help') continue
+    const values = [...placeholders.matchAll(/<([a-z-]+)>/g)].map(([, of]) =>
+      of === 'id' ? '1' : ID,
+    )
+    const below = await commands([...path, name])
+    found.push(...below.map((command) => [...command, ...values]))
+  }
+  return found
+}
+
+test('commands on a folder without a database fail, and create nothing', async () => {
+  const all = (await commands()).filter(
+    (command) => !EXCEPT.some((except) => command.join(' ').startsWith(except)),
+  )
+  expect(all.length).toBeGreaterThan(8)
+  const folder = await scratch()
+  const DATA_DIR = join(folder, 'forgotten')
+  for (const command of all) {
+    const yes = command[1] === 'restore' ? ['--yes'] : []
+    const ended = await runCommand([...command, ...yes], { DATA_DIR })
+    expect([command, ended]).toEqual([
+      command,
+      { code: 1, stdout: '', stderr: expect.stringContaining(`no database in ${DATA_DIR}`) },
+    ])
+    expect(existsSync(DATA_DIR)).toBe(false)
+  }
+})
+
+test('an empty folder stays empty', async () => {
+  const DATA_DIR = join(await scratch(), 'empty')
+  await mkdir(DATA_DIR)
+  expect((await runCommand(['backup', 'create'], { DATA_DIR })).code).toBe(1)
+  expect(await readdir(DATA_DIR)).toEqual([])
+})
+
+test('an empty database behind DATABASE_URL stays empty', async () => {
+  const database = await emptyDatabase()
+  for (const command of [['backup', 'create'], ['keys', 'verify'], ['rotate-signing-key']]) {
+    const ended = await runCommand(command, {
+      DATABASE_URL: database.url,
+      DATA_DIR: join(await scratch(), 'nothing'),
+      ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+    })
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('has no tables') })
+  }
+  expect(
+    await database.sql(`select from pg_class where relnamespace = 'public'::regnamespace`),
+  ).toEqual([])
+})
