@@ -32,7 +32,8 @@ export function movableClock(): MovableClock {
 
 /** Returns a time that stands still: nothing fires but by `elapse`. */
 export function frozenClock(): MovableClock {
-  const [date, monotonic] = [Date.now(), performance.now()]
+  // Whole milliseconds: with a fraction, sums of what elapses may fall short of a limit by a rounding error.
+  const [date, monotonic] = [Date.now(), Math.floor(performance.now())]
   return clockOn({ date: () => date, monotonic: () => monotonic, isRunning: false })
 }
 
