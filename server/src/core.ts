@@ -243,6 +243,7 @@ function mailerOf(
 const targetsOf = (config: Config): TargetPolicy => ({
   allowHttp: config.WEBHOOK_ALLOW_HTTP,
   allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
+  allowLoopback: config.DEMO,
 })
 
 const checksOf = (changes: Changes, hold: OutboundHold): Core['checks'] => ({

@@ -3,6 +3,7 @@
  * default stands in one table; `docs/configuration.md` is tested against it.
  */
 import { isIP } from 'node:net'
+import { isBadlyPasted } from '../lib/pasted.ts'
 import { misspelt } from '../lib/spelling.ts'
 import { StartupError } from '../lib/startup-error.ts'
 import { parseSender } from '../platform/mail/addresses.ts'
@@ -380,6 +381,8 @@ function secrets(text: string): string[] {
   const listed = list(text)
   if (listed.some((secret) => secret.length < MIN_SECRET))
     throw new Error(`must have at least ${MIN_SECRET} characters, each secret of it`)
+  if (listed.some(isBadlyPasted))
+    throw new Error('has quotes or invisible characters around a secret; write the secrets alone')
   return listed
 }
 

@@ -22,7 +22,11 @@ export function announcement({ address, hasDemo }: { address: string; hasDemo: b
   if (hasDemo) {
     lines.push(`The demo clinic, tenant "${DEMO_SUBDOMAIN}", password for all: ${DEMO_PASSWORD}`)
     for (const { email, role } of DEMO_ACCOUNTS) lines.push(`  ${email.padEnd(26)}${role}`)
-    lines.push('')
+    lines.push(
+      '',
+      'While there is a demo, webhooks may also go to this machine, as http://127.0.0.1:PORT/.',
+      '',
+    )
   }
   return lines.join('\n')
 }

@@ -13,6 +13,15 @@ const issues = (password: string, email = 'nora.nurse@clinic.test') => {
   }
 }
 
+test.each([' '.repeat(8), '\u00a0'.repeat(12), '\t \u200b\u2003      '])(
+  'a password of blanks is refused: %j',
+  (password) => {
+    expect(issues(password)).toMatchObject([
+      { msg: 'Value error, the password must not consist of blanks' },
+    ])
+  },
+)
+
 describe('a password is refused', () => {
   test.each([
     'password',

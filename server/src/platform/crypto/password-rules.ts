@@ -1,6 +1,7 @@
 /** Which passwords are refused (NIST SP 800-63B §3.1.1.2, OWASP ASVS 5.0 §6.2). */
 import { createRequire } from 'node:module'
 import { foldEmail } from '../../lib/email.ts'
+import { isBlank } from '../../lib/pasted.ts'
 import { invalidValue } from '../../lib/problems.ts'
 
 let common: Set<string> | undefined
@@ -18,6 +19,7 @@ const SHORTEST_CONTEXT = 3
 /** What is wrong with a new password, as a sentence: it is a common one, or holds the e-mail's local part. */
 export function weaknessOf(password: string | undefined, email = ''): string | undefined {
   if (password === undefined) return undefined
+  if (isBlank(password)) return 'the password must not consist of blanks'
   const lower = password.normalize('NFKC').toLowerCase()
   if (commonPasswords().has(lower))
     return 'this password is among the most common ones; choose another'

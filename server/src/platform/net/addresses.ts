@@ -10,7 +10,13 @@ export interface TargetPolicy {
   allowHttp: boolean
   /** Networks that may be dialled although they are not public. */
   allowedNetworks: readonly Network[]
+  /** True to allow this machine, also without TLS: for trying the service out. */
+  allowLoopback?: boolean
 }
+
+/** Returns true for a loopback address that the policy allows. */
+export const isAllowedLoopback = (text: string, { allowLoopback = false }: TargetPolicy): boolean =>
+  allowLoopback && parseAddress(text)?.range() === 'loopback'
 
 /** Judges one IP address. Returns undefined when it may be dialled, else a sentence that says why not. */
 export function checkAddress(address: string, policy: TargetPolicy): string | undefined {
@@ -29,7 +35,8 @@ export function forbiddenKindOf(text: string, policy: TargetPolicy): string | un
 function forbiddenKindOfParsed(address: Address, policy: TargetPolicy): string | undefined {
   const isListed = policy.allowedNetworks.some((network) => contains(network, address))
   const embedded = ipv4In(address)
-  if (embedded.length === 0) return isListed ? undefined : specialKindOf(address)
+  const isLoopback = policy.allowLoopback === true && address.range() === 'loopback'
+  if (embedded.length === 0) return isListed || isLoopback ? undefined : specialKindOf(address)
   if (!isListed) return 'an address that stands for an IPv4 address'
   // A listed NAT64 network must not open what is behind it: 64:ff9b::7f00:1 is a 127.0.0.1.
   const inner = embedded.map((each) => forbiddenKindOfParsed(each, policy)).find(Boolean)

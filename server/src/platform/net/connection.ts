@@ -5,6 +5,7 @@ import { type Body, readBody } from './answer.ts'
 import type { ExchangeContext } from './context.ts'
 import { answerError, DialError, type ResponseProgress } from './dial-error.ts'
 import { unmapped } from './networks.ts'
+import { type InterimFilter, skipInterim } from './skip-interim.ts'
 
 /** Bytes that the header of an answer may have. */
 const MAX_HEADER = 16 * 1024
@@ -61,6 +62,7 @@ export async function openConnection(
   const { origin, idleMs, onEnd } = options
   // Loaded here: it takes 100 ms, which a command that only reads the configuration should not pay.
   const { Client } = await import('undici')
+  const filter = skipInterim(socket)
   let isHandedOver = false
   const client = new Client(origin, {
     // undici would connect again on its own, to an address that nobody has judged.
@@ -87,7 +89,7 @@ export async function openConnection(
     origin,
     address: unmapped(socket.remoteAddress ?? ''),
     isOpen: () => !socket.destroyed,
-    send: (request, context) => exchange(client, connection, request, context),
+    send: (request, context) => exchange({ client, connection, filter }, request, context),
     end() {
       onEnd(connection)
       // Destroyed, it fails what undici would otherwise send over a connection of its own.
@@ -100,9 +102,14 @@ export async function openConnection(
   return connection
 }
 
+interface Wire {
+  client: Client
+  connection: Connection
+  filter: InterimFilter
+}
+
 function exchange(
-  client: Client,
-  connection: Connection,
+  { client, connection, filter }: Wire,
   request: ConnectionRequest,
   context: ExchangeContext,
 ): Promise<Answer> {
@@ -125,6 +132,7 @@ function exchange(
     if (context.fault) return stop()
     context.onAbort = stop
     context.address = connection.address
+    filter.skip()
     client.dispatch(
       { path: url.pathname + url.search, method, headers, body },
       {
@@ -137,6 +145,7 @@ function exchange(
         onResponseStart(_controller, code, header) {
           // RFC 9110, 15.2: an interim answer is only an announcement.
           if (code < 200) return
+          filter.pass()
           progress = 'header'
           status = code
           fields = header
@@ -149,7 +158,10 @@ function exchange(
           void connection.end()
         },
         onResponseEnd: finish,
-        onResponseError: (_controller, error) => fail(answerError(error, progress)),
+        onResponseError(_controller, error) {
+          if (progress === 'nothing' && filter.hasSkipped()) progress = 'something'
+          fail(answerError(error, progress))
+        },
       },
     )
   })

@@ -55,6 +55,15 @@ describe('a URL', () => {
     expect(judge('ws://example.org/hook', true)).toBe('must be https or http')
   })
 
+  test('may lead to this machine, also by http, where the service is being tried out', () => {
+    const policy = { allowHttp: false, allowedNetworks: [], allowLoopback: true }
+    for (const text of ['http://127.0.0.1:9000/hook', 'http://localhost:9000/', 'https://[::1]/'])
+      expect(checkUrl(text, policy)).toEqual({ url: new URL(text) })
+    for (const text of ['http://example.org/', 'http://10.0.0.1/', 'https://192.168.0.1/'])
+      expect(checkUrl(text, policy)).toMatchObject({ isPolicy: true })
+    expect(checkUrl('ftp://127.0.0.1/', policy)).toEqual({ refusal: 'must be https' })
+  })
+
   test('of localhost needs both of its addresses listed', () => {
     expect(judge('https://localhost/', false, '127.0.0.0/8')).toContain('::1 is a loopback')
     expect(judge('https://localhost/', false, '127.0.0.0/8, ::1')).toBe('https://localhost/')

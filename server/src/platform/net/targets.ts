@@ -1,15 +1,21 @@
 /** Judges URLs without asking anybody: their shape, and the addresses that they show by themselves. */
 import { isIP } from 'node:net'
-import { checkAddress, type TargetPolicy } from './addresses.ts'
+import { checkAddress, isAllowedLoopback, type TargetPolicy } from './addresses.ts'
 
 /**
  * Judges a URL. Returns it normalised (odd spellings of an address made plain, no dot at the host's
- * end, no fragment), or the reason of the refusal, for a sentence or as one.
+ * end, no fragment), or the reason of the refusal, for a sentence or as one; with `isPolicy` where another policy
+ * would allow it.
  */
-export function checkUrl(text: string, policy: TargetPolicy): { url: URL } | { refusal: string } {
+export function checkUrl(
+  text: string,
+  policy: TargetPolicy,
+): { url: URL } | { refusal: string; isPolicy?: boolean } {
   const url = URL.parse(text)
   if (!url) return { refusal: 'must be a URL such as https://example.org/hook' }
-  if (url.protocol !== 'https:' && !(policy.allowHttp && url.protocol === 'http:'))
+  if (url.protocol === 'http:' && !mayBeHttp(url, policy))
+    return { refusal: 'must be https', isPolicy: true }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return { refusal: policy.allowHttp ? 'must be https or http' : 'must be https' }
   if (url.username !== '' || url.password !== '')
     return { refusal: 'must not hold a user name or password' }
@@ -17,10 +23,16 @@ export function checkUrl(text: string, policy: TargetPolicy): { url: URL } | { r
   if (!NAMED.test(url.hostname)) return { refusal: 'must name a host' }
   for (const address of literalAddresses(url.hostname) ?? []) {
     const refusal = checkAddress(address, policy)
-    if (refusal) return { refusal }
+    if (refusal) return { refusal, isPolicy: true }
   }
   if (url.hash !== '') url.hash = ''
   return { url }
+}
+
+function mayBeHttp({ hostname }: URL, policy: TargetPolicy): boolean {
+  if (policy.allowHttp) return true
+  const literal = literalAddresses(hostname)
+  return literal?.every((address) => isAllowedLoopback(address, policy)) ?? false
 }
 
 /**
