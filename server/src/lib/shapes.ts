@@ -1,5 +1,6 @@
 /** The shapes that many schemas share: ids, timestamps, names, nullable values, error bodies. */
 import Type, { type Static, type TSchema } from 'typebox'
+import { patterned } from './patterns.ts'
 
 /** Record id: an integer 1…2^53-1 (decisions §1). */
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
@@ -36,7 +37,10 @@ export const line = (maxLength: number, refused = '', options: object = {}) =>
     minLength: 1,
     maxLength,
     trim: true,
-    pattern: `^(?:[^\\p{Cc}\\p{Cf}\\u2028\\u2029${refused}]|[\\u200c\\u200d])*$`,
+    ...patterned(
+      `^(?:[^\\p{Cc}\\p{Cf}\\u2028\\u2029${refused}]|[\\u200c\\u200d])*$`,
+      `be one line without invisible characters${refused === '' ? '' : ` or ${refused[0]}`}`,
+    ),
     ...options,
   })
 

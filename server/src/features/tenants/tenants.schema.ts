@@ -1,5 +1,6 @@
 /** Tenants on the wire. */
 import Type, { type Static } from 'typebox'
+import { patterned } from '../../lib/patterns.ts'
 import type { Refuse } from '../../lib/problems.ts'
 import { ROLES } from '../../lib/roles.ts'
 import { FreeForm, Id, Name, Timestamp } from '../../lib/shapes.ts'
@@ -23,7 +24,10 @@ export const RESERVED_SUBDOMAINS: readonly string[] = ['www', 'api', 'admin', 'a
 
 /** RFC 1035 label in lower case, and none of the reserved words (decisions §2). */
 const Subdomain = Type.String({
-  pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
+  ...patterned(
+    '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
+    'be 1 to 63 lower-case letters, digits and hyphens, and begin and end with a letter or digit',
+  ),
   noneOf: RESERVED_SUBDOMAINS,
   description: `an RFC 1035 label in lower case, and none of ${RESERVED_SUBDOMAINS.join(', ')}`,
 })

@@ -1,5 +1,7 @@
 /** A schema as it is checked: bounded in what a hostile input can make it look at. */
 
+import { sentenceOf } from '../../../lib/patterns.ts'
+
 type Json = Record<string, unknown>
 
 /** What could hold text or lists that the additions below would miss. */
@@ -8,11 +10,12 @@ const UNKNOWN = ['anyOf', 'oneOf', 'allOf', '$ref', 'patternProperties', 'prefix
 /**
  * Adds to the schema of an input, all the way down, that text can be stored and that a list which is too
  * long costs one issue, its items not being looked at.
- * @throws Error at boot for a schema whose cost would have no bound
+ * @throws Error at boot for a schema whose cost would have no bound, and for a pattern without a sentence
  */
 export function checkedSchema(schema: Json): Json {
   const unknown = UNKNOWN.find((keyword) => keyword in schema)
   if (unknown) throw new Error(`${unknown} in the schema of an input is not checked for text`)
+  if (typeof schema.pattern === 'string') sentenceOf(schema.pattern)
   const isOpen = schema.type === 'object' && !schema.properties
   if (isOpen && !schema.freeForm) throw new Error('an open object in an input needs freeForm')
   const { items, ...rest } = schema

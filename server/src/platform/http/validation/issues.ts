@@ -1,5 +1,6 @@
 /** Says the validator's errors in the vocabulary of Pydantic v2 (decisions §1). */
 import type { ErrorObject } from 'ajv'
+import { sentenceOf } from '../../../lib/patterns.ts'
 import type { ValidationIssue } from '../../../lib/problems.ts'
 
 /** Where an input part stands in `loc`. */
@@ -89,7 +90,7 @@ function say(error: ErrorObject, part: Part): Said {
     case 'pattern':
       return {
         type: 'string_pattern_mismatch',
-        msg: `String should match pattern '${params.pattern}'`,
+        msg: sentenceOf(String(params.pattern)),
       }
     case 'minimum':
       return {

@@ -28,7 +28,7 @@ export function isDateOrTime(text: string): boolean {
   return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
 }
 
-/** Makes a validator that finds every issue, fills in defaults and trims. */
+/** Makes a validator that finds every issue, fills in defaults and trims; a tab, as spreadsheets paste it, is a blank. */
 export function makeAjv(): Ajv {
   const ajv = new Ajv({
     allErrors: true,
@@ -77,7 +77,8 @@ export function makeAjv(): Ajv {
 
 /** Trims and composes the string in place (NFC), before its length is looked at: what looks alike is alike. */
 function trim(on: boolean, text: string, _schema: unknown, at?: DataValidationCxt): boolean {
-  if (on && at) at.parentData[at.parentDataProperty] = text.trim().normalize('NFC')
+  if (on && at)
+    at.parentData[at.parentDataProperty] = text.replaceAll(/\t+/g, ' ').trim().normalize('NFC')
   return true
 }
 

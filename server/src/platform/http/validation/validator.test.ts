@@ -1,6 +1,7 @@
 /** The issues of an input: all of them at once, in the words of Pydantic v2. */
 import Type, { type TSchema } from 'typebox'
 import { describe, expect, test } from 'vitest'
+import { patterned } from '../../../lib/patterns.ts'
 import { EmailAddress, FreeForm, Id, Name, Nullable, OneOf } from '../../../lib/shapes.ts'
 import type { Part } from './issues.ts'
 import { isDateOrTime } from './keywords.ts'
@@ -47,10 +48,10 @@ describe('the words for', () => {
     ],
     [
       'a pattern',
-      Type.String({ pattern: '^a$' }),
+      Type.String(patterned('^a$', 'be an a')),
       'b',
       'string_pattern_mismatch',
-      "String should match pattern '^a$'",
+      'String should be an a',
     ],
     ['too small', Id, 0, 'greater_than_equal', 'Input should be greater than or equal to 1'],
     [
@@ -226,4 +227,28 @@ describe('a date or a time', () => {
   ])('"%s" is none', (text) => {
     expect(isDateOrTime(text)).toBe(false)
   })
+})
+
+test('a tab in a name is a blank', () => {
+  const check = compileCheck(Type.Object({ name: Name }), 'body')
+  expect(check({ name: '\tAnna\tLopez\t\tRuiz ' })).toEqual({
+    value: { name: 'Anna Lopez Ruiz' },
+    issues: [],
+  })
+})
+
+test('what is invisible in a name is refused by a sentence', () => {
+  const check = compileCheck(Type.Object({ name: Name }), 'body')
+  expect(check({ name: 'Anna\u202eLopez' }).issues).toMatchObject([
+    {
+      type: 'string_pattern_mismatch',
+      msg: 'String should be one line without invisible characters',
+    },
+  ])
+})
+
+test('a pattern without a sentence stops the boot', () => {
+  expect(() =>
+    compileCheck(Type.Object({ name: Type.String({ pattern: '^b$' }) }), 'body'),
+  ).toThrow('has no sentence')
 })
