@@ -16,13 +16,15 @@ const CLINICAL = { allergies: ['Latex'], notes: 'Anxious.' }
 beforeAll(async () => {
   service = await openService()
   scene = await openPatientScene(service)
-  const made = async (department_id: number | null) =>
+  const made = async (department_id: number) =>
     (await scene.patient({ ...NAMED, ...CLINICAL, department_id })).id
   patients = {
     here: await made(scene.clinic.departmentId),
     elsewhere: await made(scene.elsewhere),
-    nowhere: await made(null),
+    nowhere: await made(scene.clinic.departmentId),
   }
+  // Left out or null, the department of a new patient is that of who creates it; a change clears it.
+  await scene.as('admin')('PUT', `/api/patients/${patients.nowhere}`, { department_id: null })
   for (const role of ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const)
     seers[role] = scene.as(role)
   const as = async (fields: object) => scene.as(await scene.newcomer(fields))
