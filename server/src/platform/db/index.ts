@@ -19,7 +19,14 @@ export {
 export { copyOut } from './copy-out.ts'
 export type { Database } from './database.ts'
 export { withDeadline } from './deadline.ts'
-export { type Conflicts, isPassing, isResting, Outpaced, problemOf } from './failures.ts'
+export {
+  type Conflicts,
+  isPassing,
+  isResting,
+  isUnwritable,
+  Outpaced,
+  problemOf,
+} from './failures.ts'
 export { type Holder, openHolder } from './holder.ts'
 export { listWritesUpkeep } from './list-writes.ts'
 export { LOCKS } from './lock-numbers.ts'

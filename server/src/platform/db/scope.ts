@@ -144,7 +144,7 @@ export function openScopes(
         broken = error as Error
       }
       if (isOutdated(error)) replace(client)
-      if (isUnwritable(error)) unwritableAt = clock.monotonic()
+      if (mode === 'write' && isUnwritable(error)) unwritableAt = clock.monotonic()
       throw error
     } finally {
       client.release(broken)

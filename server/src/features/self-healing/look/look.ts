@@ -1,7 +1,7 @@
 /** One look for a fault, within its bounds. */
 import { SECOND } from '../../../lib/clock.ts'
 import { within } from '../../../lib/within.ts'
-import { problemOf, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
+import { isUnwritable, problemOf, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import type { Detected, Finding, Fix } from '../../../platform/fix.ts'
 import { boundStatements } from './findings.store.ts'
 import { nameOf } from './named.ts'
@@ -63,8 +63,9 @@ export function sentenceOf(error: unknown, ms: number = LOOK_MS): string {
     severity?: string
   }
   if (code === CANCELED) return tooSlow(ms)
-  const problem = problemOf(error)
+  const isOfServer = code !== undefined && severity !== undefined
+  const problem = isUnwritable(error) ? undefined : problemOf(error)
   if (problem) return problem.message
-  if (code !== undefined && severity !== undefined) return `PostgreSQL refuses it (${code})`
+  if (isOfServer) return `PostgreSQL refuses it (${code})`
   return message ?? String(error)
 }
