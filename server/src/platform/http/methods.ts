@@ -9,10 +9,11 @@ interface KnownPath {
 
 /**
  * Refuses what no route takes before its body is read: 405 with `Allow` for another method of a known path, 404 for
- * an unknown path. Answers OPTIONS of a known path with 204 and `Allow`; a preflight request of a browser is left to
- * the CORS plugin. Comes before authentication: which methods a path has is published in `/openapi.json`.
+ * an unknown path. Answers OPTIONS of a known path with 204 and `Allow`. Comes before authentication: which methods a
+ * path has is published in `/openapi.json`.
+ * @param hasCors true where the CORS plugin answers the preflight requests of browsers
  */
-export function answerOtherMethods(app: FastifyInstance): void {
+export function answerOtherMethods(app: FastifyInstance, hasCors: boolean): void {
   const paths = new Map<string, KnownPath>()
   app.addHook('onRoute', ({ url, method }) => {
     const known = paths.get(url) ?? { pattern: patternOf(url), methods: new Set(['OPTIONS']) }
@@ -26,7 +27,7 @@ export function answerOtherMethods(app: FastifyInstance): void {
   }
 
   app.addHook('onRequest', (request, reply, done) => {
-    if (isPreflight(request)) return done()
+    if (hasCors && isPreflight(request)) return done()
     if (!request.is404 && request.method !== 'OPTIONS') return done()
     const methods = methodsOf(pathOf(request))
     if (methods.length === 0)
@@ -56,5 +57,10 @@ const patternOf = (url: string): RegExp =>
  * Takes slashes off the end of an operation's path: `/api/admin/users/` is the collection, and no user without an id.
  */
 export function withoutTrailingSlash(url: string): string {
-  return url.startsWith('/api/') ? url.replace(/\/+(?=\?|$)/, '') : url
+  if (!url.startsWith('/api/')) return url
+  const mark = url.indexOf('?')
+  const path = mark === -1 ? url : url.slice(0, mark)
+  let end = path.length
+  while (path[end - 1] === '/') end -= 1
+  return path.slice(0, end) + url.slice(path.length)
 }

@@ -71,7 +71,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
   app.decorateRequest('caller', null)
   watchArrivals(app, options)
   boundConnections(app.server)
-  answerOtherMethods(app)
+  answerOtherMethods(app, options.corsOrigins.length > 0)
   if (options.corsOrigins.length > 0)
     await app.register(cors, {
       origin: [...options.corsOrigins],

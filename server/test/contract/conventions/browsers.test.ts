@@ -61,8 +61,11 @@ describe('with configured origins', () => {
 describe('without configured origins', () => {
   test('nobody may, and nothing is said of it', async () => {
     const service = await openService()
-    const answer = await service.call('GET', '/healthz', { headers: { origin: CONSOLE } })
-    expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
-    expect((await preflight(service, CONSOLE, 'PUT')).status).toBe(404)
+    const answers = [
+      await service.call('GET', '/healthz', { headers: { origin: CONSOLE } }),
+      await preflight(service, CONSOLE, 'PUT'),
+    ]
+    for (const { headers } of answers)
+      expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
   })
 })

@@ -74,6 +74,13 @@ describe('a known path', () => {
     }
   })
 
+  test('answers a preflight request as any OPTIONS while no other origin may call', async () => {
+    const headers = { origin: 'https://elsewhere.test', 'access-control-request-method': 'POST' }
+    const { status, allow } = await send('OPTIONS', '/api/admin/departments', headers)
+    expect([status, allow]).toEqual([204, 'GET, HEAD, OPTIONS, POST'])
+    expect((await send('OPTIONS', '/api/admin/nothing', headers)).status).toBe(404)
+  })
+
   test('answers 405 to a caller who is signed in, and before it reads a body', async () => {
     const authorization = `Bearer ${root.token}`
     const { status, body } = await send('QUERY', '/api/admin/users', {
