@@ -8,7 +8,12 @@ import { fileURLToPath } from 'node:url'
 import { tooLongFunctions } from './check/function-lengths.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const generated = ['server/openapi.json', 'server/schema.sql', 'client/src/generated/api.ts']
+const generated = [
+  'server/openapi.json',
+  'server/schema.sql',
+  'server/migrations/checksums.txt',
+  'client/src/generated/api.ts',
+]
 const longestFile = 400
 
 const checks = [

@@ -1,5 +1,6 @@
 /**
- * Writes the files that are generated and committed: the contract, the schema, the client's types.
+ * Writes the files that are generated and committed: the contract, the schema, the checksums of
+ * migrations, the client's types.
  * `--into DIR` writes them below another folder, to see whether the committed ones are stale.
  */
 import { execFile } from 'node:child_process'
@@ -7,6 +8,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
+import { frozenChecksums } from './generate/checksums.ts'
 import { describe } from './generate/describe.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -39,6 +41,7 @@ async function writeContract(contract) {
 try {
   const { contract, schema } = await describe()
   await write('server/schema.sql', schema)
+  await write('server/migrations/checksums.txt', await frozenChecksums())
   await writeContract(contract)
 } catch (error) {
   console.error(error.stderr || error.stack)

@@ -54,7 +54,7 @@ begin
     where w.pid = writer and w.connected_at = connected and w.begun_at is not distinct from begun)
   then return null; end if;
   if pg_terminate_backend(writer, 10000) then return true; end if;
-  -- It said false also of one that somebody else has ended since; what was seen of it is forgotten first.
+  -- pg_terminate_backend also returns false if another session ended it. Read fresh statistics to find out.
   perform pg_stat_clear_snapshot();
   return case when exists (select from running_writers() w
     where w.pid = writer and w.connected_at = connected) then false end;
@@ -81,7 +81,7 @@ begin
       part := parent || to_char(first_day, '_YYYY_MM');
       continue when to_regclass('public.' || part) is not null;
       perform pg_advisory_xact_lock(7261936);
-      -- Another session may have made it meanwhile: a name that was looked up in vain may not be looked up again.
+      -- Another session may have created it. to_regclass may have cached the failed lookup, so ask the catalogue.
       continue when exists (
         select from pg_class where relname = part and relnamespace = 'public'::regnamespace);
       perform make_partition(parent, part, first_day, (first_day + interval '1 month')::date);
@@ -115,7 +115,7 @@ begin
       part := parent || '_' || to_char(one_day, 'YYYY_MM_DD');
       continue when to_regclass('public.' || part) is not null;
       perform pg_advisory_xact_lock(7261939);
-      -- Another session may have made it meanwhile: a name that was looked up in vain may not be looked up again.
+      -- Another session may have created it. to_regclass may have cached the failed lookup, so ask the catalogue.
       continue when exists (
         select from pg_class where relname = part and relnamespace = 'public'::regnamespace);
       perform make_partition(parent, part, one_day, one_day + 1);
@@ -1223,9 +1223,9 @@ CREATE TABLE payments (
   currency text NOT NULL,
   currency_exponent smallint NOT NULL,
   said_at bigint NOT NULL,
+  test boolean DEFAULT false NOT NULL,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   updated_at timestamp(3) with time zone DEFAULT now() NOT NULL,
-  test boolean DEFAULT false NOT NULL,
   CONSTRAINT payments_pkey PRIMARY KEY (id),
   CONSTRAINT payments__of_provider UNIQUE (provider, provider_payment_id),
   CONSTRAINT payments__of_tenant UNIQUE (tenant_id, id),
@@ -1753,6 +1753,7 @@ CREATE TABLE users (
   department_id bigint,
   can_see_all_patients boolean DEFAULT false NOT NULL,
   is_active boolean DEFAULT true NOT NULL,
+  is_pending boolean DEFAULT false NOT NULL,
   password_hash text NOT NULL,
   must_change_password boolean DEFAULT false NOT NULL,
   email_verified_at timestamp(3) with time zone,
@@ -1760,7 +1761,6 @@ CREATE TABLE users (
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   last_login_at timestamp(3) with time zone,
   search text GENERATED ALWAYS AS (lower((full_name || ' '::text) || email)) STORED NOT NULL,
-  is_pending boolean DEFAULT false NOT NULL,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT users__email_is_ascii CHECK (octet_length(email) = char_length(email)),

@@ -1,8 +1,8 @@
--- The roles that the service runs as. Neither owns anything nor can bypass row-level security:
--- wardkeep_app sees one tenant, the one set for its transaction; wardkeep_platform sees all.
+-- The two roles that the service runs as. Neither owns a table or can bypass row-level security.
+-- wardkeep_app sees the tenant that is set for its transaction; wardkeep_platform sees every tenant.
 do $$
 begin
-  -- Roles belong to the whole server: another database on it may have made them, even just now.
+  -- Roles are shared by all databases of a server, so another database may have created them, even a moment ago.
   if not exists (select from pg_roles where rolname = 'wardkeep_app') then
     create role wardkeep_app nologin nosuperuser nobypassrls nocreatedb nocreaterole;
   end if;
@@ -23,13 +23,13 @@ grant usage on schema public to wardkeep_app, wardkeep_platform;
 
 create extension if not exists pg_trgm;
 
--- The tenant of the running transaction; null outside one, which matches no row.
+-- Returns the tenant of the running transaction. Returns null outside one, which matches no row.
 create function current_tenant() returns bigint
 language sql stable parallel safe
 as $$ select nullif(current_setting('wardkeep.tenant_id', true), '')::bigint $$;
 
--- Makes a table a tenant's: sees to it that row-level security is on, also for the table's owner,
--- that wardkeep_app sees the rows of its tenant alone and wardkeep_platform sees all.
+-- Isolates the tenants of a table: forces row-level security, also for the owner. wardkeep_app sees the rows of its
+-- tenant only, wardkeep_platform sees all rows.
 create procedure isolate(target regclass, tenant_column text default 'tenant_id')
 language plpgsql
 as $$

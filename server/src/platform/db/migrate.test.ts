@@ -1,5 +1,7 @@
 /** Migrations: once each whoever starts, never on a newer or a changed schema, and whole or not at all. */
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { CHECKSUMS, checksumLine } from '../../../../scripts/generate/checksums.ts'
 import { emptyDatabase, migratedDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { StartupError } from '../../lib/startup-error.ts'
@@ -34,6 +36,11 @@ describe('migrations', () => {
   test('are numbered from 1 without a gap', async () => {
     const versions = (await readMigrations()).map(({ version }) => version)
     expect(versions).toEqual(versions.map((_, index) => index + 1))
+  })
+
+  test('never change once they are committed: every change is a new file', async () => {
+    const lines = (await readMigrations()).map(checksumLine)
+    expect(await readFile(CHECKSUMS, 'utf8')).toBe(lines.join(''))
   })
 
   test('that are already there are left alone, and only what is missing is added', async () => {

@@ -158,15 +158,15 @@ async function findApplied(client: pg.Client): Promise<Applied[]> {
 function refuseForeignSchema(applied: Applied[], wanted: Migration[]): void {
   const newest = applied.at(-1)
   const known = wanted.at(-1)?.version ?? 0
-  if (newest && newest.version > known)
-    throw new StartupError(
-      `The database has schema ${newest.version}, this release knows ${known}: start the newer release of Wardkeep.`,
-    )
-  for (const [index, done] of applied.entries())
+  for (const [index, done] of applied.slice(0, known).entries())
     if (wanted[index]?.checksum !== done.checksum)
       throw new StartupError(
         `Migration ${done.name} was applied with other content than this release has: use the release that made the database.`,
       )
+  if (newest && newest.version > known)
+    throw new StartupError(
+      `The database has schema ${newest.version}, this release knows ${known}: start the newer release of Wardkeep.`,
+    )
 }
 
 async function apply(client: pg.Client, migration: Migration, log: Logger): Promise<void> {

@@ -1,7 +1,7 @@
--- Background jobs: the tables of pg-boss 12.35.0 (its schema 43), made here by the owner, as the
--- service itself may change no table. Below is what `getConstructionPlans('pgboss')` of the package
--- makes, with the calls that only unfold a statement unfolded, and without the daily partitions of
--- queue_stats, which nobody writes. A test holds the two equal: a newer package needs a migration.
+-- Background jobs: the tables of pg-boss 12.35.0 (schema 43). The owner creates them here, because the service may
+-- not change tables. The statements equal the output of getConstructionPlans('pgboss') with its helper calls
+-- expanded, without the daily partitions of queue_stats, which the service does not use. A test compares both, so a
+-- newer package needs a migration.
 CREATE SCHEMA pgboss;
 
 CREATE TYPE pgboss.job_state AS ENUM (
@@ -390,8 +390,8 @@ $$ LANGUAGE plpgsql;
 
 INSERT INTO pgboss.version(version) VALUES ('43');
 
--- Requests only enqueue, on the transaction of the cause: what jobs hold, and that others exist,
--- stays unseen (pg-boss reads back the id that it has just inserted). Workers do the rest.
+-- Requests only enqueue jobs, in their own transaction. They cannot read jobs, apart from the id that pg-boss returns
+-- after the insert. Workers use wardkeep_platform.
 grant usage on schema pgboss to wardkeep_app, wardkeep_platform;
 grant insert, select (id) on pgboss.job_common to wardkeep_app;
 grant select on pgboss.queue to wardkeep_app;
