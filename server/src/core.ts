@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
 import type { Config } from './config/config.ts'
+import { MINUTE } from './lib/clock.ts'
 import { systemTime, type Time } from './lib/time.ts'
 import {
   type DeriveKey,
@@ -85,6 +86,8 @@ export interface AppDeps {
   log: Logger
   /** The time of the machine by default. */
   clock?: Time
+  /** The database's time in milliseconds since the epoch; the database is asked by default. */
+  databaseNow?: () => Promise<number>
   /** Both by default. */
   role?: Role
   /** The background work of a role other than `api`, by the names of features, or `jobs`; all by default. */
@@ -204,8 +207,8 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     readJournal,
     readers,
     metrics: openMetrics(() => hold.since() !== null, log, clock),
-    checks: checksOf(changes, hold),
-    upkeep: [...partitionsUpkeep(db), listWritesUpkeep(db), hold.upkeep],
+    checks: checksOf(changes, hold, db),
+    upkeep: [...partitionsUpkeep(db), listWritesUpkeep(db), hold.upkeep, clockUpkeep(db)],
     fixes: [...jobs.fixes, ...readers.fixes, ...databaseFixes({ openConnection, clock })],
     tables: CORE_TABLES,
     openConnection,
@@ -217,9 +220,10 @@ const backgroundFilter =
   (work: string): boolean =>
     role !== 'api' && (background === undefined || background.includes(work))
 
-function openPools({ config, address, log }: AppDeps, clock: Time, onClose: OnClose) {
+function openPools({ config, address, log, databaseNow }: AppDeps, clock: Time, onClose: OnClose) {
   const changes = watchChanges(address, log, clock)
-  const openPool = (size: number) => openScopes(address, { size, changes, log, clock })
+  const openPool = (size: number) =>
+    openScopes(address, { size, changes, log, clock, ...(databaseNow && { databaseNow }) })
   const db = openPool(config.DATABASE_POOL_SIZE)
   onClose('the database', db.close)
   const signInDb = openPool(SIGN_IN_POOL_SIZE)
@@ -246,7 +250,16 @@ const targetsOf = (config: Config): TargetPolicy => ({
   allowLoopback: config.DEMO,
 })
 
-const checksOf = (changes: Changes, hold: OutboundHold): Core['checks'] => ({
+/** Compares the clocks every minute, so that health reports tell of a wrong one before anything is to be deleted. */
+const clockUpkeep = (db: Scopes): Upkeep => ({
+  what: "comparing the clock with the database's",
+  everyMs: MINUTE,
+  isNeededToServe: false,
+  run: () => db.agreedClock.read(),
+})
+
+const checksOf = (changes: Changes, hold: OutboundHold, db: Scopes): Core['checks'] => ({
+  clock: () => (db.agreedClock.agrees() ? 'ok' : 'degraded'),
   changes: () => (changes.trusted() ? 'ok' : 'degraded'),
   outbound: () => (hold.since() === null ? 'ok' : 'degraded'),
 })

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Clock, HOUR, isoAt } from '../lib/clock.ts'
 import { inBatches } from '../lib/in-batches.ts'
-import type { Scopes, TenantTx } from './db/index.ts'
+import type { AgreedClock, Scopes, TenantTx } from './db/index.ts'
 import type { Fix } from './fix.ts'
 
 export interface Outdated {
@@ -59,7 +59,11 @@ export async function purgeOutdated(
 /** The fault of rows that no job deletes: the tables are looked at by their indexes on the time. */
 export function outdatedFix(
   tables: readonly Outdated[],
-  { clock, ...words }: { clock: Clock } & Pick<Fix, 'key' | 'title' | 'description'>,
+  {
+    clock,
+    agreedClock,
+    ...words
+  }: { clock: Clock; agreedClock: AgreedClock } & Pick<Fix, 'key' | 'title' | 'description'>,
 ): Fix {
   return {
     ...words,
@@ -86,9 +90,10 @@ export function outdatedFix(
     async repair({ measured }, repairing) {
       const outdated = tables.find(({ table }) => table === measured.table)
       if (!outdated) return 'already gone'
+      const agreed = await agreedClock.read()
       let deleted = 0
       for (let batch = 0; batch < MOST_BATCHES; batch += 1) {
-        const count = await repairing((tx) => deleteBatch(tx, outdated, clock))
+        const count = await repairing((tx) => deleteBatch(tx, outdated, agreed))
         deleted += count
         if (count < BATCH) break
       }

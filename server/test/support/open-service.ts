@@ -38,6 +38,8 @@ export interface OpenOptions {
   rootKeys?: RootKeySource
   /** One of its own by default. */
   clock?: MovableClock
+  /** Whether `clock` is wrong once it moves. By default the database's time moves with it. */
+  isClockWrong?: boolean
 }
 
 export interface OpenedService {
@@ -104,6 +106,7 @@ export async function openTestService(
     rootKeys: options.rootKeys ?? rootKeys(ROOT_KEY),
     log: recorder(logged),
     clock,
+    ...(options.isClockWrong ? {} : { databaseNow: async () => clock.now() }),
     role: options.role ?? (background ? 'all' : 'api'),
     ...(background ? { background } : {}),
   })

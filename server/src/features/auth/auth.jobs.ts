@@ -14,18 +14,19 @@ const PURGE = jobKind<Record<string, never>>('auth.purge', {
   expireInSeconds: 1800,
 })
 
-export function purgeSignIn({ db, clock, jobs }: { db: Scopes; clock: Clock; jobs: Jobs }): void {
+export function purgeSignIn({ db, jobs }: { db: Scopes; jobs: Jobs }): void {
   jobs.schedule(PURGE, '*/20 * * * *')
-  jobs.work(PURGE, (_data, { signal }) => purge(db, clock, signal))
+  jobs.work(PURGE, async (_data, { signal }) => purge(db, await db.agreedClock.read(), signal))
 }
 
 /** Exported for the job's test. */
 export const purge = (db: Scopes, clock: Clock, signal: AbortSignal): Promise<void> =>
   purgeOutdated({ db, clock }, OUTDATED, signal)
 
-export const expiredFix = (clock: Clock): Fix =>
+export const expiredFix = ({ clock, agreedClock }: Scopes): Fix =>
   outdatedFix(OUTDATED, {
     clock,
+    agreedClock,
     key: 'auth.expired',
     title: 'Sessions, tokens and counts that are over were not deleted',
     description:

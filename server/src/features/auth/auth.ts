@@ -134,7 +134,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     ],
     pages: PAGES,
     upkeep: [keyRotation(keys, config.SIGNING_KEY_DAYS * DAY)],
-    fixes: [expiredFix(clock)],
+    fixes: [expiredFix(core.db)],
     capabilities: capabilitiesOf(mailer),
   }
 }

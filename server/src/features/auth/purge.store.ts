@@ -25,9 +25,18 @@ const SESSIONS: Outdated = {
     sql`(ended_at < ${at}::timestamptz or absolute_expires_at < ${at}::timestamptz)`,
 }
 
+/** Retired signing keys. Tokens that they signed expire within minutes. */
+const SIGNING_KEYS: Outdated = {
+  table: 'signing_keys',
+  key: ['kid'],
+  keptMs: DAY,
+  isBefore: (at) => sql`retired_at < ${at}::timestamptz`,
+}
+
 export const OUTDATED: readonly Outdated[] = [
   expired('refresh_tokens'),
   SESSIONS,
+  SIGNING_KEYS,
   expired('account_tokens'),
   OUTDATED_THROTTLES,
 ]

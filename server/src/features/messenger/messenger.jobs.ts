@@ -16,20 +16,16 @@ const BATCH = 1000
 /** How old what nothing keeps has to be. */
 const CHATS_KEPT = DAY
 
-export interface UpkeepDeps {
-  db: Scopes
-  clock: Clock
-  jobs: Jobs
-}
-
-export function keepMessengerTidy(deps: UpkeepDeps): void {
-  deps.jobs.schedule(UPKEEP, '23 * * * *')
-  deps.jobs.work(UPKEEP, (_data, { signal }) => deleteOutdated(deps, signal))
+export function keepMessengerTidy({ db, jobs }: { db: Scopes; jobs: Jobs }): void {
+  jobs.schedule(UPKEEP, '23 * * * *')
+  jobs.work(UPKEEP, async (_data, { signal }) =>
+    deleteOutdated({ db, clock: await db.agreedClock.read() }, signal),
+  )
 }
 
 /** Exported for its test. */
 export async function deleteOutdated(
-  { db, clock }: Pick<UpkeepDeps, 'db' | 'clock'>,
+  { db, clock }: { db: Scopes; clock: Clock },
   signal: AbortSignal,
 ): Promise<void> {
   await purgeOutdated({ db, clock }, store.OUTDATED, signal)
@@ -39,9 +35,10 @@ export async function deleteOutdated(
   })
 }
 
-export const expiredFix = (clock: Clock): Fix =>
+export const expiredFix = ({ clock, agreedClock }: Scopes): Fix =>
   outdatedFix(store.OUTDATED, {
     clock,
+    agreedClock,
     key: 'messenger.expired',
     title: 'Codes and messages of the messenger that are over were not deleted',
     description:

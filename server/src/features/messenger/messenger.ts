@@ -134,7 +134,7 @@ export async function openMessenger(
     checks: standing ? { messenger: () => (standing.isWell() ? 'ok' : 'degraded') } : {},
     conflicts: { messenger_links__chat: 'chat_linked' },
     purgeRows,
-    fixes: [expiredFix(core.clock), ...messengerFixes({ ...core, hasBot: token !== undefined })],
+    fixes: [expiredFix(core.db), ...messengerFixes({ ...core, hasBot: token !== undefined })],
     async close() {
       await standing?.stop()
       await upstream?.close()

@@ -4,7 +4,7 @@ import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
 import { inBatches } from '../../lib/in-batches.ts'
 import type { PurgeRows, Scopes } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
-import { jobKind } from '../../platform/jobs/index.ts'
+import { type JobContext, jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { tenantEntry } from './tenants.journal.ts'
@@ -34,9 +34,11 @@ export function purgeDeletedTenants(
   const { jobs, hold, config } = core
   const purges = purgesOf(features)
   jobs.schedule(PURGE, '17 3 * * *')
-  jobs.work(PURGE, (_data, { signal }) => purge(core, config.TENANT_PURGE_DAYS, signal, purges), {
-    when: hold.whenReleased,
-  })
+  const work = async (_data: object, { signal }: JobContext) => {
+    const clock = await core.db.agreedClock.read()
+    await purge({ ...core, clock }, config.TENANT_PURGE_DAYS, signal, purges)
+  }
+  jobs.work(PURGE, work, { when: hold.whenReleased })
   hold.onRelease(store.beginGraceAnew)
 }
 

@@ -91,8 +91,9 @@ export async function retryWaiting(
 export function keepWebhooksTidy(deps: UpkeepDeps, tidyReplays: () => Promise<void>): void {
   deps.jobs.schedule(UPKEEP, '41 2 * * *')
   deps.jobs.work(UPKEEP, async (_data, { signal }) => {
-    await dropOldDays(deps, signal)
-    await deleteExpiredSecrets(deps, signal)
+    const clock = await deps.db.agreedClock.read()
+    await dropOldDays({ ...deps, clock }, signal)
+    await deleteExpiredSecrets({ ...deps, clock }, signal)
     await tidyReplays()
   })
 }

@@ -1,5 +1,6 @@
 /** The database's door for the features and the composition root. */
 
+export type { AgreedClock } from './agreed-clock.ts'
 export { byteaArray } from './bytea-array.ts'
 export {
   alone,

@@ -7,6 +7,7 @@ import type pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
 import type { Time } from '../../lib/time.ts'
 import type { Logger } from '../observe/log.ts'
+import { type AgreedClock, agreedClock } from './agreed-clock.ts'
 import { type Changes, readClosed } from './changes.ts'
 import { type DatabaseAddress, openPool } from './connection.ts'
 import { isKeyGone, isOutdated, isRetryable, isUnwritable, RolledBack } from './failures.ts'
@@ -44,6 +45,8 @@ export interface Scopes {
   sendInTenant<R>(tenantId: number, query: Statement, ...topics: Topic[]): Promise<R[]>
   /** The clock of its transactions, by which `begunAt` is measured. */
   readonly clock: Time
+  /** The time that irreversible deletions go by. */
+  readonly agreedClock: AgreedClock
   /** Refuses what must not go on while a restore has closed the service. */
   readonly requireOpen: RequireOpen
   /** The same for the restore itself, which is never refused. */
@@ -67,7 +70,14 @@ const PING_MS = 3_000
 
 export function openScopes(
   address: DatabaseAddress,
-  options: { size: number; changes: Changes; log: Logger; clock: Time },
+  options: {
+    size: number
+    changes: Changes
+    log: Logger
+    clock: Time
+    /** Returns milliseconds since the epoch; the database is asked by default. */
+    databaseNow?: () => Promise<number>
+  },
 ): Scopes {
   const { size, changes, log, clock } = options
   const lost = (err: Error) => log.warn({ err }, 'lost a database connection')
@@ -77,6 +87,7 @@ export function openScopes(
   const totals = openTotals()
   let spentMs = 0
   let unwritableAt: number | undefined
+  const agreed = agreedClock(clock, options.databaseNow ?? (() => readNow(pool)))
   const requireOpen = openGate(changes, () => readClosed(pool), { log, clock })
   // What may have been missed may have been another server taking this one's place.
   changes.subscribe((topic) => topic === null && totals.clear())
@@ -196,6 +207,7 @@ export function openScopes(
       return (await (isRefused ? share(one) : alone(one, isRefused))) as R[]
     },
     clock,
+    agreedClock: agreed,
     requireOpen,
     whileClosed: () => scopesFor(false),
     waiting: () => pool.waitingCount,
@@ -210,6 +222,14 @@ export function openScopes(
     close: () => pool.end(),
   })
   return scopesFor(true)
+}
+
+async function readNow(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ now: number }>({
+    text: 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as now',
+    query_timeout: PING_MS,
+  } as pg.QueryConfig)
+  return Number(rows[0]?.now)
 }
 
 /** Sends each in its own tenant. @throws RolledBack where one cannot be sent, and so none is */

@@ -11,7 +11,7 @@ import {
   generateKeyPair,
   importJWK,
 } from 'jose'
-import { type Clock, DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
+import { type Clock, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
 import {
   mustOpen,
   type RootSealed,
@@ -31,7 +31,6 @@ export const ALGORITHM = 'EdDSA'
  * retired one until its next try, an hour later at the most.
  */
 const VERIFIES_FOR = 2 * HOUR
-const FORGOTTEN_AFTER = DAY
 /** An unknown `kid` makes the keys be read again, but not more often than this. */
 const REREAD_AFTER = SECOND
 
@@ -126,11 +125,6 @@ export async function openSigningKeys(
     return added
   }
 
-  async function addNext(tx: TenantTx): Promise<void> {
-    await add(tx)
-    await store.forgetKeys(tx, isoAt(clock, -FORGOTTEN_AFTER))
-  }
-
   await load()
   if (!signing) {
     await db.acrossTenants(add)
@@ -159,13 +153,13 @@ export async function openSigningKeys(
     async rotate() {
       await db.acrossTenants(async (tx) => {
         await store.retireKey(tx, isoAt(clock))
-        await addNext(tx)
+        await add(tx)
       })
       await load()
     },
     async rotateWhenOlder(maxAgeMs) {
       await db.acrossTenants(async (tx) => {
-        if (await store.retireKey(tx, isoAt(clock), isoAt(clock, -maxAgeMs))) await addNext(tx)
+        if (await store.retireKey(tx, isoAt(clock), isoAt(clock, -maxAgeMs))) await add(tx)
       })
       // Also where it was no turn to rotate: an earlier reading may have failed.
       await load()

@@ -42,11 +42,6 @@ export async function retireKey(
   return result.numUpdatedRows === 1n
 }
 
-/** Forgets the keys that were retired before `before`. */
-export async function forgetKeys(tx: TenantTx, before: string): Promise<void> {
-  await tx.db.deleteFrom('signing_keys').where('retired_at', '<', before).execute()
-}
-
 /** Adds the key that signs from now on. Returns false when another node has just added one. */
 export async function insertKey(
   tx: TenantTx,

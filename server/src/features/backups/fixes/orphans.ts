@@ -51,6 +51,8 @@ export function orphans(deps: AdoptDeps & { clock: Time }): Fix {
       return { findings: lost.map(findingOf), looked_at }
     },
     async repair(finding, repairing) {
+      // Deleting a file goes by its age, and so by a clock that is right.
+      await deps.db.agreedClock.read()
       const id = idIn(finding)
       const { lost } = await repairing(find)
       const held = lost.find(([one]) => one === id)?.[1]

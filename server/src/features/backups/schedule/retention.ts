@@ -38,8 +38,9 @@ export function deletesOutdated(
 ) {
   const { jobs, hold } = deps
   const work = async (_data: object, { signal }: JobContext) => {
-    await deleteOutdated(deps, signal)
-    await deleteOrphans(deps)
+    const clock = await deps.db.agreedClock.read()
+    await deleteOutdated({ ...deps, clock }, signal)
+    await deleteOrphans({ ...deps, clock })
     await destroyUnneededRoots(deps)
   }
   jobs.work(OUTDATED, work, { when: hold.whenReleased })

@@ -1,6 +1,6 @@
 /** What is to be said to a chat now: a reply, or one message of all the events that wait. */
-import { type Clock, isoAt } from '../../../lib/clock.ts'
-import type { TenantTx } from '../../../platform/db/index.ts'
+import { isoAt } from '../../../lib/clock.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { Chats } from '../linking/chats.ts'
 import { SEALED_REPLIES, type SealedReply } from '../linking/replies.ts'
 import {
@@ -32,15 +32,18 @@ export type Composed =
   /** Nothing that is to be said; notices up to `lastId` are heard by nobody. */
   | { kind: 'nothing'; link: SendingLink | undefined; lastId: number }
 
+/** Earlier than any event, ISO 8601. */
+const BEFORE_ALL = new Date(0).toISOString()
+
 export interface ComposeDeps {
-  clock: Clock
+  db: Pick<Scopes, 'clock' | 'agreedClock'>
   chats: Chats
   showAmount: ShowAmount
 }
 
 export type Compose = (tx: TenantTx, hash: Buffer) => Promise<Composed>
 
-export function composer({ clock, chats, showAmount }: ComposeDeps): Compose {
+export function composer({ db: { clock, agreedClock }, chats, showAmount }: ComposeDeps): Compose {
   return async (tx, hash) => {
     const reply = await findReply(tx, hash, isoAt(clock))
     const link = await findLinkOfChat(tx, hash)
@@ -50,7 +53,9 @@ export function composer({ clock, chats, showAmount }: ComposeDeps): Compose {
     }
     if (!link) return { kind: 'nothing', link, lastId: 0 }
     const late = isoAt(clock, -LATE_AFTER)
-    const waiting = await countWaiting(tx, link, { late, dropped: isoAt(clock, -DROPPED_AFTER) })
+    // A clock that may be wrong drops nothing.
+    const dropped = agreedClock.agrees() ? isoAt(clock, -DROPPED_AFTER) : BEFORE_ALL
+    const waiting = await countWaiting(tx, link, { late, dropped })
     const lastId = Math.max(0, ...waiting.map(({ last_id }) => last_id))
     const heard = waiting.filter(({ is_heard }) => is_heard)
     if (heard.length === 0) return { kind: 'nothing', link, lastId }

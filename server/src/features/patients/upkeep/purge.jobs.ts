@@ -3,7 +3,7 @@ import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { OutboundHold } from '../../../platform/hold/index.ts'
-import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
+import { type JobContext, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
 import { beginGraceAnew, destroyDeleted } from './upkeep.store.ts'
 
@@ -26,7 +26,9 @@ export interface PurgeDeps {
 export function purgesDeleted(deps: PurgeDeps & { jobs: Jobs; hold: OutboundHold }): void {
   const { jobs, hold } = deps
   jobs.schedule(PURGE, '17 3 * * *')
-  jobs.work(PURGE, (_data, { signal }) => purgeDeleted(deps, signal), { when: hold.whenReleased })
+  const work = async (_data: object, { signal }: JobContext) =>
+    purgeDeleted({ ...deps, clock: await deps.db.agreedClock.read() }, signal)
+  jobs.work(PURGE, work, { when: hold.whenReleased })
   hold.onRelease(beginGraceAnew)
 }
 

@@ -53,7 +53,8 @@ const insertAll = statement<Record<string, unknown>>(
       times_received, received_at, verified_at, seal_id, sealed_body, sealed_signature,
       armed_at, state, reason, due_at, waiting_since)
     select a.provider, a.event_key, a.type, a.provider_payment_id, a.holds_key, a.times_received,
-      a.received_at, a.verified_at, a.seal_id, a.sealed_body, a.sealed_signature, a.received_at,
+      -- Retention goes by this time, so a node whose clock is behind must not make it old.
+      greatest(a.received_at, now() - interval '1 minute'), a.verified_at, a.seal_id, a.sealed_body, a.sealed_signature, a.received_at,
       case when a.holds_key then 'received' else 'unverified' end,
       case when a.holds_key then null else 'not_configured' end,
       case when a.holds_key then least(a.received_at, now()) end,

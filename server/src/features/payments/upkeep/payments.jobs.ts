@@ -27,7 +27,9 @@ export interface UpkeepDeps {
 /** Every hour, as room for unverified ones is what strangers can take up. */
 export function keepInboxTidy(deps: UpkeepDeps & { jobs: Jobs }): void {
   deps.jobs.schedule(UPKEEP, '23 * * * *')
-  deps.jobs.work(UPKEEP, (_data, { signal }) => tidyInbox(deps, signal))
+  deps.jobs.work(UPKEEP, async (_data, { signal }) =>
+    tidyInbox({ ...deps, clock: await deps.db.agreedClock.read() }, signal),
+  )
 }
 
 /** Exported for its test. */

@@ -1,0 +1,51 @@
+/**
+ * The time that irreversible deletions go by. A node's clock may be wrong by weeks, and what it deletes is gone for all
+ * nodes, so deletions use the database's time and stop while the two clocks disagree.
+ */
+import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
+
+/** NTP keeps clocks within milliseconds of each other. A larger difference is a fault. */
+const MAX_SKEW_MS = MINUTE
+
+export interface AgreedClock {
+  /**
+   * Returns a clock that stands still at the database's current time.
+   * @throws ClockSkewError when this node's clock differs from it by more than a minute
+   */
+  read(): Promise<Clock>
+  /** False if the clocks disagreed when they were last compared. */
+  agrees(): boolean
+  /** Milliseconds by which this node's clock was ahead when the clocks were last compared; negative if behind. */
+  skewMs(): number
+}
+
+/** The clock of this node and that of the database disagree. */
+export class ClockSkewError extends Error {
+  override name = 'ClockSkewError'
+
+  constructor(skewMs: number) {
+    const seconds = Math.round(Math.abs(skewMs) / SECOND)
+    super(
+      `The clock of this node is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database's. Nothing is deleted until they agree; set both clocks by NTP.`,
+    )
+  }
+}
+
+/** @param databaseNow returns the database's time in milliseconds since the epoch */
+export function agreedClock(clock: Clock, databaseNow: () => Promise<number>): AgreedClock {
+  let skewMs = 0
+  const agrees = () => Math.abs(skewMs) <= MAX_SKEW_MS
+  return {
+    agrees,
+    skewMs: () => skewMs,
+    async read() {
+      const before = clock.now()
+      const now = await databaseNow()
+      const after = clock.now()
+      // The database read its clock at some moment between the two: the skew is what lies outside of them.
+      skewMs = before > now ? before - now : Math.min(after - now, 0)
+      if (!agrees()) throw new ClockSkewError(skewMs)
+      return { now: () => now }
+    },
+  }
+}
