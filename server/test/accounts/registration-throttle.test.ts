@@ -53,6 +53,21 @@ test('the networks of one IPv6 customer count together', async () => {
   expect((await send('2001:db8:8::1')).status).toBe(201)
 })
 
+test('nobody fills a mailbox by registering its address in many tenants', async () => {
+  const { token } = await superadmin(service)
+  const email = 'victim@mailbox.test'
+  for (let times = 0; times < 5; times += 1) {
+    const tenant = await newTenant(service, token, { registration: 'open' })
+    const from = newAddress()
+    // As many ways to write the address as a stranger may think of.
+    const body = form(tenant.subdomain, { email: times % 2 ? email : email.toUpperCase() })
+    expect((await post(service, '/api/auth/register', { from, body })).status).toBe(201)
+  }
+  await service.idle('jobs')
+  const mails = await Promise.all([email, email.toUpperCase()].map((to) => mailsTo(service, to)))
+  expect(mails.flat()).toHaveLength(3)
+})
+
 test('a clinic can register on its first day, a robot cannot go on', async () => {
   const from = newAddress()
   const answers = await untilSlowed(() => send(from), 60)

@@ -118,7 +118,10 @@ describe('what is asked for', () => {
           return real.hash(password, party)
         },
       },
-      recovery: { sendVerification: async () => undefined } as never,
+      recovery: {
+        takeVerification: async () => true,
+        sendVerification: async () => undefined,
+      } as never,
       askTenant: tenantAsker('wardkeep.test', false),
     })
     const codeOf = (overrides: object) =>

@@ -120,6 +120,7 @@ export const ADDED: readonly Row[] = [
   bearer('GET', '/api/admin/payment-notifications', 200, 'input'),
   bearer('GET', '/api/admin/payment-notifications/{notification_id}', 200, 'input'),
   bearer('POST', '/api/admin/payment-notifications/{notification_id}/process', 200, 'input'),
+  bearer('POST', '/api/admin/payment-notifications/discard', 200, 'input'),
   bearer('GET', '/api/patients', 200, 'input'),
   bearer('POST', '/api/patients', 201, 'input'),
   bearer('POST', '/api/patients/search', 200, 'input'),

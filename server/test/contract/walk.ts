@@ -264,6 +264,7 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   const ofFailed = { token: root.token, path: { notification_id: failed.id } }
   await take(`GET ${list}/{notification_id}`, ofFailed)
   await take(`POST ${list}/{notification_id}/process`, ofFailed)
+  await take(`POST ${list}/discard`, { token: root.token, body: { provider: 'paygate' } })
   const { items } = (await take('GET /api/admin/payments', { token })).body
   await take('GET /api/admin/payments/{payment_id}', { token, path: { payment_id: items[0].id } })
 }

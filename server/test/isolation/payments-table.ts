@@ -8,6 +8,7 @@ import {
   type Line,
   nothing,
   ofTenant,
+  operators,
 } from './lines.ts'
 
 export const PAYMENTS: readonly Line[] = [
@@ -47,5 +48,10 @@ export const PAYMENTS: readonly Line[] = [
     aim: atNotification,
     own: admins(200),
     foreign: admins(200, 404),
+  },
+  {
+    name: 'POST /api/admin/payment-notifications/discard',
+    aim: () => ({ body: {} }),
+    own: operators(200),
   },
 ]

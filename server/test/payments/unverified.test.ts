@@ -51,6 +51,29 @@ describe('without a secret', () => {
     expect(JSON.parse((await at.get(path)).body.body)).toEqual(told)
   })
 
+  test('a superadmin discards what is unverified, of one provider alone, and it is journaled', async () => {
+    await at.send(at.about('succeeded', 'pay_discarded'))
+    const discard = (body: object, token = at.root.token) =>
+      later.call('POST', '/api/admin/payment-notifications/discard', { token, body })
+    expect((await discard({}, at.clinic.people.admin.token)).status).toBe(403)
+    expect((await discard({ provider: 'other' })).status).toBe(422)
+    const left = async () =>
+      (await database.sql(`select from payment_notifications where state = 'unverified'`)).length
+    const count = await left()
+    expect(count).toBeGreaterThan(0)
+    expect((await discard({ provider: 'paygate' })).body).toEqual({ discarded: 0 })
+    expect(await left()).toBe(count)
+    expect((await discard({ provider: 'cardnet' })).body).toEqual({ discarded: count })
+    expect(await left()).toBe(0)
+    const entries = await database.sql(
+      `select changes from journal where action = 'payment_notification.discarded' order by id`,
+    )
+    expect(entries).toEqual([
+      { changes: { provider: 'paygate', discarded: 0 } },
+      { changes: { provider: 'cardnet', discarded: count } },
+    ])
+  })
+
   test('nobody can have it applied', async () => {
     const told = at.about('succeeded', 'pay_forced')
     await at.send(told)

@@ -52,6 +52,16 @@ describe('guesses at many accounts from one address', () => {
     expect(guesses).toBe(20)
   })
 
+  test('count together, with more of them free, when they come from one IPv6 site of 48 bits', async () => {
+    let network = 0
+    const { guesses } = await guessUntilRefused(() => {
+      network += 1
+      return guess(`2001:db8:48:${network.toString(16)}::1`)
+    })
+    expect(guesses).toBe(40)
+    expect((await guess('2001:db8:49::1')).status).toBe(401)
+  })
+
   test('make nobody wait who is elsewhere', async () => {
     await guessUntilRefused(guess)
     const { email } = await makeSomeone(service, clinic)

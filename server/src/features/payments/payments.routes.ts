@@ -2,10 +2,12 @@
 import { startOf } from '../../lib/page.ts'
 import { Problem } from '../../lib/problems.ts'
 import { spanOf } from '../../lib/span.ts'
-import { admins, anyone, auditors } from '../../platform/access/index.ts'
+import { admins, anyone, auditors, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation, RawBody } from '../../platform/http/index.ts'
 import type { Arrivals } from './inbox/arrivals.ts'
 import {
+  Discard,
+  Discarded,
   NotificationPage,
   NotificationPath,
   NotificationQuery,
@@ -165,6 +167,17 @@ function notifying({ records }: PaymentServices): AnyOperation[] {
       success: [200, PaymentNotification],
       refusals: [404, 409],
       handle: ({ caller, path }) => records.process(caller, path.notification_id),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/payment-notifications/discard',
+      id: 'discardPaymentNotifications',
+      summary: 'Deletes the unverified notifications of a provider, or of all',
+      tag,
+      access: superadmins,
+      body: Discard,
+      success: [200, Discarded],
+      handle: ({ caller, body }) => records.discard(caller, body),
     }),
   ]
 }

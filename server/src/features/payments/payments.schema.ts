@@ -64,6 +64,16 @@ export const NotificationWithBody = Type.Object(
 )
 export type NotificationWithBody = Static<typeof NotificationWithBody>
 
+/** Which unverified notifications are discarded: those of one provider, or all. */
+export const Discard = Type.Object({ provider: Type.Optional(OneOf(PROVIDERS)) })
+export type Discard = Static<typeof Discard>
+
+export const Discarded = Type.Object(
+  { discarded: Type.Integer({ description: 'notifications that were deleted' }) },
+  { $id: 'Discarded' },
+)
+export type Discarded = Static<typeof Discarded>
+
 export const PaymentWithNotifications = Type.Object(
   {
     ...PAYMENT,

@@ -229,6 +229,9 @@ export const ACTIONS = {
   'payment_notification.processed': {
     meaning: "A payment provider's notification was tried again by hand",
   },
+  'payment_notification.discarded': {
+    meaning: 'Unverified payment notifications were deleted',
+  },
   'patient.created': {
     meaning: 'A patient was created',
     example: patient({ fields: ['full_name'] }),

@@ -7,7 +7,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type JobKind, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
-import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
+import type { Count, Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { AskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import { resetMail, verificationMail } from '../mails.ts'
@@ -55,6 +55,11 @@ interface LinksDeps {
 export interface Links {
   /** Queues the link and returns the same, in the same time, whether there is such an account or not. */
   requestLink(asked: Omit<LinkJob, 'tenant'> & { tenant: AskedTenant | undefined }): Promise<void>
+  /**
+   * Takes the next mail for a mailbox. Returns false while the mailbox was sent too many, so that nobody fills it by
+   * registering its address in many tenants.
+   */
+  takeVerification(email: string): Promise<boolean>
   /** Sends a verification link within the transaction that made the account. */
   sendVerification(tx: TenantTx, account: accounts.Account, origin: Origin): Promise<void>
 }
@@ -105,7 +110,7 @@ export function sendingLinks(deps: LinksDeps): Links {
       })
       const recipients = found.filter((account) => account.tenant_is_active)
       if (recipients.length === 0) return
-      if (!(await throttle.take(tx, { rule: BY_MAILBOX, of: `${purpose}/${email}` }))) return
+      if (!(await throttle.take(tx, mailboxOf(purpose, email)))) return
       for (const account of recipients) await send(tx, account, purpose, origin)
     }),
   )
@@ -123,9 +128,17 @@ export function sendingLinks(deps: LinksDeps): Links {
       )
     },
 
+    takeVerification: (email) =>
+      db.acrossTenants((tx) => throttle.take(tx, mailboxOf('verify_email', foldEmail(email)))),
+
     sendVerification: (tx, account, origin) => send(tx, account, 'verify_email', origin),
   }
 }
+
+const mailboxOf = (purpose: TokenPurpose, email: string): Count => ({
+  rule: BY_MAILBOX,
+  of: `${purpose}/${email}`,
+})
 
 const PAGES = {
   verify_email: ['/verify-email', verificationMail],

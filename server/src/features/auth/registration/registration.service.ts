@@ -59,6 +59,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
     password_hash: string,
     origin: Origin,
   ): Promise<Profile> {
+    const isMailed = await deps.recovery.takeVerification(registration.email)
     const { email, full_name, role, department_id = null } = registration
     return db.inTenant(tenantId, async (tx) => {
       // As it is now: it may have closed while the password was hashed.
@@ -91,7 +92,8 @@ export function registrationService(deps: RegistrationDeps): Registrations {
           ]),
         },
       )
-      const account = await accounts.lockAccount(tx, created.id)
+      // Without the mail the account stays unconfirmed until its owner asks for another.
+      const account = isMailed ? await accounts.lockAccount(tx, created.id) : undefined
       if (account) await deps.recovery.sendVerification(tx, account, origin)
       return { ...created, department_name: department?.name ?? null }
     })

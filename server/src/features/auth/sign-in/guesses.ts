@@ -9,6 +9,7 @@
  * remains, at a line that takes nobody any more.
  */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
+import { siteOf } from '../../../lib/network.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import {
   type Count,
@@ -35,6 +36,8 @@ const BY_EMAIL: ThrottleRule = {
 }
 /** A whole clinic may be behind one address: it is free for longer, and never waits for long. */
 const BY_NETWORK: ThrottleRule = { name: 'sign-in from', free: 20, first: 2, longest: 60 }
+/** The networks that one customer may have (an IPv6 /48): a hospital, or an attacker who picks another /64 each time. */
+const BY_SITE: ThrottleRule = { name: 'sign-in from site', free: 40, first: 2, longest: 60 }
 /** An account at a network that it is known at. */
 const BY_KNOWN_PAIR: ThrottleRule = { name: 'sign-in known', free: 5, first: 5, longest: 900 }
 /** The same count, for guesses that are let be although everybody else has to wait. */
@@ -101,10 +104,14 @@ export function openGuesses(
   /** Of one pair, as its guesses have: else it would show that these do not wait for each other. */
   const decoys = openTurns(1)
 
-  const sharedCounts = ({ email, network }: Asked): [Count, Count] => [
-    { rule: BY_EMAIL, of: email },
-    { rule: BY_NETWORK, of: network },
-  ]
+  function sharedCounts({ email, network }: Asked): Count[] {
+    const site = siteOf(network)
+    return [
+      { rule: BY_EMAIL, of: email },
+      { rule: BY_NETWORK, of: network },
+      ...(site === network ? [] : [{ rule: BY_SITE, of: site }]),
+    ]
+  }
   const placesOf = ({ tenant }: Asked) => (tenant ? 1 : accounts.MAX_CANDIDATES)
 
   /** The count of a place; where no known account is, one that holds nobody, so that counting it costs the same. */

@@ -4,7 +4,7 @@ import type { Cursor } from '../../../lib/cursor.ts'
 import { type Page, toPage } from '../../../lib/page.ts'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Span } from '../../../lib/span.ts'
-import type { Admin, Auditor } from '../../../platform/access/index.ts'
+import type { Admin, Auditor, Superadmin } from '../../../platform/access/index.ts'
 import {
   forCaller,
   inScope,
@@ -21,6 +21,8 @@ import { openOrNull, type Seals, type Sent } from '../inbox/sealed.ts'
 import { INBOX_TOPIC } from '../inbox/topics.ts'
 import type { Provider, Reason } from '../payment-facts.ts'
 import {
+  type Discard,
+  type Discarded,
   type NotificationQuery,
   type NotificationWithBody,
   notificationList,
@@ -65,6 +67,8 @@ export interface Records {
   notification(caller: Admin, id: number): Promise<NotificationWithBody>
   /** Has it tried again now, or says why it cannot be. @throws Problem 409 where it is settled, or waits */
   process(caller: Admin, id: number): Promise<PaymentNotification>
+  /** Deletes unverified notifications. Verified ones and those under way stay. */
+  discard(caller: Superadmin, of: Discard): Promise<Discarded>
 }
 
 export function recordsService(deps: RecordsDeps): Records {
@@ -115,6 +119,21 @@ export function recordsService(deps: RecordsDeps): Records {
         return run(false)
       }
     },
+
+    discard: (caller, { provider }) =>
+      db.acrossTenants(async (tx) => {
+        const discarded = await store.discardUnverified(tx, provider)
+        await append(tx, actorOf(caller), {
+          action: 'payment_notification.discarded',
+          tenant_id: caller.tenant_id,
+          resource_type: 'payment_notification',
+          resource_id: null,
+          changes: { provider: provider ?? 'all', discarded },
+        })
+        // Health reports count what is left.
+        tx.notify(INBOX_TOPIC)
+        return { discarded }
+      }),
   }
 }
 

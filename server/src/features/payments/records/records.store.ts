@@ -4,7 +4,7 @@ import type { Asked, Found } from '../../../lib/page.ts'
 import type { Span } from '../../../lib/span.ts'
 import { ofScope, readPage, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
 import type { SealedFields, SealPlace } from '../inbox/sealed.ts'
-import { PROVIDERS, type Reason } from '../payment-facts.ts'
+import { PROVIDERS, type Provider, type Reason } from '../payment-facts.ts'
 import type {
   NotificationQuery,
   Payment,
@@ -47,6 +47,19 @@ const NOTIFICATION = [
 
 /** The latest that a payment is shown with. */
 const MAX_SHOWN = 100
+
+/** Deletes the unverified notifications of a provider, or of all. Returns how many. */
+export async function discardUnverified(
+  tx: TenantTx,
+  provider: Provider | undefined,
+): Promise<number> {
+  const all = tx.db.deleteFrom('payment_notifications').where('state', '=', 'unverified')
+  const { numDeletedRows } = await (provider
+    ? all.where('provider', '=', provider)
+    : all
+  ).executeTakeFirstOrThrow()
+  return Number(numDeletedRows)
+}
 
 export function listPayments(
   tx: TenantTx,
