@@ -60,11 +60,11 @@ test('nobody fills a mailbox by registering its address in many tenants', async 
     const tenant = await newTenant(service, token, { registration: 'open' })
     const from = newAddress()
     // As many ways to write the address as a stranger may think of.
-    const body = form(tenant.subdomain, { email: times % 2 ? email : email.toUpperCase() })
+    const body = form(tenant.subdomain, { email: times % 2 ? email : 'Victim@mailbox.test' })
     expect((await post(service, '/api/auth/register', { from, body })).status).toBe(201)
   }
   await service.idle('jobs')
-  const mails = await Promise.all([email, email.toUpperCase()].map((to) => mailsTo(service, to)))
+  const mails = await Promise.all([email, 'Victim@mailbox.test'].map((to) => mailsTo(service, to)))
   expect(mails.flat()).toHaveLength(3)
 })
 
