@@ -127,6 +127,8 @@ export class Problem extends Error {
   readonly code: ProblemCode
   readonly status: number
   readonly retryAfter: number | undefined
+  /** True for a refusal that reveals whether a record exists that the caller may not see. Such refusals are journaled. */
+  readonly isRevealing: boolean
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
     super(options.detail ?? PROBLEMS[code][1], { cause: options.cause })
@@ -134,6 +136,7 @@ export class Problem extends Error {
     this.code = code
     this.status = PROBLEMS[code][0]
     this.retryAfter = options.retryAfter
+    this.isRevealing = code === 'identifier_taken'
   }
 }
 

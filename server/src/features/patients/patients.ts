@@ -11,6 +11,7 @@ import { openPatientCache } from './cache/patient-cache.ts'
 import { PATIENT_FIXES } from './fixes.ts'
 import { patientOperations } from './patients.routes.ts'
 import { PATIENT_TABLES } from './patients.table.ts'
+import { guessedIdentifiers, IDENTIFIER_CONFLICT } from './records/guessed-identifiers.ts'
 import { loaderOf } from './records/load.ts'
 import { recordsService } from './records/records.service.ts'
 import { searchService } from './search/search.service.ts'
@@ -53,7 +54,15 @@ export function openPatients(core: Core): Feature {
     operations: [
       ...patientOperations({
         clock,
-        records: recordsService({ db, clock, keyRing, sights, cache, noteRead }),
+        records: recordsService({
+          db,
+          clock,
+          keyRing,
+          sights,
+          cache,
+          noteRead,
+          guessed: guessedIdentifiers(throttle),
+        }),
         search: searchService({ db, clock, keyRing, noteRead, log }),
         breakGlass: breakingGlass({ db, clock, keyRing, mailer, throttle }),
       }),
@@ -64,7 +73,7 @@ export function openPatients(core: Core): Feature {
     ],
     upkeep: [comparesCache({ db, changes, cache, load: load.anybody, node: NODE })],
     fixes: PATIENT_FIXES,
-    conflicts: { patient_tokens__identifier: 'identifier_taken' },
+    conflicts: IDENTIFIER_CONFLICT,
     tables: PATIENT_TABLES,
     counts: { patients_count: countPatients },
     purgeRows: purgePatients,

@@ -40,7 +40,7 @@ declare module 'fastify' {
 export interface Guards {
   /** The identity behind a bearer token. @throws Problem 401 */
   authenticate(token: string): Promise<Identity> | Identity
-  /** Told of every 403 to a signed-in caller, before it is answered. */
+  /** Journals every 403, and every refusal that reveals what exists, to a signed-in caller before the answer. */
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
   /** Refuses while a restore has closed the service for a tenant, or for all. */
   requireOpen: RequireOpen
@@ -66,9 +66,9 @@ export function addOperations(
   app.setErrorHandler(async (error, request, reply) => {
     const { caller } = request
     const { operation } = request.routeOptions.config
-    const isRefusal = caller && operation && error instanceof Problem && error.status === 403
+    const isRefusal = error instanceof Problem && (error.status === 403 || error.isRevealing)
     try {
-      if (isRefusal) await guards.refused(caller, operation, error)
+      if (caller && operation && isRefusal) await guards.refused(caller, operation, error)
     } catch (failure) {
       // A refusal that cannot be journaled is not answered as if it were.
       return sendError(failure, request, reply, guards.log)

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { type Clock, HOUR, isoAt, SECOND } from '../../lib/clock.ts'
-import { Problem } from '../../lib/problems.ts'
+import { Problem, type ProblemCode } from '../../lib/problems.ts'
 import { problemOf, type Scopes, type TenantTx } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
@@ -24,6 +24,9 @@ export type Tallied = Omit<store.Tally, 'key'> | null
 
 /** Failures are forgotten when none has come for this long. */
 const FORGOTTEN_AFTER = HOUR
+
+/** The status or the code of a refusal that counts. */
+export type Refusal = 404 | 409 | ProblemCode
 
 export interface Throttle {
   /**
@@ -56,14 +59,16 @@ export interface Throttle {
   /** The same within the caller's transaction. Returns false, and counts nothing, where one has to wait. */
   take(tx: TenantTx, count: Count): Promise<boolean>
   /**
-   * Does work of which each refusal of a status counts, as it tells what exists; one at a time, as guesses.
+   * Does work and counts each refusal with this status or code, because it reveals what exists. As many run side by
+   * side as the count leaves free.
    * @throws Problem 429
    */
-  countRefusals<T>(count: Count, status: 404 | 409, work: () => Promise<T>): Promise<T>
+  countRefusals<T>(count: Count, refusal: Refusal, work: () => Promise<T>): Promise<T>
 }
 
 export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
   const inTurn = openTurns(1)
+  const admit = openAdmission((count) => keyOf(count).toString('hex'))
 
   async function standings(tx: TenantTx, counts: readonly Count[]): Promise<Standing[]> {
     const keys = counts.map(keyOf)
@@ -76,9 +81,12 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
     return { failures: tally.failures, wait: Math.max(Date.parse(tally.free_at) - clock.now(), 0) }
   }
 
+  const standingsOf = (counts: readonly Count[]) =>
+    db.acrossTenants((tx) => standings(tx, counts), 'read')
+
   /** Returns whether any failure is known. */
   async function refuseWaiting(counts: readonly Count[]): Promise<boolean> {
-    const found = await db.acrossTenants((tx) => standings(tx, counts), 'read')
+    const found = await standingsOf(counts)
     const wait = Math.max(...found.map((standing) => standing.wait))
     if (wait > 0) throw tooMany(wait)
     return found.some(({ failures }) => failures > 0)
@@ -106,7 +114,7 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
   }
 
   return {
-    admit: openAdmission((count) => keyOf(count).toString('hex')),
+    admit,
     standings,
     standingOf,
     fail: countFailures,
@@ -130,17 +138,21 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
         await fail([count])
       }),
     take: (tx, count) => store.countUnlessWaiting(tx, failureOf(count)),
-    countRefusals: (count, status, work) =>
-      inTurn(keyOf(count).toString('hex'), async () => {
-        await refuseWaiting([count])
-        try {
-          return await work()
-        } catch (error) {
-          const problem = error instanceof Problem ? error : problemOf(error)
-          if (problem?.status === status) await fail([count])
-          throw error
-        }
-      }),
+    countRefusals: (count, refusal, work) =>
+      admit(
+        [count],
+        async () => ({ standings: await standingsOf([count]) }),
+        async (_seen, wait) => {
+          if (wait > 0) throw tooMany(wait)
+          try {
+            return await work()
+          } catch (error) {
+            const problem = error instanceof Problem ? error : problemOf(error)
+            if (problem?.status === refusal || problem?.code === refusal) await fail([count])
+            throw error
+          }
+        },
+      ),
   }
 }
 

@@ -16,6 +16,7 @@ import { redactedFor } from '../sight/seer.ts'
 import { inSight } from '../sight/sight.store.ts'
 import type { Sights } from '../sight/sight.ts'
 import { type PatientFields, type PatientRow, SEALED_FIELDS, type SealedField } from './fields.ts'
+import type { GuessedIdentifiers } from './guessed-identifiers.ts'
 import { type ChosenPlace, checkPlace, requirePlace } from './place.ts'
 import { openRecord, type PatientRecord, sealFields } from './record.ts'
 import { appendChange } from './records.journal.ts'
@@ -29,6 +30,7 @@ export interface RecordsDeps {
   sights: Sights
   cache: PatientCache
   noteRead: NoteRead
+  guessed: GuessedIdentifiers
 }
 
 export interface Records {
@@ -53,7 +55,7 @@ const NOTHING_KNOWN: Omit<PatientFields, 'full_name'> = {
 }
 
 export function recordsService(deps: RecordsDeps): Records {
-  const { db, clock, keyRing, sights, cache, noteRead } = deps
+  const { db, clock, keyRing, sights, cache, noteRead, guessed } = deps
 
   /** The ids that the caller sees of patients with the same name and birth date. */
   async function duplicatesOf(
@@ -87,7 +89,7 @@ export function recordsService(deps: RecordsDeps): Records {
       refuseClinical(caller, patient)
       const { department_id = caller.unit_id, attending_doctor_id = null, ...given } = patient
       const { tenant_id } = caller
-      return db.inTenant(tenant_id, async (tx) => {
+      const create = async (tx: TenantTx) => {
         await requirePlace(tx, tenant_id, { department_id, attending_doctor_id })
         const keys = await keyRing.forWriting(tx, tenant_id)
         const [id] = (await store.nextPatientIds(tx, 1)) as [number]
@@ -99,13 +101,14 @@ export function recordsService(deps: RecordsDeps): Records {
         const possible_duplicates = await duplicatesOf(tx, caller, keys, record)
         await appendChange(tx, caller, 'patient.created', record, { fields: Object.keys(patient) })
         return { ...shownTo(caller, record), possible_duplicates }
-      })
+      }
+      return guessed(caller, patient, () => db.inTenant(tenant_id, create))
     },
 
     async update(caller, id, { version, ...change }) {
       refuseClinical(caller, change)
       const { tenant_id } = caller
-      const { record, sight, isChanged } = await db.inTenant(tenant_id, async (tx) => {
+      const update = async (tx: TenantTx) => {
         await requirePlace(tx, tenant_id, change)
         const row = orNotFound(await store.lockPatient(tx, id), 'patient')
         const sight = orNotFound(await sights.within(tx, caller, row), 'patient')
@@ -117,7 +120,10 @@ export function recordsService(deps: RecordsDeps): Records {
         const after = await rewrite(tx, keys, row, { before, change, fields })
         await appendChange(tx, caller, 'patient.updated', after, { fields, ...sight })
         return { record: after, sight, isChanged: true }
-      })
+      }
+      const { record, sight, isChanged } = await guessed(caller, change, () =>
+        db.inTenant(tenant_id, update),
+      )
       // A change that changes nothing has shown the record all the same.
       if (!isChanged) await noteRead(caller, 'patient.read', [id], sight)
       return shownTo(caller, record)
