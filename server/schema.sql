@@ -1446,6 +1446,27 @@ CREATE POLICY tenant ON preferences FOR all TO wardkeep_app
 GRANT delete, insert, select, update ON preferences TO wardkeep_app;
 GRANT delete, insert, select, update ON preferences TO wardkeep_platform;
 
+CREATE TABLE purged_patients (
+  id bigint NOT NULL,
+  tenant_id bigint NOT NULL,
+  purged_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  noted_at timestamp(3) with time zone,
+  CONSTRAINT purged_patients_pkey PRIMARY KEY (id),
+  CONSTRAINT purged_patients_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+CREATE INDEX purged_patients__of_tenant ON purged_patients USING btree (tenant_id);
+CREATE INDEX purged_patients__unnoted ON purged_patients USING btree (id) WHERE noted_at IS NULL;
+ALTER TABLE purged_patients ENABLE ROW LEVEL SECURITY;
+ALTER TABLE purged_patients FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON purged_patients FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON purged_patients FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON purged_patients TO wardkeep_platform;
+GRANT select ON purged_patients TO wardkeep_app;
+
 CREATE TABLE purged_tenants (
   id bigint NOT NULL,
   purged_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,

@@ -2322,6 +2322,10 @@ export interface components {
             safety_backup_id: string | null;
             /** @description tenants of the backup that were purged, and left out */
             purged: number[];
+            /** @description records of the backup that were destroyed, such as purged patients, and left out: how many, by table */
+            purged_records: {
+                [key: string]: number;
+            };
             /** @description tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back */
             deleted: number[];
         };

@@ -48,7 +48,7 @@ type Job = Awaited<ReturnType<App['features']['backups']['commands']['restore']>
 
 function inWords({ backup_id, result }: Job): string {
   if (!result) return `Backup ${backup_id} is restored.`
-  const { dry_run, tables, access, safety_backup_id, purged, deleted } = result
+  const { dry_run, tables, access, safety_backup_id, deleted } = result
   const differing = Object.entries(tables).filter(
     ([, { added, changed, removed }]) => added + changed + removed > 0,
   )
@@ -62,7 +62,7 @@ function inWords({ backup_id, result }: Job): string {
     ...(isSame ? ['  nothing: all is as it was then'] : rows),
     ...clinicsGone(deleted, dry_run),
     `Access that ${dry_run ? 'would not come' : 'did not come'} back as it was: ${access.total}.`,
-    ...leftOut(purged),
+    ...leftOut(result),
     ...(safety_backup_id ? [`What was before is in backup ${safety_backup_id}.`] : []),
   ].join('\n')
 }
@@ -74,8 +74,16 @@ const clinicsGone = (deleted: readonly number[], isRehearsed: boolean): string[]
       ]
     : []
 
-const leftOut = (purged: readonly number[]): string[] =>
-  purged.length > 0 ? [`Left out, as they were purged: tenants ${purged.join(', ')}.`] : []
+interface LeftOut {
+  purged: readonly number[]
+  purged_records: Readonly<Record<string, number>>
+}
+
+function leftOut({ purged, purged_records }: LeftOut): string[] {
+  const records = Object.entries(purged_records).map(([table, count]) => `${count} ${table}`)
+  const tenants = purged.length > 0 ? [`tenants ${purged.join(', ')}`] : []
+  return [...tenants, ...records].map((what) => `Left out because they were purged: ${what}.`)
+}
 
 async function restoreIntoEmpty(file: string, choices: RestoreChoices): Promise<void> {
   if (choices.tenant !== undefined || choices.access !== undefined || choices.dryRun)
@@ -88,19 +96,20 @@ async function restoreIntoEmpty(file: string, choices: RestoreChoices): Promise<
   const store = storeBy(config)
   const { address, stop } = await openDatabase(config, log)
   try {
-    const { header, records, purged } = await restoreFile(resolve(file), {
+    const restored = await restoreFile(resolve(file), {
       address,
       rootKeys,
       store,
       log,
       onProgress: progress('restoring'),
     })
+    const { header, records, purged, purged_records } = restored
     const { backup_id, created_at } = header
     process.stdout.write(
       choices.json
-        ? `${JSON.stringify({ backup_id, created_at, records, purged })}\n`
+        ? `${JSON.stringify({ backup_id, created_at, records, purged, purged_records })}\n`
         : `Backup ${backup_id} of ${created_at} is restored: ${records} records.\n` +
-            leftOut(purged)
+            leftOut(restored)
               .map((line) => `${line}\n`)
               .join('') +
             'Nothing goes out by itself: mails, webhooks and messages wait until `wardkeep outbound release`.\n',

@@ -21,6 +21,16 @@ export type RestoreRule =
 /** By the name of the table. */
 export type RestoreRules = Readonly<Record<string, RestoreRule>>
 
+/** Records that are destroyed one at a time, and that no backup may bring back. */
+export interface PurgedRecords {
+  /** The table of the records. */
+  readonly table: string
+  /** The table that lists the destroyed records by `id` and `tenant_id`. */
+  readonly purged: string
+  /** The restored tables whose rows belong to one record, with the column that names it. */
+  readonly parts: Readonly<Record<string, string>>
+}
+
 /** Whether rows of such a table are in a backup. */
 export const isBackedUp = (rule: RestoreRule | undefined): boolean =>
   rule === 'restored' || rule === 'merged' || rule === 'kept'

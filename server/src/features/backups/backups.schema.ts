@@ -54,6 +54,10 @@ const RestoreOutcome = Type.Object(
     }),
     safety_backup_id: Nullable(Type.String()),
     purged: Type.Array(Id, { description: 'tenants of the backup that were purged, and left out' }),
+    purged_records: Type.Record(Type.String(), Type.Integer(), {
+      description:
+        'records of the backup that were destroyed, such as purged patients, and left out: how many, by table',
+    }),
     deleted: Type.Array(Id, {
       description:
         'tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back',

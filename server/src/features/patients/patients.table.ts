@@ -1,6 +1,6 @@
 /** The tables of patients. */
 import type { Generated, GeneratedAlways } from 'kysely'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { PurgedRecords, RestoreRules } from '../../platform/restore-rule.ts'
 import type { SealedColumns } from './records/fields.ts'
 
 export interface PatientsTable extends SealedColumns {
@@ -53,12 +53,27 @@ export interface PatientCacheFaultsTable {
   seen_at: Generated<string>
 }
 
+/** Patients who were destroyed, and come back from no backup. */
+export interface PurgedPatientsTable {
+  id: number
+  tenant_id: number
+  purged_at: Generated<string>
+  noted_at: string | null
+}
+
 export const PATIENT_TABLES = {
   patients: 'restored',
   patient_tokens: 'restored',
   patient_grants: 'kept',
   patient_cache_faults: 'made anew',
+  purged_patients: 'kept',
 } as const satisfies RestoreRules
+
+export const PURGED_PATIENTS = {
+  table: 'patients',
+  purged: 'purged_patients',
+  parts: { patient_tokens: 'patient_id' },
+} as const satisfies PurgedRecords
 
 declare module '../../platform/db/database.ts' {
   interface Database {
@@ -66,6 +81,7 @@ declare module '../../platform/db/database.ts' {
     patient_tokens: PatientTokensTable
     patient_grants: PatientGrantsTable
     patient_cache_faults: PatientCacheFaultsTable
+    purged_patients: PurgedPatientsTable
   }
 }
 

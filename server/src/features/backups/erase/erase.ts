@@ -13,6 +13,7 @@ import { idOf, sidecarName } from '../file/names.ts'
 import type { Store, StoredObject } from '../stores/store.ts'
 import { listUnerased, type Purged, saveErased } from './erase.store.ts'
 import { leaveNote } from './notes.ts'
+import { noteRecords } from './purged-records.ts'
 import { type Unknown, unknownIn } from './unknown.ts'
 
 const LOOK_EVERY_MS = 5 * MINUTE
@@ -30,6 +31,7 @@ export function startErasing(deps: EraseDeps): Background {
   const looking = poller(
     async () => {
       await erasePurged(deps, stopping.signal)
+      await noteRecords(deps, stopping.signal)
       return false
     },
     {

@@ -34,6 +34,8 @@ export interface RestoreResult {
   safety_backup_id: string | null
   /** Tenants of the backup that were purged, and left out. */
   purged: number[]
+  /** Records of the backup that were destroyed, such as purged patients, and left out: how many, by table. */
+  purged_records: Record<string, number>
   /** Tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back. */
   deleted: number[]
 }

@@ -15,7 +15,7 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
 import { type CreateDeps, createBackup, measure, type Watch } from '../create/create.ts'
 import { installationOf, schemaOf } from '../create/snapshot.store.ts'
-import { isBeingPurged, purgedIn } from '../erase/erase.store.ts'
+import { isBeingPurged } from '../erase/erase.store.ts'
 import { notesIn, purgedOf } from '../erase/notes.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Header } from '../file/format.ts'
@@ -41,11 +41,12 @@ import {
 } from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
+import { leaveOut } from './leave-out.ts'
 import { keptAccounts, requireOwnAddresses } from './orderer.store.ts'
 import { MAX_CASES, type RestoreOptions, type RestoreResult } from './outcome.ts'
 import { RefusedError, requireSafeguards } from './refused.ts'
 import { type RowSource, rowsOfFile, withOlderRows } from './rows.ts'
-import { dropTenants, indexStages, makeStages, type Staged } from './stage.store.ts'
+import { indexStages, makeStages, type Staged } from './stage.store.ts'
 
 const KEYS: readonly string[] = ['key_encryption_keys', 'data_keys']
 const TRIES = 5
@@ -256,7 +257,7 @@ async function rehearse(
   { tables, noted }: OnStage,
 ): Promise<RestoreResult> {
   await client.query(LOOKING)
-  const purged = await leaveOut(client, options, tables, noted)
+  const left = await leaveOut(client, options, tables, noted)
   await closing.enterScope(client, null)
   const cases = await narrow(client, job, options, tables)
   await client.query('commit')
@@ -266,7 +267,7 @@ async function rehearse(
   for (const table of tables) differences[table.name] = await compare(client, table)
   const deleted = await closing.leavingTenants(client, options.tenant_id)
   await client.query('rollback')
-  return { ...resultOf(options, differences, cases, null), purged, deleted }
+  return { ...resultOf(options, differences, cases, null), ...left, deleted }
 }
 
 /** The one transaction, with all checks inside. */
@@ -282,7 +283,7 @@ async function run(
   const still = tenant_id === null ? await closing.writtenBy(client, deps.rules) : []
   const snapshot = await closing.begin(client, still)
   await requireSafeguards(client, deps.differing)
-  const purged = await leaveOut(client, options, tables, noted)
+  const left = await leaveOut(client, options, tables, noted)
   await takeSafetyBackup(safety, job, tenant_id, snapshot, deps, watch)
   const keys = tables.filter(({ name }) => name === 'key_encryption_keys')
   // A tenant's role reads these keys, but makes none.
@@ -302,7 +303,7 @@ async function run(
   await endAccess(client, deps.rules, tenant_id)
   if (options.access === 'backup') await closing.endLinks(client, instant, job.actor.user_id)
   await deps.prove(client)
-  const result = { ...resultOf(options, differences, cases, safety), purged, deleted }
+  const result = { ...resultOf(options, differences, cases, safety), ...left, deleted }
   await closing.tellJournals(client, job.actor, {
     backup_id: job.backup_id,
     changes: { type: job.type, access: options.access, safety_backup_id: safety },
@@ -325,22 +326,6 @@ async function reset(client: Connection, redirected: readonly string[]): Promise
     await client.query('rollback')
     throw error
   }
-}
-
-/**
- * Takes off the stage whom the database or the store knows as purged. Returns which of them it had.
- * @throws RefusedError where one is asked for
- */
-async function leaveOut(
-  client: Connection,
-  { tenant_id }: RestoreOptions,
-  tables: readonly Ruled[],
-  noted: readonly number[],
-): Promise<number[]> {
-  const purged = [...noted, ...(await purgedIn(client))]
-  if (tenant_id !== null && purged.includes(tenant_id))
-    throw new RefusedError('the tenant was purged; it comes back from no backup')
-  return dropTenants(client, tables, purged)
 }
 
 /**
@@ -391,7 +376,7 @@ function resultOf(
   tables: RestoreResult['tables'],
   cases: readonly TenantCase[],
   safety_backup_id: string | null,
-): Omit<RestoreResult, 'purged' | 'deleted'> {
+): Omit<RestoreResult, 'purged' | 'purged_records' | 'deleted'> {
   const shown = cases.slice(0, MAX_CASES).map(({ tenant_id: _, ...one }) => one)
   const access = { total: cases.length, cases: shown }
   return { dry_run, tables, access, safety_backup_id }

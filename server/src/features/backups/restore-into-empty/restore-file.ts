@@ -4,18 +4,19 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StartupError } from '../../../lib/startup-error.ts'
 import { notesIn } from '../erase/notes.ts'
+import { recordNotesIn } from '../erase/purged-records.ts'
 import { keeperBy } from '../file/identity.ts'
 import { folderStore } from '../stores/folder.ts'
 import { type Store, StoreError } from '../stores/store.ts'
 import { type RestoreDeps, type Restored, restoreIntoEmpty } from './restore.ts'
 
 const NOTED_THERE =
-  'Tenants that were purged are noted there, and would come back: ask again once it answers, or restore without it and with the notes beside the file.'
+  'Tenants and patients that were purged are noted there, and would come back: ask again once it answers, or restore without it and with the notes beside the file.'
 
-export interface FileDeps extends Omit<RestoreDeps, 'keeper' | 'notes'> {
+export interface FileDeps extends Omit<RestoreDeps, 'keeper' | 'notes' | 'recordNotes'> {
   /** Those that there are. */
   rootKeys: readonly [Uint8Array, ...Uint8Array[]]
-  /** Where backups lie by the configuration: notes of purged tenants there hold, as those beside the file. */
+  /** Where backups lie by the configuration: notes of purged tenants and patients there hold, as those beside the file. */
   store: Store
   /** Told of the share that is read, between 0 and 1. */
   onProgress?: ((share: number) => void) | undefined
@@ -32,7 +33,11 @@ export async function restoreFile(
   const keeper = await keeperBy(rootKeys, [])
   const beside = folderStore(dirname(path))
   const stores = beside.place === store.place ? [store] : [store, beside]
-  const notes = await notesIn(stores, keeper, deps.log).catch((error: unknown) => {
+  const read = async () => ({
+    notes: await notesIn(stores, keeper, deps.log),
+    recordNotes: await recordNotesIn(stores, keeper, deps.log),
+  })
+  const noted = await read().catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error
     throw new StartupError(`Nothing was restored: ${error.message}. ${NOTED_THERE}`)
   })
@@ -44,5 +49,5 @@ export async function restoreFile(
       yield chunk as Buffer
     }
   }
-  return restoreIntoEmpty(told(), { ...deps, keeper, notes })
+  return restoreIntoEmpty(told(), { ...deps, ...noted, keeper })
 }

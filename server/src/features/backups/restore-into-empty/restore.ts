@@ -14,6 +14,8 @@ import {
 import type { Logger } from '../../../platform/observe/log.ts'
 import { enterNotes } from '../erase/erase.store.ts'
 import { type Note, purgedOf } from '../erase/notes.ts'
+import { deleteNoted, enterRecords } from '../erase/purged-records.store.ts'
+import { PURGED_RECORDS, type RecordNotes } from '../erase/purged-records.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { type Header, recordsOf } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
@@ -26,6 +28,8 @@ export interface RestoreDeps {
   log: Logger
   /** Of tenants that were purged: what the stores tell that are at hand. */
   notes: readonly Note[]
+  /** Of records that were destroyed one at a time. */
+  recordNotes: readonly RecordNotes[]
   /** Whether one of a single clinic will do: for what is only read out of the database again. */
   takesClinics?: boolean
   /** Those of this release, unless a test has others. */
@@ -41,6 +45,8 @@ export interface Restored {
   records: number
   /** The tenants of the backup that were purged, and left out. */
   purged: number[]
+  /** Destroyed records of the backup that were left out: how many, by table. */
+  purged_records: Record<string, number>
 }
 
 /**
@@ -54,7 +60,23 @@ export async function restoreIntoEmpty(
   const migrations = deps.migrations ?? (await readMigrations())
   const restored = await load(file, { ...deps, migrations })
   await migrate(deps.address, deps.log, migrations)
+  await enterOwnRecords(deps, restored.header)
   return restored
+}
+
+/** Enters the records that were destroyed. Their rows are gone already, so a crash before this loses no erasure. */
+async function enterOwnRecords(
+  { address, recordNotes }: RestoreDeps,
+  { installation }: Header,
+): Promise<void> {
+  const own = recordNotes.filter((note) => note.installation === installation)
+  const client = ownerClient(address)
+  await client.connect()
+  try {
+    await enterRecords(client, PURGED_RECORDS, own)
+  } finally {
+    await client.end()
+  }
 }
 
 async function load(
@@ -64,6 +86,7 @@ async function load(
     keeper,
     migrations,
     notes,
+    recordNotes,
     takesClinics = false,
   }: RestoreDeps & { migrations: Migration[] },
 ): Promise<Restored> {
@@ -88,10 +111,17 @@ async function load(
       throw new StartupError('The backup has no superadmin who could sign in.')
     await client.query('reset role')
     await store.beInstallation(client, header.installation)
+    const ownRecords = recordNotes.filter((note) => note.installation === header.installation)
+    const purged_records = await deleteNoted(client, PURGED_RECORDS, ownRecords)
     const own = notes.filter(({ installation }) => installation === header.installation)
     await enterNotes(client, own)
     await client.query('commit')
-    return { header, records: recordsOf(manifest) - left.rows, purged: left.tenants }
+    return {
+      header,
+      records: recordsOf(manifest) - left.rows,
+      purged: left.tenants,
+      purged_records,
+    }
   } catch (error) {
     if (error instanceof UnreadableFile)
       throw new StartupError(`The backup can not be restored: ${error.message}.`)

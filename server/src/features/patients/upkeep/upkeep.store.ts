@@ -17,16 +17,19 @@ export async function beginGraceAnew(tx: TenantTx): Promise<void> {
     .execute()
 }
 
-/** Destroys up to `limit` patients who were deleted before. Returns those of them. */
+/** Destroys up to `limit` patients who were deleted before, and records that. Returns them. */
 export async function destroyDeleted(
   tx: TenantTx,
   before: string,
   limit: number,
 ): Promise<{ id: number; tenant_id: number }[]> {
   const { rows } = await sql<{ id: number; tenant_id: number }>`
-    delete from patients where id in (
-      select id from patients where deleted_at < ${before}::timestamptz
-      order by deleted_at limit ${limit} for update skip locked)
+    with gone as (
+      delete from patients where id in (
+        select id from patients where deleted_at < ${before}::timestamptz
+        order by deleted_at limit ${limit} for update skip locked)
+      returning id, tenant_id)
+    insert into purged_patients (id, tenant_id) select id, tenant_id from gone
     returning id, tenant_id`.execute(tx.db)
   return rows
 }

@@ -1,0 +1,32 @@
+/** What a restore in place leaves out because it was purged. */
+import type { Connection } from '../../../platform/db/index.ts'
+import { purgedIn } from '../erase/erase.store.ts'
+import { dropPurged } from '../erase/purged-records.store.ts'
+import { PURGED_RECORDS } from '../erase/purged-records.ts'
+import type { RestoreOptions, RestoreResult } from './outcome.ts'
+import { RefusedError } from './refused.ts'
+import { dropTenants, type Staged, stageOf } from './stage.store.ts'
+
+/**
+ * Takes off the stage the tenants that the database or the store knows as purged, and records that were destroyed.
+ * Returns what it had of them.
+ * @throws RefusedError where one is asked for
+ */
+export async function leaveOut(
+  client: Connection,
+  { tenant_id }: RestoreOptions,
+  tables: readonly Staged[],
+  noted: readonly number[],
+): Promise<Pick<RestoreResult, 'purged' | 'purged_records'>> {
+  const purged = [...noted, ...(await purgedIn(client))]
+  if (tenant_id !== null && purged.includes(tenant_id))
+    throw new RefusedError('the tenant was purged; it comes back from no backup')
+  const names = new Set(tables.map(({ name }) => name))
+  const purged_records = await dropPurged(
+    client,
+    PURGED_RECORDS,
+    (table) => names.has(table),
+    stageOf,
+  )
+  return { purged: await dropTenants(client, tables, purged), purged_records }
+}
