@@ -11,7 +11,7 @@ import {
   BACKUP_TABLES,
   backupIdentity,
   openBackups,
-  restoreFile,
+  restoreFile as restoreFileOf,
   storeBy,
   verifyBackupFile,
 } from './features/backups/index.ts'
@@ -24,7 +24,7 @@ import {
   SEALED_CODES,
   SEALED_REPLIES,
 } from './features/messenger/index.ts'
-import { GRANTS, openPatients, PATIENTS } from './features/patients/index.ts'
+import { GRANTS, openPatients, PATIENTS, PURGED_PATIENTS } from './features/patients/index.ts'
 import { openPayments, PAYMENT_NOTIFICATIONS, showAmount } from './features/payments/index.ts'
 import { openPreferences } from './features/preferences/index.ts'
 import { openSelfHealing, SELF_HEALING_TABLES } from './features/self-healing/index.ts'
@@ -91,7 +91,7 @@ async function openFeatures(core: Core, onClose: OnClose) {
     encryption.tables,
     ...list.map((feature) => feature.tables ?? {}),
   )
-  const backups = opened(await openBackups(core, tables, SEALED, ROOT_SEALED))
+  const backups = opened(await openBackups(core, tables, SEALED, ROOT_SEALED, PURGED_RECORDS))
   const mended: readonly Feature[] = [...list, encryption, backups]
   const fixes = [...core.fixes, ...mended.flatMap((feature) => feature.fixes ?? [])]
   const selfHealing = opened(await openSelfHealing(core, fixes))
@@ -109,6 +109,9 @@ export const SEALED: readonly SealedTable[] = [
   MESSENGER_LINKS,
 ]
 
+/** Records that come back from no backup once they were destroyed. */
+const PURGED_RECORDS = [PURGED_PATIENTS]
+
 /** All that the root key seals. */
 export const ROOT_SEALED: readonly RootSealed[] = [
   ...CORE_ROOT_SEALED,
@@ -118,7 +121,13 @@ export const ROOT_SEALED: readonly RootSealed[] = [
 ]
 
 /** For the command line: what needs no service on a database. */
-export { backupIdentity, findPlatformTenant, restoreFile, storeBy, verifyBackupFile, verifySealed }
+export { backupIdentity, findPlatformTenant, storeBy, verifyBackupFile, verifySealed }
+
+/** Restores a backup into an empty database, without what was purged since. */
+export const restoreFile = (
+  path: string,
+  deps: Omit<Parameters<typeof restoreFileOf>[1], 'purgedRecords'>,
+) => restoreFileOf(path, { ...deps, purgedRecords: PURGED_RECORDS })
 
 export type App = Awaited<ReturnType<typeof openApp>>
 

@@ -6,7 +6,7 @@ import { differingSafeguards } from '../../platform/db/fixes/index.ts'
 import type { DatabaseAddress } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
-import { isBackedUp, type RestoreRules } from '../../platform/restore-rule.ts'
+import { isBackedUp, type PurgedRecords, type RestoreRules } from '../../platform/restore-rule.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
 import { type BackupCommands, backupCommands } from './commands/commands.ts'
@@ -43,12 +43,14 @@ type Core = Needs<
  * @param tables what a restore does with each table of the service
  * @param sealed the tables with sealed columns
  * @param rootSealed what the root key seals
+ * @param purgedRecords records that come back from no backup once they were destroyed
  */
 export async function openBackups(
   core: Core,
   tables: RestoreRules,
   sealed: readonly SealedTable[],
   rootSealed: readonly RootSealed[],
+  purgedRecords: readonly PurgedRecords[],
 ): Promise<Feature & { commands: BackupCommands }> {
   const { db, log, hold, ofRootKeys, openConnection, config } = core
   const keeper = await openKeeper(ofRootKeys, config.BACKUP_AGE_RECIPIENT)
@@ -78,6 +80,7 @@ export async function openBackups(
       openConnection,
       tables: backedUp,
       rules: tables,
+      purgedRecords,
       prove: (client) => proveSeals(client, core.sealer, sealed),
       differing,
       dataDir,
@@ -97,7 +100,7 @@ export async function openBackups(
       const presence = startPresence(core)
       let erasing: ReturnType<typeof startErasing> | undefined
       hold.whenReleased(() => {
-        erasing = startErasing({ db, store, keeper, log })
+        erasing = startErasing({ db, store, keeper, log, purgedRecords })
       })
       return {
         idle: () => Promise.all([worker?.idle(), erasing?.idle()]),

@@ -39,7 +39,14 @@ export function drill(
   return onThrowAwayServer(deps, size, async (address, log) => {
     const begun = performance.now()
     const notes = await notesIn(stores, keeper, deps.log)
-    const restored = await restoreIntoEmpty(file, { address, keeper, log, notes, recordNotes: [] })
+    const restored = await restoreIntoEmpty(file, {
+      address,
+      keeper,
+      log,
+      notes,
+      recordNotes: [],
+      purgedRecords: [],
+    })
     await prove(address)
     return { ...restored, seconds: (performance.now() - begun) / 1000 }
   })

@@ -13,7 +13,7 @@ import { idOf, sidecarName } from '../file/names.ts'
 import type { Store, StoredObject } from '../stores/store.ts'
 import { listUnerased, type Purged, saveErased } from './erase.store.ts'
 import { leaveNote } from './notes.ts'
-import { noteRecords } from './purged-records.ts'
+import { type NoteDeps, noteRecords } from './purged-records.ts'
 import { type Unknown, unknownIn } from './unknown.ts'
 
 const LOOK_EVERY_MS = 5 * MINUTE
@@ -26,7 +26,7 @@ export interface EraseDeps {
 }
 
 /** Looks for purges that the store has not heard of, until stopped. */
-export function startErasing(deps: EraseDeps): Background {
+export function startErasing(deps: EraseDeps & NoteDeps): Background {
   const stopping = new AbortController()
   const looking = poller(
     async () => {

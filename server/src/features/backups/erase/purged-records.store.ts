@@ -3,9 +3,21 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { type Connection, PLATFORM_ROLE, type TenantTx } from '../../../platform/db/index.ts'
 import type { PurgedRecords } from '../../../platform/restore-rule.ts'
-import type { PurgedRecord, RecordNotes } from './purged-records.ts'
 
 const id = pg.escapeIdentifier
+
+export interface PurgedRecord {
+  id: number
+  tenant_id: number
+}
+
+/** Records of one table that were destroyed, by the notes in a store. */
+export interface RecordNotes {
+  /** The table of the records. */
+  table: string
+  installation: string
+  ids: PurgedRecord[]
+}
 
 /** Returns the installation, and up to `limit` records that the store has not recorded, by id. */
 export async function listUnnoted(
@@ -30,11 +42,6 @@ export async function saveNoted(
   await sql`update ${sql.table(purged)} set noted_at = now() where id = any(${ids})`.execute(tx.db)
 }
 
-/** Has every destroyed record noted again: the store may be another one. */
-export async function noteAllAgain(client: Connection, { purged }: PurgedRecords): Promise<void> {
-  await client.query(`update ${id(purged)} set noted_at = null`)
-}
-
 /** Deletes the records of the notes from a loaded database, as the role that sees all. Returns how many. */
 export async function deleteNoted(
   client: Connection,
@@ -55,7 +62,7 @@ export async function deleteNoted(
   return deleted
 }
 
-/** Enters what notes tell into a database of this release's schema, and has the store look again. */
+/** Enters what notes tell, and has them noted again. A schema that is older than the records has nothing to enter. */
 export async function enterRecords(
   client: Connection,
   records: readonly PurgedRecords[],
@@ -64,7 +71,12 @@ export async function enterRecords(
   await client.query('begin')
   await client.query(`set local role ${PLATFORM_ROLE}`)
   for (const one of records) {
-    await noteAllAgain(client, one)
+    const { rows } = await client.query('select from pg_class where oid = to_regclass($1)', [
+      one.purged,
+    ])
+    if (rows.length === 0) continue
+    // The store may be another one.
+    await client.query(`update ${id(one.purged)} set noted_at = null`)
     const ids = notes.filter((note) => note.table === one.table).flatMap((note) => note.ids)
     await client.query(
       `insert into ${id(one.purged)} (id, tenant_id)

@@ -8,13 +8,10 @@ import { Compile } from 'typebox/compile'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { PurgedRecords } from '../../../platform/restore-rule.ts'
-import { PURGED_PATIENTS } from '../../patients/index.ts'
 import type { Keeper } from '../file/identity.ts'
 import { readSigned, writeSigned } from '../file/signed.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
-import { listUnnoted, saveNoted } from './purged-records.store.ts'
-
-export const PURGED_RECORDS: readonly PurgedRecords[] = [PURGED_PATIENTS]
+import { listUnnoted, type RecordNotes, saveNoted } from './purged-records.store.ts'
 
 /** Numbers in one note, which keeps it well below the bound of a signed text. */
 const MAX_TOGETHER = 10_000
@@ -29,30 +26,22 @@ const RecordNote = Compile(
   }),
 )
 
-export interface PurgedRecord {
-  id: number
-  tenant_id: number
-}
-
-/** Records of one table that were destroyed, by the notes in a store. */
-export interface RecordNotes {
-  /** The table of the records. */
-  table: string
-  installation: string
-  ids: PurgedRecord[]
-}
-
 const nameOf = (table: string, firstId: number) => `purged-${table}-${firstId}.json`
-const NAME = new RegExp(
-  `^purged-(?:${PURGED_RECORDS.map(({ table }) => table).join('|')})-\\d+[.]json$`,
-)
+const NAME = /^purged-[a-z_]+-\d+[.]json$/
+
+export interface NoteDeps {
+  db: Scopes
+  store: Store
+  keeper: Keeper
+  purgedRecords: readonly PurgedRecords[]
+}
 
 /** Writes notes of the records that the store has not recorded yet. @throws StoreError */
 export async function noteRecords(
-  { db, store, keeper }: { db: Scopes; store: Store; keeper: Keeper },
+  { db, store, keeper, purgedRecords }: NoteDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const records of PURGED_RECORDS)
+  for (const records of purgedRecords)
     for (;;) {
       signal.throwIfAborted()
       const unnoted = await db.acrossTenants((tx) => listUnnoted(tx, records, MAX_TOGETHER), 'read')

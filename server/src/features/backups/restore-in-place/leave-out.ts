@@ -1,8 +1,8 @@
 /** What a restore in place leaves out because it was purged. */
 import type { Connection } from '../../../platform/db/index.ts'
+import type { PurgedRecords } from '../../../platform/restore-rule.ts'
 import { purgedIn } from '../erase/erase.store.ts'
 import { dropPurged } from '../erase/purged-records.store.ts'
-import { PURGED_RECORDS } from '../erase/purged-records.ts'
 import type { RestoreOptions, RestoreResult } from './outcome.ts'
 import { RefusedError } from './refused.ts'
 import { dropTenants, type Staged, stageOf } from './stage.store.ts'
@@ -17,6 +17,7 @@ export async function leaveOut(
   { tenant_id }: RestoreOptions,
   tables: readonly Staged[],
   noted: readonly number[],
+  purgedRecords: readonly PurgedRecords[],
 ): Promise<Pick<RestoreResult, 'purged' | 'purged_records'>> {
   const purged = [...noted, ...(await purgedIn(client))]
   if (tenant_id !== null && purged.includes(tenant_id))
@@ -24,7 +25,7 @@ export async function leaveOut(
   const names = new Set(tables.map(({ name }) => name))
   const purged_records = await dropPurged(
     client,
-    PURGED_RECORDS,
+    purgedRecords,
     (table) => names.has(table),
     stageOf,
   )

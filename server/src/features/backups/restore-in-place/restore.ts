@@ -12,7 +12,7 @@ import type { Connection } from '../../../platform/db/index.ts'
 import type { Migration } from '../../../platform/db/migrate.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
+import type { PurgedRecords, RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
 import { type CreateDeps, createBackup, measure, type Watch } from '../create/create.ts'
 import { installationOf, schemaOf } from '../create/snapshot.store.ts'
 import { isBeingPurged } from '../erase/erase.store.ts'
@@ -55,6 +55,8 @@ const LOOKING = 'begin isolation level repeatable read read only'
 
 export interface RestoreDeps extends CreateDeps {
   rules: RestoreRules
+  /** Records that come back from no backup once they were destroyed. */
+  purgedRecords: readonly PurgedRecords[]
   log: Logger
   /** Where a server is made that brings older backups up to date. */
   dataDir: string
@@ -87,7 +89,7 @@ export async function restoreBackup(
   await client.query('rollback')
   const staged = await stage(client, job, options, deps, watch)
   await requirePossible(client, job, options)
-  if (options.dry_run) return rehearse(client, job, options, staged)
+  if (options.dry_run) return rehearse(client, job, options, deps, staged)
   // Of a clinic out of the file of all nobody knows before what its safety backup comes to.
   if (tenant_id === null || job.type === 'tenant') await deps.store.requireRoom(staged.bytes)
   await watch.quiet()
@@ -254,10 +256,11 @@ async function rehearse(
   client: Connection,
   job: Job,
   options: RestoreOptions,
+  { purgedRecords }: RestoreDeps,
   { tables, noted }: OnStage,
 ): Promise<RestoreResult> {
   await client.query(LOOKING)
-  const left = await leaveOut(client, options, tables, noted)
+  const left = await leaveOut(client, options, tables, noted, purgedRecords)
   await closing.enterScope(client, null)
   const cases = await narrow(client, job, options, tables)
   await client.query('commit')
@@ -283,7 +286,7 @@ async function run(
   const still = tenant_id === null ? await closing.writtenBy(client, deps.rules) : []
   const snapshot = await closing.begin(client, still)
   await requireSafeguards(client, deps.differing)
-  const left = await leaveOut(client, options, tables, noted)
+  const left = await leaveOut(client, options, tables, noted, deps.purgedRecords)
   await takeSafetyBackup(safety, job, tenant_id, snapshot, deps, watch)
   const keys = tables.filter(({ name }) => name === 'key_encryption_keys')
   // A tenant's role reads these keys, but makes none.

@@ -47,7 +47,15 @@ export function withOlderRows<T>(
   const { keeper, migrations, wanted } = deps
   return onThrowAwayServer(deps, size, async (address, log) => {
     // Who was purged is left out by whoever takes the rows, and tells of it.
-    const how = { address, keeper, log, notes: [], recordNotes: [], takesClinics: true }
+    const how = {
+      address,
+      keeper,
+      log,
+      notes: [],
+      recordNotes: [],
+      purgedRecords: [],
+      takesClinics: true,
+    }
     const { header } = await restoreIntoEmpty(file, migrations ? { ...how, migrations } : how)
     if (JSON.stringify(header) !== JSON.stringify(deps.header))
       throw new UnreadableFile('it is another one than a moment before')

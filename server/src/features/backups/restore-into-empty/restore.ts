@@ -12,10 +12,10 @@ import {
   readMigrations,
 } from '../../../platform/db/migrate.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import type { PurgedRecords } from '../../../platform/restore-rule.ts'
 import { enterNotes } from '../erase/erase.store.ts'
 import { type Note, purgedOf } from '../erase/notes.ts'
-import { deleteNoted, enterRecords } from '../erase/purged-records.store.ts'
-import { PURGED_RECORDS, type RecordNotes } from '../erase/purged-records.ts'
+import { deleteNoted, enterRecords, type RecordNotes } from '../erase/purged-records.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { type Header, recordsOf } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
@@ -30,6 +30,7 @@ export interface RestoreDeps {
   notes: readonly Note[]
   /** Of records that were destroyed one at a time. */
   recordNotes: readonly RecordNotes[]
+  purgedRecords: readonly PurgedRecords[]
   /** Whether one of a single clinic will do: for what is only read out of the database again. */
   takesClinics?: boolean
   /** Those of this release, unless a test has others. */
@@ -66,14 +67,14 @@ export async function restoreIntoEmpty(
 
 /** Enters the records that were destroyed. Their rows are gone already, so a crash before this loses no erasure. */
 async function enterOwnRecords(
-  { address, recordNotes }: RestoreDeps,
+  { address, recordNotes, purgedRecords }: RestoreDeps,
   { installation }: Header,
 ): Promise<void> {
   const own = recordNotes.filter((note) => note.installation === installation)
   const client = ownerClient(address)
   await client.connect()
   try {
-    await enterRecords(client, PURGED_RECORDS, own)
+    await enterRecords(client, purgedRecords, own)
   } finally {
     await client.end()
   }
@@ -87,6 +88,7 @@ async function load(
     migrations,
     notes,
     recordNotes,
+    purgedRecords,
     takesClinics = false,
   }: RestoreDeps & { migrations: Migration[] },
 ): Promise<Restored> {
@@ -112,7 +114,7 @@ async function load(
     await client.query('reset role')
     await store.beInstallation(client, header.installation)
     const ownRecords = recordNotes.filter((note) => note.installation === header.installation)
-    const purged_records = await deleteNoted(client, PURGED_RECORDS, ownRecords)
+    const purged_records = await deleteNoted(client, purgedRecords, ownRecords)
     const own = notes.filter(({ installation }) => installation === header.installation)
     await enterNotes(client, own)
     await client.query('commit')

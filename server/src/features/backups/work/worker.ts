@@ -22,7 +22,7 @@ import type { Migration } from '../../../platform/db/migrate.ts'
 import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { RestoreRules } from '../../../platform/restore-rule.ts'
+import type { PurgedRecords, RestoreRules } from '../../../platform/restore-rule.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { insertBackup } from '../backups.store.ts'
 import { type CreateDeps, createBackup } from '../create/create.ts'
@@ -48,6 +48,8 @@ export interface WorkerDeps extends CreateDeps {
   clock: Time
   /** What a restore does with each table. */
   rules: RestoreRules
+  /** Records that come back from no backup once they were destroyed. */
+  purgedRecords: readonly PurgedRecords[]
   /** Opens a connection without time limits, as the owner of the tables. */
   openConnection(): Connection
   /** Proves that what the connection sees in its scope opens. */
