@@ -33,6 +33,7 @@ import { findPlatformTenant, openTenants, purgeDeletedTenants } from './features
 import { findUnfitHeads, isActiveDoctor, openUsers } from './features/users/index.ts'
 import { openWebhooks, WEBHOOK_SECRETS } from './features/webhooks/index.ts'
 import type { RootSealed, SealedTable } from './platform/crypto/index.ts'
+import type { Conflicts } from './platform/db/index.ts'
 import type { Background, Feature } from './platform/feature.ts'
 import {
   type AnyOperation,
@@ -91,7 +92,15 @@ async function openFeatures(core: Core, onClose: OnClose) {
     encryption.tables,
     ...list.map((feature) => feature.tables ?? {}),
   )
-  const backups = opened(await openBackups(core, tables, SEALED, ROOT_SEALED, PURGED_RECORDS))
+  const backups = opened(
+    await openBackups(core, {
+      tables,
+      sealed: SEALED,
+      rootSealed: ROOT_SEALED,
+      purgedRecords: PURGED_RECORDS,
+      conflicts: conflictsOf(list),
+    }),
+  )
   const mended: readonly Feature[] = [...list, encryption, backups]
   const fixes = [...core.fixes, ...mended.flatMap((feature) => feature.fixes ?? [])]
   const selfHealing = opened(await openSelfHealing(core, fixes))
@@ -198,6 +207,10 @@ export async function openApp(deps: AppDeps) {
   }
 }
 
+/** What the broken constraints of these features mean to callers. */
+const conflictsOf = (features: readonly Feature[]): Conflicts =>
+  Object.assign({}, ...features.map(({ conflicts }) => conflicts))
+
 /** @throws Error for the name of background work that nothing has */
 function requireKnown(named: readonly string[], known: readonly string[]): void {
   const unknown = named.filter((name) => !known.includes(name))
@@ -231,7 +244,7 @@ async function serve(
     limits,
     log,
     clock,
-    conflicts: Object.assign({}, ...features.map(({ conflicts }) => conflicts)),
+    conflicts: conflictsOf(features),
   })
   await addPages(
     server,

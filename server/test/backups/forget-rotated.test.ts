@@ -85,7 +85,7 @@ test('its file and its list entry are of the root key that they name', async () 
   expect(header.keys.root_key).toBe(fingerprintOf(OLD))
   expect(header.forgotten).toEqual([north.id])
   await expect(readBackup(createReadStream(file), await alone(NEW), {})).rejects.toThrow(
-    'opens by none',
+    'the root key given here does not open it',
   )
   const entry = await findSigned(folderStore(folder), await alone(OLD), sidecarName(id))
   expect(entry).toMatchObject({ forgotten: [north.id], keys: { root_key: fingerprintOf(OLD) } })
@@ -198,7 +198,7 @@ describe('a file is written anew by', () => {
     expect(header).toMatchObject({ forgotten: [2] })
     expect(header.keys.root_key).toBe(named)
     await expect(readBackup(createReadStream(left), await alone(other), {})).rejects.toThrow(
-      'opens by none',
+      'the root key given here does not open it',
     )
     const { opener } = await alone(OPERATOR)
     expect(await Array.fromAsync(decrypt(createReadStream(left), opener))).not.toEqual([])

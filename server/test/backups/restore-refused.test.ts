@@ -72,6 +72,21 @@ test.each([
   expect(read.body).toMatchObject({ full_name: 'Paula Patient' })
 })
 
+test('names the subdomain that another clinic has by now', async () => {
+  const backup = await make(at.service, at.root)
+  const { subdomain } = clinic
+  await at.sql(`update tenants set subdomain = subdomain || '-moved' where id = $1`, [clinic.id])
+  const next = { name: 'Next', subdomain }
+  const { body, status } = await at.call(at.root, 'POST', '/api/admin/tenants', next)
+  expect(status).toBe(201)
+  await renamed()
+  expect(await refusal(at.root, { backup_id: backup, tenant_id: clinic.id })).toBe(
+    'subdomain: already taken; choose another.',
+  )
+  await expectUntouched()
+  await at.call(at.root, 'DELETE', `/api/admin/tenants/${body.id}`)
+})
+
 /** Restores from an order that was given a while ago, when no process was there to take it. */
 async function orderedBefore(backup: string, ago: string) {
   const [{ id }] = await at.sql(

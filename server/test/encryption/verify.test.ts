@@ -105,6 +105,30 @@ describe('goes on behind a key that does not open, names it, and counts what nee
     await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
   })
 
+  test('a key-encryption key that is missing: of every data key below it', async () => {
+    const [key] = await keys()
+    const at = service.database
+    // Only a damaged database has this: the foreign key prevents it.
+    await at.sql('alter table data_keys disable trigger all')
+    await at.sql('alter table key_encryption_keys disable trigger all')
+    const [kek] = await at.sql<{ id: number; row: object }>(
+      'delete from key_encryption_keys k where retired_at is null returning id::int, to_jsonb(k) as row',
+    )
+    const { code, stdout } = await verify()
+    expect(code).toBe(1)
+    expect(stdout).toContain(
+      `data key ${key?.id} of tenant ${clinic.id}: its key-encryption key ${kek?.id} is missing`,
+    )
+    expect(stdout).toContain('second_factors: 1 values in 1 rows, 1 do not open\n')
+    await at.sql(
+      'insert into key_encryption_keys select * from jsonb_populate_record(null::key_encryption_keys, $1)',
+      [JSON.stringify(kek?.row)],
+    )
+    await at.sql('alter table data_keys enable trigger all')
+    await at.sql('alter table key_encryption_keys enable trigger all')
+    expect(await verify()).toMatchObject({ code: 0 })
+  })
+
   test('one of two data keys of a tenant: of what that has sealed', async () => {
     await (await openRotations(service)).begin()
     await furnishPatient(service, clinic)

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import type { RootSealed, SealedTable } from '../../platform/crypto/index.ts'
 import { differingSafeguards } from '../../platform/db/fixes/index.ts'
-import type { DatabaseAddress } from '../../platform/db/index.ts'
+import type { Conflicts, DatabaseAddress } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import { isBackedUp, type PurgedRecords, type RestoreRules } from '../../platform/restore-rule.ts'
@@ -39,18 +39,23 @@ type Core = Needs<
   | 'BACKUP_AGE_RECIPIENT'
 >
 
-/**
- * @param tables what a restore does with each table of the service
- * @param sealed the tables with sealed columns
- * @param rootSealed what the root key seals
- * @param purgedRecords records that come back from no backup once they were destroyed
- */
+/** What backups have to know of the other features. */
+export interface BackedUp {
+  /** What a restore does with each table of the service. */
+  tables: RestoreRules
+  /** The tables with sealed columns. */
+  sealed: readonly SealedTable[]
+  /** What the root key seals. */
+  rootSealed: readonly RootSealed[]
+  /** Records that come back from no backup once they were destroyed. */
+  purgedRecords: readonly PurgedRecords[]
+  /** What a broken constraint means to whoever asked for a restore. */
+  conflicts: Conflicts
+}
+
 export async function openBackups(
   core: Core,
-  tables: RestoreRules,
-  sealed: readonly SealedTable[],
-  rootSealed: readonly RootSealed[],
-  purgedRecords: readonly PurgedRecords[],
+  { tables, sealed, rootSealed, purgedRecords, conflicts }: BackedUp,
 ): Promise<Feature & { commands: BackupCommands }> {
   const { db, log, hold, ofRootKeys, openConnection, config } = core
   const keeper = await openKeeper(ofRootKeys, config.BACKUP_AGE_RECIPIENT)
@@ -81,6 +86,7 @@ export async function openBackups(
       tables: backedUp,
       rules: tables,
       purgedRecords,
+      conflicts,
       prove: (client) => proveSeals(client, core.sealer, sealed),
       differing,
       dataDir,

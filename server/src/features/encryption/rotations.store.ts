@@ -44,9 +44,10 @@ export function resume(tx: TenantTx, id: string | null): Promise<Rotation> {
 export function addDone(tx: TenantTx, id: string, done: number): void {
   tx.send(
     sql`update encryption_rotations
-      set records_done = records_done + ${done}, progressed_at = now() where id = ${id}`.compile(
-      tx.db,
-    ),
+      set records_done = records_done + ${done},
+        -- A restore may have brought more records than were counted.
+        records_total = greatest(records_total, records_done + ${done}),
+        progressed_at = now() where id = ${id}`.compile(tx.db),
   )
 }
 
@@ -58,7 +59,9 @@ export function finish(
   return one(
     tx,
     sql`update encryption_rotations set status = ${end.status}, records_failed = ${end.failed},
-        reason = ${end.reason}, finished_at = now()
+        reason = ${end.reason}, finished_at = now(),
+        -- Records that were written under the new key needed no work, and are done as well.
+        records_done = case when ${end.status} = 'completed' then records_total else records_done end
       where id = ${id} returning ${COLUMNS}`,
   )
 }

@@ -9,6 +9,9 @@ export interface OwnedKey extends WrappedKey {
   tenant_id: number
 }
 
+/** A data key whose key-encryption key may be missing. */
+export type FoundKey = Omit<OwnedKey, 'wrapped_kek'> & { wrapped_kek: Buffer | null }
+
 export interface WholeRow extends Record<string, unknown> {
   $id: string | number
   /** What places call it by. */
@@ -18,7 +21,8 @@ export interface WholeRow extends Record<string, unknown> {
   $key: number | null
   $wrapped: Buffer
   $kek: number
-  $wrapped_kek: Buffer
+  /** Null where the key-encryption key is missing. */
+  $wrapped_kek: Buffer | null
 }
 
 /** The next rows in the order of their ids; those of no tenant are the platform tenant's. */
@@ -34,7 +38,7 @@ export async function nextRows(
     select ${column(id.column)} as "$id", ${column(row)} as "$row",
       coalesce(t.tenant_id, (select id from tenants where is_platform)) as "$tenant",
       k.id as "$key", k.wrapped_key as "$wrapped",
-      kek.id as "$kek", kek.wrapped_key as "$wrapped_kek",
+      k.key_encryption_key_id as "$kek", kek.wrapped_key as "$wrapped_kek",
       ${sql.join(columns.map(column))}
     from ${sql.table(table)} t
     left join data_keys k on k.id = t.data_key_id
@@ -44,10 +48,10 @@ export async function nextRows(
 }
 
 /** All data keys, in the order of their ids. */
-export async function listDataKeys(tx: TenantTx): Promise<OwnedKey[]> {
-  const { rows } = await sql<OwnedKey>`
-    select k.id, k.tenant_id, k.wrapped_key, kek.id as kek_id, kek.wrapped_key as wrapped_kek
-    from data_keys k join key_encryption_keys kek on kek.id = k.key_encryption_key_id
+export async function listDataKeys(tx: TenantTx): Promise<FoundKey[]> {
+  const { rows } = await sql<FoundKey>`
+    select k.id, k.tenant_id, k.wrapped_key, k.key_encryption_key_id as kek_id, kek.wrapped_key as wrapped_kek
+    from data_keys k left join key_encryption_keys kek on kek.id = k.key_encryption_key_id
     order by k.id`.execute(tx.db)
   return rows
 }

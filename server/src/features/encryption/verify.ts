@@ -38,8 +38,10 @@ export async function* verifySealed(deps: VerifyDeps, onRows: OnRows): AsyncGene
 
 async function verifyDataKeys({ db, sealer }: VerifyDeps): Promise<Verified> {
   const keys = await db.acrossTenants(store.listDataKeys, 'read')
-  const unreadable = keys.flatMap((key) => {
-    const opened = openKey(sealer, key)
+  const unreadable = keys.flatMap(({ wrapped_kek, ...key }) => {
+    if (wrapped_kek === null)
+      return [`data key ${key.id} of tenant ${key.tenant_id}: ${withoutKek(key.kek_id)}`]
+    const opened = openKey(sealer, { ...key, wrapped_kek })
     if (!(opened instanceof UnreadableError)) return []
     return [`data key ${key.id} of tenant ${key.tenant_id}: ${opened.message}`]
   })
@@ -94,6 +96,7 @@ function openedOnce(sealer: Sealer): (row: store.WholeRow) => DataKey | string {
   const keys = new Map<number | null, DataKey | string>()
   return ({ $key, $tenant, $wrapped, $kek, $wrapped_kek }) => {
     if ($key === null) return `a data key of tenant ${$tenant} that is gone`
+    if ($wrapped_kek === null) return `data key ${$key} of tenant ${$tenant}: ${withoutKek($kek)}`
     const known = keys.get($key)
     if (known) return known
     const stored = { id: $key, wrapped_key: $wrapped, kek_id: $kek, wrapped_kek: $wrapped_kek }
@@ -106,6 +109,8 @@ function openedOnce(sealer: Sealer): (row: store.WholeRow) => DataKey | string {
     return key
   }
 }
+
+const withoutKek = (id: number) => `its key-encryption key ${id} is missing`
 
 function openKey(sealer: Sealer, key: store.OwnedKey): DataKey | UnreadableError {
   return orUnreadable(() => openStoredKey(sealer, key.tenant_id, key))

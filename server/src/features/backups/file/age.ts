@@ -131,9 +131,12 @@ async function openHeader(
   try {
     return await opener.decryptHeader(header)
   } catch (cause) {
-    throw new UnreadableFile('the file opens by none of the identities that are known here', {
-      cause,
-    })
+    throw new UnreadableFile(
+      'the root key given here does not open it; give the root key that the backup was made with',
+      {
+        cause,
+      },
+    )
   }
 }
 

@@ -1,10 +1,8 @@
 /** Reads a backup as a stream, and proves as it goes that it is whole and was made here. */
 import { createHash } from 'node:crypto'
-import { createZstdDecompress } from 'node:zlib'
 import { letGo } from '../../../lib/let-go.ts'
 import { decrypt, UnreadableFile } from './age.ts'
 import {
-  FORMAT,
   HEADER,
   type Header,
   MANIFEST,
@@ -14,13 +12,17 @@ import {
   partName,
   README,
   tableOf,
-  ZSTD_CHUNK_BYTES,
 } from './format.ts'
 import type { Keeper } from './identity.ts'
+import { parseHeader, parseManifest } from './parse.ts'
 import { wholeRows } from './rows.ts'
 import { bytesOf, type ReadFile, unarchive } from './tar.ts'
-import { through } from './through.ts'
+import { unzstd } from './unzstd.ts'
 import { add, newTotal, type Total } from './write.ts'
+
+/** Bounds of the README and the MAC, and of the header and the manifest, which grow with tenants and partitions. */
+const MAX_NOTE_BYTES = 64 * 1024
+const MAX_TEXT_BYTES = 16 * 1024 * 1024
 
 /** What a reader does with a backup. */
 export interface Reader {
@@ -90,8 +92,7 @@ async function* partsOf(
   /** Whether the rows of a part are no longer used when the next is asked for. */
   areLetGo = false,
 ): AsyncGenerator<Part, Proven> {
-  const zstd = createZstdDecompress({ chunkSize: ZSTD_CHUNK_BYTES })
-  const frame = through(decrypt(source, keeper.opener), zstd, areLetGo ? letGo : undefined)
+  const frame = unzstd(decrypt(source, keeper.opener), areLetGo ? letGo : undefined)
   const files = unarchive(frame, MAX_FILE_BYTES)
   const header = await readHeader(files)
   await onHeader?.(header.value)
@@ -107,14 +108,14 @@ async function* partsOf(
         add(total, rows)
         yield { table, rows }
       }
-    } else if (file.name === MANIFEST && !manifest) manifest = await bytesOf(file)
-    else if (file.name === MANIFEST_MAC && manifest) mac = await bytesOf(file)
+    } else if (file.name === MANIFEST && !manifest) manifest = await bytesOf(file, MAX_TEXT_BYTES)
+    else if (file.name === MANIFEST_MAC && manifest) mac = await bytesOf(file, MAX_NOTE_BYTES)
     else throw unknown(file)
   }
   if (!manifest || !mac) throw new UnreadableFile('the backup has no manifest')
   if (!keeper.isSigned(manifest, String(mac).trim()))
     throw new UnreadableFile('the backup was not made with this root key')
-  const value = JSON.parse(String(manifest)) as Manifest
+  const value = parseManifest(manifest)
   compare(header, value, seen)
   return { header: header.value, manifest: value }
 }
@@ -127,12 +128,9 @@ async function readHeader(files: AsyncGenerator<ReadFile>) {
   for (const name of [README, HEADER]) {
     const next = await files.next()
     if (next.done || next.value.name !== name) throw new UnreadableFile(`the file has no ${name}`)
-    const text = await bytesOf(next.value)
+    const text = await bytesOf(next.value, name === HEADER ? MAX_TEXT_BYTES : MAX_NOTE_BYTES)
     if (name !== HEADER) continue
-    const value = JSON.parse(String(text)) as Header
-    if (value.format !== FORMAT)
-      throw new UnreadableFile(`the file has format ${value.format}, this release reads ${FORMAT}`)
-    return { value, sha256: createHash('sha256').update(text).digest('hex') }
+    return { value: parseHeader(text), sha256: createHash('sha256').update(text).digest('hex') }
   }
   throw new UnreadableFile('the file is empty')
 }

@@ -27,7 +27,7 @@ async function* pieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 async function read(bytes: Buffer, size: number, maxBytes = 10_000) {
   const found: Record<string, Buffer> = {}
   for await (const file of unarchive(pieces(bytes, size), maxBytes))
-    found[file.name] = await bytesOf(file)
+    found[file.name] = await bytesOf(file, 1024 * 1024)
   return found
 }
 

@@ -2,6 +2,8 @@
 import { UnreadableFile } from './age.ts'
 
 const BLOCK = 512
+/** Two empty blocks end an archive; other programs fill up to a record of twenty blocks. */
+const MAX_END_BLOCKS = 20
 
 export interface TarFile {
   name: string
@@ -12,6 +14,7 @@ export interface TarFile {
 /** A file as it is read. */
 export interface ReadFile {
   name: string
+  size: number
   /** Its bytes, in pieces, which are to be read to their end before the next file. */
   body: AsyncIterable<Buffer>
 }
@@ -99,13 +102,20 @@ export async function* unarchive(
     return Buffer.concat(pieces)
   }
 
+  let endBlocks = 0
   try {
     for (let header = await takeHeader(); header; header = await takeHeader()) {
-      // Empty blocks end it; the source is read to its end nevertheless, which proves that it is whole.
-      if (header.every((byte) => byte === 0)) continue
+      if (header.every((byte) => byte === 0)) {
+        endBlocks += 1
+        // The source is read to its end all the same, which proves that it is whole.
+        if (endBlocks > MAX_END_BLOCKS)
+          throw new UnreadableFile('the archive goes on after its end')
+        continue
+      }
+      if (endBlocks > 0) throw new UnreadableFile('the archive goes on after its end')
       const { name, size } = readHeader(header)
       if (size > maxBytes) throw new UnreadableFile(`${name} is larger than any file of a backup`)
-      yield { name, body: take(size) }
+      yield { name, size, body: take(size) }
       for await (const _ of take(padding(size)));
     }
   } finally {
@@ -122,8 +132,9 @@ function readHeader(header: Buffer): { name: string; size: number } {
   return { name: text(0, 100), size }
 }
 
-/** All bytes of a small file. */
-export async function bytesOf({ body }: ReadFile): Promise<Buffer> {
+/** Returns all bytes of a small file. @throws UnreadableFile when it has more than `maxBytes` */
+export async function bytesOf({ name, size, body }: ReadFile, maxBytes: number): Promise<Buffer> {
+  if (size > maxBytes) throw new UnreadableFile(`${name} is larger than that of any backup`)
   const pieces: Buffer[] = []
   for await (const piece of body) pieces.push(Buffer.from(piece))
   return Buffer.concat(pieces)

@@ -10,6 +10,7 @@ import type { Time } from '../../../lib/time.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
 import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import {
+  type Conflicts,
   type Connection,
   isPassing,
   logFailures,
@@ -50,6 +51,8 @@ export interface WorkerDeps extends CreateDeps {
   rules: RestoreRules
   /** Records that come back from no backup once they were destroyed. */
   purgedRecords: readonly PurgedRecords[]
+  /** What a broken constraint means to whoever asked for a restore. */
+  conflicts: Conflicts
   /** Opens a connection without time limits, as the owner of the tables. */
   openConnection(): Connection
   /** Proves that what the connection sees in its scope opens. */
@@ -286,7 +289,7 @@ async function finish(
       return 'left'
     }
     log.error({ err: error, backup, kind }, 'backup job failed')
-    await conclude(deps, job, ending, (tx) => fail(tx, job, sentenceOf(error)))
+    await conclude(deps, job, ending, (tx) => fail(tx, job, sentenceOf(error, deps.conflicts)))
     return 'ended'
   }
 }
@@ -377,13 +380,13 @@ async function tell(
 const SENTENCES = [NoRoomError, NotStoredError, StoreError, KeptError, store.LostJobError]
 
 /** Why a job failed, for whoever asked for it: what may be told, and the log for the rest. */
-function sentenceOf(error: unknown): string {
+function sentenceOf(error: unknown, conflicts: Conflicts): string {
   if (error instanceof RefusedError) return `Refused: ${error.message}.`
   if (error instanceof GiveWay) return `Nothing was restored: ${error.message}. Ask for it again.`
   if (SENTENCES.some((kind) => error instanceof kind)) return `${(error as Error).message}.`
   if (error instanceof UnreadableError)
     return `Nothing was restored: what the backup holds does not open (${error.message}).`
   if (error instanceof UnreadableFile) return `The file cannot be used: ${error.message}.`
-  const problem = error instanceof Problem ? error : problemOf(error)
+  const problem = error instanceof Problem ? error : problemOf(error, conflicts)
   return problem ? `${problem.message}.` : 'A fault of the service; its log has the cause.'
 }

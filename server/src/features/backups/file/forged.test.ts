@@ -1,0 +1,136 @@
+/** Files that a stranger made for us: each is refused by a sentence, soon, and in little memory. */
+import { randomBytes } from 'node:crypto'
+import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { beforeAll, expect, it, test } from 'vitest'
+import { keysFrom } from '../../../platform/crypto/index.ts'
+import { decrypt, encrypt, UnreadableFile } from './age.ts'
+import { FORMAT, HEADER, type Header, README } from './format.ts'
+import { type Keeper, openKeeper } from './identity.ts'
+import { readBackup } from './read.ts'
+import { archive } from './tar.ts'
+import { writeBackup } from './write.ts'
+
+const MIB = 1024 * 1024
+const END = Buffer.alloc(1024)
+
+let keeper: Keeper
+/** The archive of a backup that is right. */
+let right: Buffer
+
+async function* pieces(bytes: Uint8Array, size = 64 * 1024): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+const joined = async (parts: AsyncIterable<Uint8Array>) =>
+  Buffer.concat(await Array.fromAsync(parts))
+
+const HEADER_VALUE: Header = {
+  format: FORMAT,
+  backup_id: 'b1',
+  installation: 'i1',
+  type: 'full',
+  tenant_id: null,
+  created_at: '2026-11-21T12:00:00.000Z',
+  schema_version: 12,
+  migrations: [],
+  keys: { key_encryption_keys: [], data_keys: [] },
+  tables: [{ name: 'tenants', columns: ['id'] }],
+}
+
+beforeAll(async () => {
+  keeper = await openKeeper([keysFrom(randomBytes(32))], [])
+  const rows = () => pieces(Buffer.from('1\n2\n'))
+  const file = await joined(writeBackup({ header: HEADER_VALUE, rows }, keeper, () => undefined))
+  right = zstdDecompressSync(await joined(decrypt(pieces(file), keeper.opener)))
+})
+
+const read = async (payload: Uint8Array) => {
+  const file = await joined(encrypt(pieces(payload), keeper.recipients))
+  return readBackup(pieces(file), keeper, {})
+}
+
+/** An archive that begins with these files. */
+const archiveOf = (files: Record<string, Uint8Array>) =>
+  joined(
+    archive(
+      (async function* () {
+        for (const [name, body] of Object.entries(files)) yield { name, body: [body] }
+      })(),
+      new Date(),
+    ),
+  )
+const withHeader = async (text: string) =>
+  zstdCompressSync(await archiveOf({ [README]: Buffer.from('x'), [HEADER]: Buffer.from(text) }))
+
+test('what is right is read, whatever the sizes of its pieces', async () => {
+  expect((await read(zstdCompressSync(right))).manifest.tables.tenants?.rows).toBe(2)
+})
+
+it.each([
+  ['gzip in place of zstd', async () => gzipSync(right), 'not compressed with zstd'],
+  ['no compression', async () => right, 'not compressed with zstd'],
+  ['nothing at all', async () => Buffer.alloc(0), 'not compressed with zstd'],
+  [
+    'bytes after the frame',
+    async () => Buffer.concat([zstdCompressSync(right), Buffer.from('more')]),
+    'bytes follow|zstd frame',
+  ],
+  [
+    'bytes after the frame, in another piece',
+    async () => Buffer.concat([zstdCompressSync(right), randomBytes(200_000)]),
+    'bytes follow|zstd frame',
+  ],
+  [
+    'a second frame',
+    async () => Buffer.concat([zstdCompressSync(right), zstdCompressSync(Buffer.from('more'))]),
+    'bytes follow|goes on',
+  ],
+  [
+    'an empty second frame',
+    async () => Buffer.concat([zstdCompressSync(right), zstdCompressSync(Buffer.alloc(0))]),
+    'bytes follow',
+  ],
+  ['a damaged frame', async () => zstdCompressSync(right).fill(7, 60, 90), ''],
+  ['a frame that is cut', async () => zstdCompressSync(right).subarray(0, -5), 'zstd frame'],
+  [
+    'a file after the end',
+    async () => zstdCompressSync(Buffer.concat([right, await archiveOf({ other: END })])),
+    'goes on after its end',
+  ],
+  ['a header that is no JSON', async () => withHeader('not json'), 'header.json is not JSON'],
+  ['a header that is null', async () => withHeader('null'), 'not that of a backup'],
+  ['a header without tables', async () => withHeader('{"format":1}'), 'not that of a backup'],
+  [
+    'a header of another format',
+    async () => withHeader(JSON.stringify({ ...HEADER_VALUE, format: 2 })),
+    'has format 2',
+  ],
+])('refuses %s', async (_what, payload, sentence) => {
+  const reading = read(await payload())
+  await expect(reading).rejects.toThrow(UnreadableFile)
+  await expect(reading).rejects.toThrow(new RegExp(sentence))
+})
+
+it.each([
+  ['README', { [README]: Buffer.alloc(600 * MIB) }],
+  ['header', { [README]: Buffer.from('x'), [HEADER]: Buffer.alloc(300 * MIB) }],
+])('refuses a large %s before it is read', async (_what, files) => {
+  const payload = zstdCompressSync(await archiveOf(files))
+  const before = process.memoryUsage().rss
+  await expect(read(payload)).rejects.toThrow('is larger than that of any backup')
+  expect(process.memoryUsage().rss - before).toBeLessThan(200 * MIB)
+})
+
+it('refuses an endless end of the archive once it has seen a little of it', async () => {
+  const zeros = Buffer.alloc(256 * MIB)
+  const payload = zstdCompressSync(Buffer.concat([right, zeros]))
+  let handedOut = 0
+  const file = await joined(encrypt(pieces(payload), keeper.recipients))
+  async function* counted() {
+    for await (const piece of pieces(file, 1024)) {
+      handedOut += piece.length
+      yield piece
+    }
+  }
+  await expect(readBackup(counted(), keeper, {})).rejects.toThrow('goes on after its end')
+  expect(handedOut).toBeLessThanOrEqual(file.length)
+})
