@@ -43,7 +43,7 @@ const LIVENESS = ['tcp_keepalives_idle=30', 'tcp_keepalives_interval=10', 'tcp_k
 function base(address: DatabaseAddress, settings: readonly string[]): pg.ClientConfig {
   const common = {
     types: wireTypes,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: AWAY_MS,
     keepAlive: true,
     // The system's own is two hours.
     keepAliveInitialDelayMillis: 30_000,
@@ -57,6 +57,9 @@ function base(address: DatabaseAddress, settings: readonly string[]): pg.ClientC
   const options = theirs ? `${theirs} ${ours}` : ours
   return { connectionString: url.href, ...common, options }
 }
+
+/** A database that does not open a connection or a transaction within this time is away. */
+export const AWAY_MS = 5_000
 
 /** Above the server's own limit of a statement: only a connection that has gone silent runs into it. */
 const SILENT_MS = 32_000
@@ -100,6 +103,12 @@ export function ownerClient(address: DatabaseAddress): Connection {
  */
 export function listenerClient(address: DatabaseAddress): pg.Client {
   return new pg.Client(base(address, [`role=${APP_ROLE}`, ...UNLIMITED, 'lock_timeout=300ms']))
+}
+
+/** Closes a connection at once: whatever waits for an answer on it fails. */
+export function hangUp(client: pg.Client | pg.PoolClient): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
 }
 
 /**

@@ -64,7 +64,7 @@ export function isUndone(error: unknown): boolean {
 /** What is thrown by work that knew something from memory which is no longer so. */
 export class Outpaced extends Error {}
 
-/** Whether a row names a data key that is not there (any more): the foreign key of `seal` in 0007. */
+/** Whether a row names a data key that is not there (any more): the foreign key of `seal` in 0004. */
 export function isKeyGone(error: unknown): boolean {
   const { code, constraint } = error as DriverError
   return code === FOREIGN_KEY && (constraint?.endsWith('__data_key') ?? false)

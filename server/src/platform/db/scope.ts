@@ -9,7 +9,8 @@ import type { Time } from '../../lib/time.ts'
 import type { Logger } from '../observe/log.ts'
 import { type AgreedClock, agreedClock } from './agreed-clock.ts'
 import { type Changes, readClosed } from './changes.ts'
-import { type DatabaseAddress, openPool } from './connection.ts'
+import { AWAY_MS, type DatabaseAddress, hangUp, openPool } from './connection.ts'
+import { withDeadline } from './deadline.ts'
 import { isKeyGone, isOutdated, isRetryable, isUnwritable, RolledBack } from './failures.ts'
 import { openGate, type RequireOpen } from './require-open.ts'
 import { openSharedCommits, type Rows, type SharedStatement } from './shared-commits.ts'
@@ -131,6 +132,7 @@ export function openScopes(
     let value: T
     try {
       const begin = ask(client, opening(tenantId, mode))
+      hangUpUnlessAnswered(client, begin)
       // Neither the work nor the commit waits for its answer: where it fails, so do they.
       begin.catch(() => undefined)
       const [done] = await Promise.allSettled([work(tx)])
@@ -222,6 +224,21 @@ export function openScopes(
     close: () => pool.end(),
   })
   return scopesFor(true)
+}
+
+/**
+ * Closes the connection where opening the transaction is not answered in time, as for a new connection. BEGIN waits
+ * for no lock, so the database or the way to it is frozen.
+ */
+function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): void {
+  let isAnswered = false
+  const answered = () => {
+    isAnswered = true
+  }
+  begin.then(answered, answered)
+  // Checked after the next poll for input: if this process paused, the answer may have arrived already.
+  const check = () => setImmediate(() => isAnswered || hangUp(client))
+  withDeadline(begin, AWAY_MS).catch(check)
 }
 
 async function readNow(pool: pg.Pool): Promise<number> {
