@@ -140,6 +140,23 @@ begin
 end $procedure$;
 REVOKE ALL ON ROUTINE isolate(regclass,text) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION public.key_unfolded_name()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  -- The column of the name.
+  name text := to_jsonb(new) ->> tg_argv[0];
+begin
+  if new.name_key is null or (tg_op = 'UPDATE' and new.name_key = old.name_key
+    and name <> to_jsonb(old) ->> tg_argv[0])
+  then
+    new.name_key := lower(name) || E'\x01' || name;
+    new.is_folded := false;
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.make_partition(parent text, part text, first_day date, day_after date)
  RETURNS void
  LANGUAGE plpgsql
@@ -685,15 +702,19 @@ CREATE TABLE departments (
   name text NOT NULL,
   head_doctor_id bigint,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  name_key text COLLATE "C" NOT NULL,
+  is_folded boolean DEFAULT false NOT NULL,
+  is_double boolean DEFAULT false NOT NULL,
   CONSTRAINT departments_pkey PRIMARY KEY (id),
   CONSTRAINT departments_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT departments__head_doctor FOREIGN KEY (tenant_id, head_doctor_id) REFERENCES users(tenant_id, id) ON DELETE SET NULL (head_doctor_id),
   CONSTRAINT departments_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 CREATE INDEX departments__by_created ON departments USING btree (tenant_id, created_at, id);
-CREATE INDEX departments__by_name ON departments USING btree (tenant_id, name, id);
+CREATE INDEX departments__by_name ON departments USING btree (tenant_id, name_key, id);
 CREATE INDEX departments__head ON departments USING btree (tenant_id, head_doctor_id) WHERE head_doctor_id IS NOT NULL;
-CREATE UNIQUE INDEX departments__name ON departments USING btree (tenant_id, lower(name));
+CREATE UNIQUE INDEX departments__name ON departments USING btree (tenant_id, split_part(name_key, ''::text, 1)) WHERE NOT is_double;
+CREATE INDEX departments__unfolded ON departments USING btree (id) WHERE NOT is_folded;
 ALTER TABLE departments ENABLE ROW LEVEL SECURITY;
 ALTER TABLE departments FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON departments FOR all TO wardkeep_platform
@@ -704,6 +725,7 @@ CREATE POLICY tenant ON departments FOR all TO wardkeep_app
   WITH CHECK (tenant_id = current_tenant());
 CREATE TRIGGER departments__come AFTER INSERT ON departments REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION note_list_rows();
 CREATE TRIGGER departments__go AFTER DELETE ON departments REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION note_list_rows();
+CREATE TRIGGER departments__key_name BEFORE INSERT OR UPDATE ON departments FOR EACH ROW EXECUTE FUNCTION key_unfolded_name('name');
 CREATE TRIGGER departments__move AFTER UPDATE ON departments FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.name IS DISTINCT FROM new.name) EXECUTE FUNCTION note_list_row('tenant_id');
 GRANT delete, insert, select, update ON departments TO wardkeep_app;
 GRANT delete, insert, select, update ON departments TO wardkeep_platform;
@@ -1105,6 +1127,7 @@ CREATE TABLE patients (
   updated_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   deleted_at timestamp(3) with time zone,
   data_key_id bigint GENERATED ALWAYS AS (sealed_by(sealed_full_name)) STORED NOT NULL,
+  fold_version smallint DEFAULT 1 NOT NULL,
   CONSTRAINT patients_pkey PRIMARY KEY (id),
   CONSTRAINT patients_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT patients__sealed_address_key CHECK (sealed_by(sealed_address) = data_key_id),
@@ -1127,6 +1150,7 @@ CREATE INDEX patients__by_doctor ON patients USING btree (tenant_id, attending_d
 CREATE INDEX patients__by_updated ON patients USING btree (tenant_id, updated_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX patients__deleted ON patients USING btree (tenant_id, id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX patients__living ON patients USING btree (tenant_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX patients__old_fold ON patients USING btree (fold_version, id);
 CREATE INDEX patients__to_purge ON patients USING btree (deleted_at) WHERE deleted_at IS NOT NULL;
 ALTER TABLE patients ENABLE ROW LEVEL SECURITY;
 ALTER TABLE patients FORCE ROW LEVEL SECURITY;
@@ -1781,7 +1805,9 @@ CREATE TABLE users (
   totp_enabled_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   last_login_at timestamp(3) with time zone,
-  search text GENERATED ALWAYS AS (lower((full_name || ' '::text) || email)) STORED NOT NULL,
+  name_key text COLLATE "C" NOT NULL,
+  is_folded boolean DEFAULT false NOT NULL,
+  search text GENERATED ALWAYS AS ((lower(name_key) || ' '::text) || lower(email)) STORED NOT NULL,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT users__email_is_ascii CHECK (octet_length(email) = char_length(email)),
@@ -1792,17 +1818,18 @@ CREATE TABLE users (
 CREATE INDEX users__all_blocked ON users USING btree (email, id) WHERE NOT is_active;
 CREATE INDEX users__all_by_created ON users USING btree (created_at, id);
 CREATE INDEX users__all_by_email ON users USING btree (email, id);
-CREATE INDEX users__all_by_name ON users USING btree (full_name, id);
+CREATE INDEX users__all_by_name ON users USING btree (name_key, id);
 CREATE INDEX users__all_by_role ON users USING btree (role, id);
 CREATE INDEX users__blocked ON users USING btree (tenant_id, id) WHERE NOT is_active;
 CREATE INDEX users__by_created ON users USING btree (tenant_id, created_at, id);
 CREATE INDEX users__by_department ON users USING btree (tenant_id, department_id, id);
 CREATE INDEX users__by_email ON users USING btree (tenant_id, email, id);
-CREATE INDEX users__by_name ON users USING btree (tenant_id, full_name, id);
+CREATE INDEX users__by_name ON users USING btree (tenant_id, name_key, id);
 CREATE INDEX users__by_role ON users USING btree (tenant_id, role, id);
 CREATE UNIQUE INDEX users__email ON users USING btree (tenant_id, lower(email COLLATE "C"));
 CREATE INDEX users__search ON users USING gin (search gin_trgm_ops);
 CREATE INDEX users__sign_in ON users USING btree (lower(email COLLATE "C"));
+CREATE INDEX users__unfolded ON users USING btree (id) WHERE NOT is_folded;
 ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 ALTER TABLE users FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON users FOR all TO wardkeep_platform
@@ -1814,6 +1841,7 @@ CREATE POLICY tenant ON users FOR all TO wardkeep_app
 CREATE TRIGGER users__come AFTER INSERT ON users REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION note_list_rows();
 CREATE TRIGGER users__end_patient_grants AFTER UPDATE OF role, is_active ON users FOR EACH ROW WHEN (old.role <> new.role OR old.is_active AND NOT new.is_active) EXECUTE FUNCTION end_patient_grants();
 CREATE TRIGGER users__go AFTER DELETE ON users REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION note_list_rows();
+CREATE TRIGGER users__key_name BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION key_unfolded_name('full_name');
 CREATE TRIGGER users__move AFTER UPDATE ON users FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.role IS DISTINCT FROM new.role OR old.is_active IS DISTINCT FROM new.is_active OR old.search IS DISTINCT FROM new.search) EXECUTE FUNCTION note_list_row('tenant_id');
 GRANT delete, insert, select, update ON users TO wardkeep_app;
 GRANT delete, insert, select, update ON users TO wardkeep_platform;

@@ -20,7 +20,7 @@ export interface Cursor {
 }
 
 /** Longer than any cursor that is made: the longest key is a name of 200 characters of 4 bytes each. */
-export const MAX_CURSOR = 2_000
+export const MAX_CURSOR = 4_000
 /** In UTF-16 units, of which such a name has 400. */
 const MAX_TEXT = 512
 

@@ -32,6 +32,8 @@ export interface PageQuery<S extends string = string> {
 export interface List<S extends string = string> {
   readonly name: string
   readonly sortable: Readonly<Record<S, SortKind>>
+  /** What a field is ordered by where that is not its value: the keys of names. */
+  readonly orderedBy: Readonly<Record<string, (value: string) => string>>
   /** The query parameters that every list takes. */
   readonly query: ReturnType<typeof queryOf<S>>
 }
@@ -39,13 +41,15 @@ export interface List<S extends string = string> {
 /**
  * @param name tells the cursors of one list from those of another
  * @param sortable the sortable fields; `id`, which is one of them, breaks the ties of the others
+ * @param orderedBy what fields are ordered by, as their columns hold it (`readPage`)
  */
 export function defineList<const S extends string>(
   name: string,
   sortable: Readonly<Record<S, SortKind>>,
   defaults: { sort_by: NoInfer<S>; sort_order: 'asc' | 'desc' },
+  orderedBy: List['orderedBy'] = {},
 ): List<S> {
-  return { name, sortable, query: queryOf<S>(sortable, defaults) }
+  return { name, sortable, orderedBy, query: queryOf<S>(sortable, defaults) }
 }
 
 function queryOf<S extends string>(
@@ -163,6 +167,13 @@ export interface Found<T> {
   estimated: boolean
 }
 
+/** Returns the value by which a record is in its place. */
+function sortValue({ orderedBy }: List, record: object, field: string): SortValue {
+  const value = (record as Record<string, SortValue>)[field] as SortValue
+  const keyed = orderedBy[field]
+  return keyed ? keyed(String(value)) : value
+}
+
 /** Puts what was found together as the page that was asked for. */
 export function toPage<T extends { id: number }>(
   { list, caller, query, from }: Asked,
@@ -170,7 +181,7 @@ export function toPage<T extends { id: number }>(
 ): Page<T> {
   const page = from?.page ?? query.page ?? 1
   const last = more ? items.at(-1) : undefined
-  const key = last && keyOf(query.sort_by).map((field) => last[field as keyof T] as SortValue)
+  const key = last && keyOf(query.sort_by).map((field) => sortValue(list, last, field))
   return {
     items,
     total,

@@ -53,7 +53,7 @@ it("the database's own is seen, what it sorts is built anew, and the version not
     'select datcollversion as version from pg_database where datname = current_database()',
   )
   await sql(`update pg_database set datcollversion = '1.0' where datname = current_database()`)
-  const names = `'users__by_name', 'users__search', 'users__sign_in', 'users_pkey'`
+  const names = `'users__by_email', 'users__search', 'users__sign_in', 'users_pkey'`
   const old = await files(names)
   const [finding] = await bench.mend(KEY, 'collation of the database')
   expect(finding).toMatchObject({
@@ -63,7 +63,7 @@ it("the database's own is seen, what it sorts is built anew, and the version not
   const anew = await files(names)
   // By bytes, and by number.
   for (const same of ['users__sign_in', 'users_pkey']) expect(anew[same], same).toBe(old[same])
-  for (const other of ['users__by_name', 'users__search'])
+  for (const other of ['users__by_email', 'users__search'])
     expect(anew[other], other).not.toBe(old[other])
   expect(await sql('select from pg_index where not indisvalid')).toEqual([])
 })
@@ -71,21 +71,21 @@ it("the database's own is seen, what it sorts is built anew, and the version not
 it('one that an index names is seen, and one that nothing is sorted by is not', async () => {
   await sql(`update pg_collation set collversion = '1.0'
     where collname = 'Of clinics' or collname = 'fr-x-icu'`)
-  const old = await files(`'sorted', 'users__by_name'`)
+  const old = await files(`'sorted', 'users__by_email'`)
   await bench.mend(KEY, 'collation "Of clinics"')
-  const anew = await files(`'sorted', 'users__by_name'`)
-  expect(anew.users__by_name).toBe(old.users__by_name)
+  const anew = await files(`'sorted', 'users__by_email'`)
+  expect(anew.users__by_email).toBe(old.users__by_email)
   expect(anew.sorted).not.toBe(old.sorted)
 })
 
 it('a scan proposes it, and it is built anew once that is confirmed', async () => {
   const service = await openService({ database: bench.database })
   await sql(`update pg_database set datcollversion = '1.0' where datname = current_database()`)
-  const old = await files(`'users__by_name'`)
+  const old = await files(`'users__by_email'`)
   expect(await scanAndConfirm(service, KEY)).toMatchObject([
     { tenant_id: null, subject: 'collation of the database' },
   ])
-  expect(await files(`'users__by_name'`)).not.toEqual(old)
+  expect(await files(`'users__by_email'`)).not.toEqual(old)
 })
 
 it('a finding that is gone or holds SQL does nothing', async () => {

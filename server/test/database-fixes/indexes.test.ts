@@ -53,7 +53,7 @@ it('indexes that are gone, other, invalid or left over are as the schema says, a
     subject: 'index users__by_name on users',
     measured: { state: 'missing' },
     expected: {
-      statement: 'CREATE INDEX users__by_name ON users USING btree (tenant_id, full_name, id);',
+      statement: 'CREATE INDEX users__by_name ON users USING btree (tenant_id, name_key, id);',
     },
   })
   expect(findings.map(({ measured }) => measured.state).toSorted()).toEqual([

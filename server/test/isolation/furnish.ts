@@ -184,6 +184,10 @@ export async function furnishPatient(
      values ('a node', $1, $2, '{version}', 1, 1)`,
     [clinic.id, patientId],
   )
+  await service.database.sql(
+    'insert into purged_patients (id, tenant_id) values (-$1::bigint, $1)',
+    [clinic.id],
+  )
   return { patientId }
 }
 

@@ -62,6 +62,15 @@ it('reads data that the baseline wrote', async () => {
 
   const admin = await signIn(service, 'admin')
   expect(await read('/api/admin/users?search=Łukasz', admin)).toMatchObject({ total: 1 })
+  // Names and search tokens are folded by this release.
+  expect(await read('/api/admin/users?search=JORG%20arztel', admin)).toMatchObject({ total: 1 })
+  for (const search of ['lucja oster', 'علي محمد', '山田太郎', 'SIOBHAN OBRIEN', 'mrn|A-23']) {
+    const again = await service.call('POST', '/api/patients/search', {
+      token: admin,
+      body: { search },
+    })
+    expect(again.body.total, search).toBe(1)
+  }
   expect(await read('/api/admin/departments', admin)).toMatchObject({ total: 9 })
   expect(await read('/api/admin/payments', admin)).toMatchObject({
     items: [{ status: 'succeeded', currency: 'EUR' }],

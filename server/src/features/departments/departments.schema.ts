@@ -1,5 +1,6 @@
 /** Departments on the wire. */
 import Type, { type Static } from 'typebox'
+import { nameKey } from '../../lib/fold.ts'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { Id, Name, Nullable, Timestamp } from '../../lib/shapes.ts'
 
@@ -21,6 +22,7 @@ export const departmentList = defineList(
   'departments',
   { id: 'integer', name: 'text', created_at: 'time' },
   { sort_by: 'id', sort_order: 'asc' },
+  { name: nameKey },
 )
 
 export const DepartmentQuery = Type.Object({

@@ -1,9 +1,10 @@
 /** The departments' SQL. */
 import { sql } from 'kysely'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
+import { nameKey } from '../../lib/fold.ts'
 import type { Asked, Found } from '../../lib/page.ts'
 import {
-  containing,
+  containsName,
   ofScope,
   purgerOf,
   readPage,
@@ -33,9 +34,8 @@ export function listDepartments(
   const { search } = asked.query
   return readPage(tx, asked, listed, {
     filter: (departments) =>
-      search
-        ? departments.where(sql<string>`lower(name)`, 'like', containing(search))
-        : departments,
+      search ? departments.where(containsName(sql`lower(name_key)`, search)) : departments,
+    columns: { name: 'name_key' },
     countedIn: ['departments'],
     isAll: true,
   })
@@ -48,7 +48,7 @@ const MAX_LISTED = 1_000
 export function listPublicDepartments(tx: TenantTx): Promise<PublicDepartment[]> {
   return visible(tx)
     .select(['id', 'name'])
-    .orderBy('name')
+    .orderBy('name_key')
     .orderBy('id')
     .limit(MAX_LISTED)
     .execute()
@@ -64,15 +64,30 @@ export async function lockDepartment(tx: TenantTx, id: number): Promise<Departme
   return (await tx.sendFor<Department>(department.compile()).rows)[0]
 }
 
+/** A new name has to be one of its own in the tenant, also of a department that was a double. */
+const keysOf = (name: string) => ({ name_key: nameKey(name), is_folded: true, is_double: false })
+
 export function insertDepartment(
   tx: TenantTx,
   department: { tenant_id: number; name: string; head_doctor_id?: number | null },
 ): Promise<Department> {
   return tx.db
     .insertInto('departments')
-    .values({ head_doctor_id: null, ...department })
+    .values({ head_doctor_id: null, ...department, ...keysOf(department.name) })
     .returning(COLUMNS)
     .executeTakeFirstOrThrow()
+}
+
+/** Stores the folded names of departments. One that folds like another of its tenant stays, marked as a double. */
+export async function saveNameKeys(
+  tx: TenantTx,
+  rows: readonly { id: number; tenant_id: number; key: string }[],
+): Promise<void> {
+  for (const { id, tenant_id, key } of rows)
+    await sql`update departments d set name_key = ${key}, is_folded = true, is_double = exists (
+        select from departments o where o.tenant_id = ${tenant_id} and o.id <> ${id} and not o.is_double
+          and split_part(o.name_key, chr(1), 1) = split_part(${key}, chr(1), 1))
+      where d.id = ${id}`.execute(tx.db)
 }
 
 /** Returns it as it is now; undefined where its tenant has just been deleted. */
@@ -83,7 +98,7 @@ export function updateDepartment(
 ): Promise<Department | undefined> {
   return tx.db
     .updateTable('departments')
-    .set(change)
+    .set({ ...change, ...(change.name === undefined ? {} : keysOf(change.name)) })
     .where('id', '=', id)
     .where(ofScope(tx, 'tenant_id'))
     .returning(COLUMNS)

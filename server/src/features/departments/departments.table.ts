@@ -7,6 +7,11 @@ export interface DepartmentsTable {
   name: string
   head_doctor_id: number | null
   created_at: Generated<string>
+  /** The folded name and the name (`nameKey`), and whether this release's fold has made it. */
+  name_key: string
+  is_folded: Generated<boolean>
+  /** True for an older department whose name folds to that of another one of its tenant. */
+  is_double: Generated<boolean>
 }
 
 export const DEPARTMENT_TABLES = {

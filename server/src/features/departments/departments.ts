@@ -1,9 +1,10 @@
 /** Departments, put together. */
 import type { Needs } from '../../core.ts'
+import { foldsNames } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { departmentOperations } from './departments.routes.ts'
 import { type DepartmentsDeps, departmentsService } from './departments.service.ts'
-import { purgeDepartments } from './departments.store.ts'
+import { purgeDepartments, saveNameKeys } from './departments.store.ts'
 import { DEPARTMENT_TABLES } from './departments.table.ts'
 import { departmentHeadFix, type FindUnfitHeads } from './head.fix.ts'
 
@@ -23,6 +24,7 @@ export function openDepartments(
     ),
     conflicts: { departments__name: 'department_name_taken' },
     purgeRows: purgeDepartments,
+    upkeep: [foldsNames(db, { table: 'departments', column: 'name' }, saveNameKeys)],
     fixes: [departmentHeadFix(mayHead, findUnfitHeads)],
   }
 }

@@ -14,6 +14,8 @@ export interface PatientsTable extends SealedColumns {
   created_at: Generated<string>
   updated_at: Generated<string>
   deleted_at: string | null
+  /** The fold that its search tokens were made with. */
+  fold_version: Generated<number>
 }
 
 /** What a patient is found by, under each living data key. */

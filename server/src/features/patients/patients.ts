@@ -17,6 +17,7 @@ import { recordsService } from './records/records.service.ts'
 import { searchService } from './search/search.service.ts'
 import { breakingGlass } from './sight/break-glass.service.ts'
 import { openSights } from './sight/sight.ts'
+import { foldsTokens } from './upkeep/fold-tokens.ts'
 import { purgesDeleted } from './upkeep/purge.jobs.ts'
 import { countPatients, purgePatients } from './upkeep/upkeep.store.ts'
 
@@ -71,7 +72,10 @@ export function openPatients(core: Core): Feature {
       ),
       ...cacheOperations(cacheAdministration({ db, changes, cache, loadMany: load.many, bounds })),
     ],
-    upkeep: [comparesCache({ db, changes, cache, load: load.anybody, node: NODE })],
+    upkeep: [
+      foldsTokens({ db, keyRing }),
+      comparesCache({ db, changes, cache, load: load.anybody, node: NODE }),
+    ],
     fixes: PATIENT_FIXES,
     conflicts: IDENTIFIER_CONFLICT,
     tables: PATIENT_TABLES,

@@ -1,5 +1,6 @@
 /** The tenants' SQL. */
 import { type RawBuilder, sql } from 'kysely'
+import { nameKey } from '../../lib/fold.ts'
 import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
 import './tenants.table.ts'
@@ -17,21 +18,29 @@ function living(tx: TenantTx) {
 /** Lists that are bare arrays have no pages, and end here. */
 const MAX_LISTED = 1_000
 
-export function listTenants(tx: TenantTx): Promise<Tenant[]> {
-  return living(tx).select(COLUMNS).orderBy('id').limit(MAX_LISTED).execute()
+export async function listTenants(tx: TenantTx): Promise<Tenant[]> {
+  return byName(await living(tx).select(COLUMNS).orderBy('id').limit(MAX_LISTED).execute())
 }
 
+/** By the folded name, then by the name, then by id, as they come. */
+const byName = <T extends { name: string }>(tenants: readonly T[]): T[] => {
+  const keyed = tenants.map((tenant) => ({ tenant, key: nameKey(tenant.name) }))
+  return keyed.toSorted((a, b) => compare(a.key, b.key)).map(({ tenant }) => tenant)
+}
+
+const compare = (a: string, b: string) => (a === b ? 0 : a < b ? -1 : 1)
+
 /** The tenants that anyone may choose from at sign-in (decisions §2). */
-export function listPublicTenants(tx: TenantTx): Promise<PublicTenant[]> {
-  return living(tx)
+export async function listPublicTenants(tx: TenantTx): Promise<PublicTenant[]> {
+  const listed = await living(tx)
     .select(['id', 'name', 'subdomain'])
     .where('is_active', '=', true)
     .where('is_platform', '=', false)
     .where(sql<boolean>`coalesce(settings -> 'listed', 'true') <> 'false'`)
-    .orderBy('name')
     .orderBy('id')
     .limit(MAX_LISTED)
     .execute()
+  return byName(listed)
 }
 
 const known = (tx: TenantTx, id: number) =>

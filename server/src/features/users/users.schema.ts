@@ -1,5 +1,6 @@
 /** Users on the wire. */
 import Type, { type Static } from 'typebox'
+import { nameKey } from '../../lib/fold.ts'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { ROLES } from '../../lib/roles.ts'
 import {
@@ -53,6 +54,7 @@ export const userList = defineList(
   'users',
   { id: 'integer', email: 'text', full_name: 'text', role: 'text', created_at: 'time' },
   { sort_by: 'id', sort_order: 'asc' },
+  { full_name: nameKey },
 )
 
 export const UserQuery = Type.Object({

@@ -1,10 +1,11 @@
 /** The users' SQL. */
 import { type RawBuilder, sql } from 'kysely'
 import { foldEmail } from '../../lib/email.ts'
+import { nameKey } from '../../lib/fold.ts'
 import type { Asked, Found } from '../../lib/page.ts'
 import type { Role } from '../../lib/roles.ts'
 import {
-  containing,
+  containsName,
   ofScope,
   purgerOf,
   readPage,
@@ -53,9 +54,10 @@ export function listUsers(tx: TenantTx, asked: Asked<UserQuery>): Promise<Found<
       let filtered = users
       if (role) filtered = filtered.where('role', '=', role)
       if (is_active !== undefined) filtered = filtered.where('is_active', '=', is_active)
-      if (search) filtered = filtered.where('search', 'like', containing(search))
+      if (search) filtered = filtered.where(containsName('search', search))
       return filtered
     },
+    columns: { full_name: 'name_key' },
     countedIn: ['users'],
     isAll: true,
   })
@@ -100,7 +102,11 @@ export interface UserRow {
 }
 
 export function insertUser(tx: TenantTx, user: UserRow): Promise<User> {
-  return tx.db.insertInto('users').values(user).returning(COLUMNS).executeTakeFirstOrThrow()
+  return tx.db
+    .insertInto('users')
+    .values({ ...user, name_key: nameKey(user.full_name), is_folded: true })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
 }
 
 export function updateUser(
@@ -108,7 +114,22 @@ export function updateUser(
   id: number,
   change: UserChange & { role?: Role },
 ): Promise<User | undefined> {
-  return updating(tx, id).set(change).returning(COLUMNS).executeTakeFirst()
+  const { full_name } = change
+  const keyed = full_name === undefined ? {} : { name_key: nameKey(full_name), is_folded: true }
+  return updating(tx, id)
+    .set({ ...change, ...keyed })
+    .returning(COLUMNS)
+    .executeTakeFirst()
+}
+
+/** Stores the folded names of users. */
+export async function saveNameKeys(
+  tx: TenantTx,
+  rows: readonly { id: number; key: string }[],
+): Promise<void> {
+  await sql`update users set name_key = k.key, is_folded = true
+    from unnest(${rows.map(({ id }) => id)}::bigint[], ${rows.map(({ key }) => key)}::text[]) k (id, key)
+    where users.id = k.id`.execute(tx.db)
 }
 
 /** Lets the user in or keeps them out. Either way it is decided: a registration waits no more. */

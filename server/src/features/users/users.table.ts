@@ -18,6 +18,9 @@ export interface UsersTable {
   totp_enabled_at: string | null
   created_at: Generated<string>
   last_login_at: string | null
+  /** The folded name and the name (`nameKey`), and whether this release's fold has made it. */
+  name_key: string
+  is_folded: Generated<boolean>
   search: Generated<string>
 }
 

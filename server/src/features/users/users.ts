@@ -1,9 +1,10 @@
 /** Users, put together. */
 import type { Needs } from '../../core.ts'
+import { foldsNames } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { userOperations } from './users.routes.ts'
 import { type UsersDeps, usersService } from './users.service.ts'
-import { countUsers, purgeUsers } from './users.store.ts'
+import { countUsers, purgeUsers, saveNameKeys } from './users.store.ts'
 import { USER_TABLES } from './users.table.ts'
 
 export function openUsers(
@@ -19,5 +20,6 @@ export function openUsers(
     conflicts: { users__email: 'email_taken' },
     counts: { users_count: countUsers },
     purgeRows: purgeUsers,
+    upkeep: [foldsNames(db, { table: 'users', column: 'full_name' }, saveNameKeys)],
   }
 }

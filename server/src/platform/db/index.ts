@@ -28,13 +28,14 @@ export {
   Outpaced,
   problemOf,
 } from './failures.ts'
+export { foldsNames } from './fold-names.ts'
 export { type Holder, openHolder } from './holder.ts'
 export { listWritesUpkeep } from './list-writes.ts'
 export { LOCKS } from './lock-numbers.ts'
 export { lockUntilEnd, tryLockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'
 export { watchOthers } from './others.ts'
-export { containing, countRows, listMode, partOf, readPage } from './page.ts'
+export { containsName, countRows, listMode, partOf, readPage } from './page.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'
 export type { RequireOpen } from './require-open.ts'
 export {

@@ -1,6 +1,7 @@
 /** Reads one page of a list with its total, counting no more than it has to. */
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SortValue } from '../../lib/cursor.ts'
+import { foldName } from '../../lib/fold.ts'
 import { type Asked, EXACT_TOTAL, type Found, keyOf, type PageQuery } from '../../lib/page.ts'
 import { isUnchangedSince } from './list-writes.ts'
 import { type Statement, statement } from './statements.ts'
@@ -219,6 +220,22 @@ function memoryOf(
       else if (counted.estimated) tx.totals.set(key, counted, { ttl: ESTIMATE_MS })
     },
   }
+}
+
+/**
+ * Returns the condition that a column of folded names contains the search, or contains it as it was typed in lower case,
+ * which finds addresses.
+ */
+export function containsName(
+  column: string | RawBuilder<unknown>,
+  search: string,
+): RawBuilder<boolean> {
+  const searched = typeof column === 'string' ? sql.ref(column) : column
+  const folded = foldName(search)
+  const typed = sql<boolean>`${searched} like ${containing(search)}`
+  return folded === '' || folded === search
+    ? typed
+    : sql<boolean>`(${searched} like ${containing(folded)} or ${typed})`
 }
 
 /**

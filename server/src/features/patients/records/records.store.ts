@@ -1,5 +1,6 @@
 /** The SQL of single patients and their tokens. */
 import { sql } from 'kysely'
+import { FOLD_VERSION } from '../../../lib/fold.ts'
 import { byteaArray, ofScope, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
 import type { PatientToken } from '../search/tokens.ts'
 import { type PatientRow, SEALED_COLUMNS, type SealedColumns } from './fields.ts'
@@ -77,7 +78,11 @@ export interface NewPatientRow extends SealedColumns {
 }
 
 export async function insertPatient(tx: TenantTx, row: NewPatientRow): Promise<PatientRow> {
-  return tx.db.insertInto('patients').values(row).returning(COLUMNS).executeTakeFirstOrThrow()
+  return tx.db
+    .insertInto('patients')
+    .values({ ...row, fold_version: FOLD_VERSION })
+    .returning(COLUMNS)
+    .executeTakeFirstOrThrow()
 }
 
 /** Changes a patient, who is locked. */

@@ -33,7 +33,6 @@ describe('a name', () => {
   test.each([
     ['Jose Muller', 'Jose Mueller'],
     ['Ann Anna', 'Ann'],
-    ['Isik', 'Is\u0131k'],
     ['Anna Lena', 'Annalena'],
   ])('%s is not %s', (one, other) => {
     expect(normalName(one)).not.toBe(normalName(other))

@@ -1,0 +1,70 @@
+/**
+ * Makes the search tokens of patients again that an earlier fold has made. Each batch is a transaction of one tenant,
+ * so the work goes on where it ended.
+ */
+import { sql } from 'kysely'
+import { MINUTE } from '../../../lib/clock.ts'
+import { FOLD_VERSION } from '../../../lib/fold.ts'
+import type { KeyRing } from '../../../platform/crypto/index.ts'
+import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import type { Upkeep } from '../../../platform/upkeep.ts'
+import type { PatientRow } from '../records/fields.ts'
+import { isReadable, openRecord } from '../records/record.ts'
+import { COLUMNS } from '../records/records.store.ts'
+import { tokensOf } from '../search/tokens.ts'
+import { replaceTokens } from './fold-tokens.store.ts'
+
+const BATCH = 100
+/** Batches of one run: a start does not wait for more. */
+const MAX_BATCHES = 50
+
+export function foldsTokens({ db, keyRing }: { db: Scopes; keyRing: KeyRing }): Upkeep {
+  return {
+    what: 'making search tokens of patients again',
+    everyMs: MINUTE,
+    isNeededToServe: false,
+    async run() {
+      // Past the patients that do not open, who keep their tokens.
+      let after = 0
+      for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
+        const found = await db.acrossTenants((tx) => nextOld(tx, after), 'read')
+        const [first] = found
+        if (!first) return
+        const ids = found.filter((one) => one.tenant_id === first.tenant_id).map(({ id }) => id)
+        await db.inTenant(first.tenant_id, (tx) => foldAgain(tx, keyRing, first.tenant_id, ids))
+        after = first.id
+      }
+    },
+  }
+}
+
+async function nextOld(tx: TenantTx, after: number): Promise<{ id: number; tenant_id: number }[]> {
+  const { rows } = await sql<{ id: number; tenant_id: number }>`
+    select id, tenant_id from patients where fold_version < ${FOLD_VERSION} and id > ${after}
+    order by id limit ${BATCH}`.execute(tx.db)
+  return rows
+}
+
+async function foldAgain(
+  tx: TenantTx,
+  keyRing: KeyRing,
+  tenantId: number,
+  ids: readonly number[],
+): Promise<void> {
+  const keys = await keyRing.forWriting(tx, tenantId)
+  const rows: PatientRow[] = await tx.db
+    .selectFrom('patients')
+    .select(COLUMNS)
+    .where('id', '=', sql<number>`any(${ids}::bigint[])`)
+    .where('fold_version', '<', FOLD_VERSION)
+    .forNoKeyUpdate()
+    .skipLocked()
+    .execute()
+  const records = rows.map((row) => openRecord(keys, row)).filter(isReadable)
+  const tokens = records.flatMap((record) => tokensOf(keys, record.id, record))
+  await replaceTokens(
+    tx,
+    records.map(({ id }) => id),
+    tokens,
+  )
+}
