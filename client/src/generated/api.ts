@@ -1902,7 +1902,7 @@ export interface components {
                 value: string;
             }[];
             phone: string | null;
-            /** Format: email */
+            /** Format: idn-email */
             email: string | null;
             address: string | null;
             allergies?: string[];
@@ -2041,7 +2041,7 @@ export interface components {
                 value: string;
             }[];
             phone?: string | null;
-            /** Format: email */
+            /** Format: idn-email */
             email?: string | null;
             address?: string | null;
             allergies?: string[];
@@ -2090,7 +2090,7 @@ export interface components {
                 value: string;
             }[];
             phone: string | null;
-            /** Format: email */
+            /** Format: idn-email */
             email: string | null;
             address: string | null;
             allergies?: string[];
@@ -11535,7 +11535,7 @@ export interface operations {
                         value: string;
                     }[];
                     phone?: string | null;
-                    /** Format: email */
+                    /** Format: idn-email */
                     email?: string | null;
                     address?: string | null;
                     allergies?: string[];
@@ -12149,7 +12149,7 @@ export interface operations {
                         value: string;
                     }[];
                     phone?: string | null;
-                    /** Format: email */
+                    /** Format: idn-email */
                     email?: string | null;
                     address?: string | null;
                     allergies?: string[];

@@ -1,6 +1,6 @@
 /** One spelling of an address, whatever is typed. */
 import { expect, test } from 'vitest'
-import { foldEmail, isEmailShaped } from './email.ts'
+import { foldEmail, isEmailShaped, isInternationalEmail } from './email.ts'
 
 test.each([
   ['Anna@Clinic.test', 'anna@clinic.test'],
@@ -8,6 +8,8 @@ test.each([
   ['an\u200bna@clinic\u00ad.test', 'anna@clinic.test'],
   ['\uff21nna\uff20clinic\uff0etest', 'anna@clinic.test'],
   ['\u212aim@clinic.test', 'kim@clinic.test'],
+  ['Info@Praxis-Müller.example', 'info@xn--praxis-mller-klb.example'],
+  ['anna@почта.рф', 'anna@xn--80a1acny.xn--p1ai'],
   ['anna@clinic.test\u{e0061}\ufe0f\u3164', 'anna@clinic.test'],
 ])('%j is %s', (typed, folded) => {
   expect(foldEmail(typed)).toBe(folded)
@@ -30,4 +32,19 @@ test.each([
   [`${'a'.repeat(65)}@clinic.test`, false],
 ])('%j is shaped like an address: %s', (typed, shaped) => {
   expect(isEmailShaped(typed)).toBe(shaped)
+})
+
+test.each([
+  ['info@praxis-müller.example', true],
+  ['jörg.müller@example.org', true],
+  ['почта@почта.рф', true],
+  ['anna@clinic.test', true],
+  ['anna@clinic', false],
+  ['anna..b@clinic.test', false],
+  ['an na@clinic.test', false],
+  ['anna@-clinic.test', false],
+  ['anna@b@clinic.test', false],
+  ['anna@clinic.test/x', false],
+])('%j is an international address: %s', (typed, expected) => {
+  expect(isInternationalEmail(typed)).toBe(expected)
 })

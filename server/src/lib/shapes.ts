@@ -47,7 +47,16 @@ export const line = (maxLength: number, refused = '', options: object = {}) =>
 /** A person's or thing's name: 1…200 characters once trimmed (decisions §2). */
 export const Name = line(200)
 
-export const EmailAddress = Type.String({ format: 'email', maxLength: 254, trim: true })
+/** The address of an account: in ASCII, with an international domain in its ASCII form. */
+export const EmailAddress = Type.String({
+  format: 'email',
+  maxLength: 254,
+  trim: true,
+  asciiDomain: true,
+})
+
+/** The address of a person who has no account. */
+export const ContactAddress = Type.String({ format: 'idn-email', maxLength: 254, trim: true })
 
 /** 8…128 characters; the words it may not be are checked by the password rules (decisions §3). */
 export const NewPassword = Type.String({ minLength: 8, maxLength: 128 })

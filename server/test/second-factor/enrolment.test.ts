@@ -40,8 +40,9 @@ describe('what is offered', () => {
     expect(body.secret).toMatch(/^[A-Z2-7]{32}$/)
     const app = URI.parse(body.otpauth_url)
     expect(app).toMatchObject({
-      issuer: 'Wardkeep',
-      label: person.email,
+      // One person may have accounts in several tenants: apps tell them apart by these.
+      issuer: 'Clinic north',
+      label: `${person.email} (${clinic.subdomain})`,
       algorithm: 'SHA1',
       digits: 6,
       period: 30,

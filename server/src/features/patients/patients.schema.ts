@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import {
   CalendarDate,
-  EmailAddress,
+  ContactAddress,
   Id,
   line,
   Name,
@@ -33,7 +33,7 @@ const fields = {
   sex: Nullable(OneOf(SEXES)),
   identifiers: Type.Array(Identifier, { maxItems: MAX_IDENTIFIERS }),
   phone: Nullable(line(40)),
-  email: Nullable(EmailAddress),
+  email: Nullable(ContactAddress),
   address: Nullable(Type.String({ minLength: 1, maxLength: 500, trim: true })),
 }
 

@@ -1,6 +1,7 @@
 /** Codes of the second factor: time steps (RFC 6238), and recovery codes for the day the phone is gone. */
 import { createHash, randomInt } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
+import { typedCode } from '../../../lib/typed-code.ts'
 
 /** Seconds that one code is good for; one step before and after is taken too (RFC 6238 §5.2). */
 const PERIOD = 30
@@ -15,10 +16,21 @@ export function newSecret(): Buffer {
   return Buffer.from(new Secret({ size: SECRET_BYTES }).bytes)
 }
 
-function totp(secret: Uint8Array, account: string): TOTP {
+/** Whose codes an authenticator app shows: one person may have accounts in several tenants. */
+export interface TotpAccount {
+  /** The tenant's name. */
+  issuer: string
+  email: string
+  subdomain: string
+}
+
+function totp(secret: Uint8Array, account?: TotpAccount): TOTP {
   return new TOTP({
-    issuer: 'Wardkeep',
-    label: account,
+    ...(account && {
+      // A colon separates the issuer from the label.
+      issuer: account.issuer.replaceAll(':', ' '),
+      label: `${account.email} (${account.subdomain})`,
+    }),
     algorithm: 'SHA1',
     digits: 6,
     period: PERIOD,
@@ -29,7 +41,7 @@ function totp(secret: Uint8Array, account: string): TOTP {
 /** What an authenticator app needs: the secret as text, and all of it as a URL. */
 export function describeSecret(
   secret: Uint8Array,
-  account: string,
+  account: TotpAccount,
 ): { secret: string; url: string } {
   const generator = totp(secret, account)
   return { secret: generator.secret.base32, url: generator.toString() }
@@ -37,9 +49,9 @@ export function describeSecret(
 
 /** The time step that a code belongs to; null when it is wrong. @param now milliseconds */
 export function stepOf(secret: Uint8Array, code: string, now: number): number | null {
-  const plain = code.replaceAll(/\s/g, '')
+  const plain = typedCode(code)
   if (!/^\d{6}$/.test(plain)) return null
-  const delta = totp(secret, '').validate({ token: plain, timestamp: now, window: WINDOW })
+  const delta = totp(secret).validate({ token: plain, timestamp: now, window: WINDOW })
   return delta === null ? null : Math.floor(now / 1000 / PERIOD) + delta
 }
 
@@ -54,6 +66,6 @@ export function newRecoveryCode(): string {
 
 /** Hash of a recovery code, however it is typed. They are random, so a plain hash will do. */
 export function hashRecoveryCode(userId: number, code: string): Buffer {
-  const plain = code.toLowerCase().replaceAll(/[\s-]/g, '')
+  const plain = typedCode(code).toLowerCase()
   return createHash('sha256').update(`${userId}:${plain}`).digest()
 }

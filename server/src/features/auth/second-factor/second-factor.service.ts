@@ -1,12 +1,13 @@
 /** The second factor: enrolling it, asking for it at sign-in, taking it away (RFC 6238, decisions §3). */
 import { renderSVG } from 'uqr'
 import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
-import { InvalidInput, Problem } from '../../../lib/problems.ts'
+import { InvalidInput, orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Admin, Caller } from '../../../platform/access/index.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Actor, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
+import { findTenant } from '../../tenants/index.ts'
 import type { CheckPassword, OnUser } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import type { Tell } from '../notices/notices.service.ts'
@@ -134,7 +135,9 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           { id: caller.user_id, tenant_id: caller.tenant_id },
           'auth.totp_offered',
         )
-        const described = describeSecret(secret, caller.email)
+        const tenant = orNotFound(await findTenant(tx, caller.tenant_id), 'tenant')
+        const { name: issuer, subdomain } = tenant
+        const described = describeSecret(secret, { issuer, subdomain, email: caller.email })
         return {
           secret: described.secret,
           otpauth_url: described.url,

@@ -1,6 +1,7 @@
 /** Codes that link a chat: how they are made, read as people type them, and kept. */
 import { createHmac, randomInt } from 'node:crypto'
 import { MINUTE } from '../../../lib/clock.ts'
+import { typedCode } from '../../../lib/typed-code.ts'
 
 /** Digits and capitals without those that look or sound like another: 0, O, 1, I and L. */
 export const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
@@ -23,10 +24,7 @@ export const showCode = (code: string): string => `${code.slice(0, 4)}-${code.sl
  * for what cannot be one.
  */
 export function readCode(typed: string): string | undefined {
-  const code = typed
-    .normalize('NFKC')
-    .toUpperCase()
-    .replaceAll(/[\p{Pd}\p{Z}\p{C}]/gu, '')
+  const code = typedCode(typed).toUpperCase()
   const isCode = code.length === CODE_LENGTH && [...code].every((one) => ALPHABET.includes(one))
   return isCode ? code : undefined
 }

@@ -2,6 +2,7 @@
  * The one spelling of what patients are found by: two texts that mean the same become the same, so that equality finds
  * them (`lib/fold.ts`). Stored tokens are made with it: raise `FOLD_VERSION` with every change.
  */
+import { withAsciiDomain } from '../../../lib/email.ts'
 import { foldText, foldWords } from '../../../lib/fold.ts'
 
 /** The words of a folded name in one order. Empty for a name without a letter, digit or symbol. */
@@ -15,5 +16,6 @@ export const normalIdentifier = (text: string): string =>
 export const normalPhone = (phone: string): string =>
   foldText(phone).replaceAll(/[\s\p{Z}\p{P}\u2212]+/gu, '')
 
-/** An e-mail address: all of its signs count. */
-export const normalMail = (mail: string): string => foldText(mail).replaceAll(/[\s\p{Z}]+/gu, '')
+/** An e-mail address: all of its signs count, and its domain in ASCII. */
+export const normalMail = (mail: string): string =>
+  foldText(withAsciiDomain(mail)).replaceAll(/[\s\p{Z}]+/gu, '')

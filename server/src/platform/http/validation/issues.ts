@@ -32,6 +32,7 @@ const PARSING_ISSUES: Record<string, Said> = {
 
 const FORMAT_ISSUES: Record<string, Said> = {
   email: { type: 'value_error', msg: 'value is not a valid email address' },
+  'idn-email': { type: 'value_error', msg: 'value is not a valid email address' },
   date: {
     type: 'datetime_parsing',
     msg: 'Input should be a valid date of the calendar, such as 2026-11-21',

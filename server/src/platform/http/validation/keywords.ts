@@ -2,6 +2,7 @@
 import { Ajv } from 'ajv'
 import type { DataValidationCxt, SchemaValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
+import { isInternationalEmail, withAsciiDomain } from '../../../lib/email.ts'
 import { inspect, isStorable } from '../../../lib/text.ts'
 
 /**
@@ -41,6 +42,7 @@ export function makeAjv(): Ajv {
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   ajv.addFormat('date-or-time', isDateOrTime)
   // As browsers and our own client read URLs: RFC 3986, which ajv-formats has, knows no "bücher.example".
+  ajv.addFormat('idn-email', isInternationalEmail)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
   ajv.addKeyword({
     keyword: 'trim',
@@ -49,6 +51,14 @@ export function makeAjv(): Ajv {
     modifying: true,
     errors: false,
     validate: trim,
+  })
+  ajv.addKeyword({
+    keyword: 'asciiDomain',
+    type: 'string',
+    before: 'maxLength',
+    modifying: true,
+    errors: false,
+    validate: convertDomain,
   })
   ajv.addKeyword({
     keyword: 'storable',
@@ -79,6 +89,17 @@ export function makeAjv(): Ajv {
 function trim(on: boolean, text: string, _schema: unknown, at?: DataValidationCxt): boolean {
   if (on && at)
     at.parentData[at.parentDataProperty] = text.replaceAll(/\t+/g, ' ').trim().normalize('NFC')
+  return true
+}
+
+/** Converts the domain of an address in place. */
+function convertDomain(
+  on: boolean,
+  text: string,
+  _schema: unknown,
+  at?: DataValidationCxt,
+): boolean {
+  if (on && at) at.parentData[at.parentDataProperty] = withAsciiDomain(text.trim())
   return true
 }
 
