@@ -1827,9 +1827,11 @@ CREATE INDEX users__by_email ON users USING btree (tenant_id, email, id);
 CREATE INDEX users__by_name ON users USING btree (tenant_id, name_key, id);
 CREATE INDEX users__by_role ON users USING btree (tenant_id, role, id);
 CREATE UNIQUE INDEX users__email ON users USING btree (tenant_id, lower(email COLLATE "C"));
+CREATE INDEX users__pending ON users USING btree (tenant_id, id) WHERE is_pending AND NOT is_active;
 CREATE INDEX users__search ON users USING gin (search gin_trgm_ops);
 CREATE INDEX users__sign_in ON users USING btree (lower(email COLLATE "C"));
 CREATE INDEX users__unfolded ON users USING btree (id) WHERE NOT is_folded;
+CREATE INDEX users__unverified ON users USING btree (tenant_id, id) WHERE email_verified_at IS NULL;
 ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 ALTER TABLE users FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON users FOR all TO wardkeep_platform
@@ -1842,7 +1844,7 @@ CREATE TRIGGER users__come AFTER INSERT ON users REFERENCING NEW TABLE AS writte
 CREATE TRIGGER users__end_patient_grants AFTER UPDATE OF role, is_active ON users FOR EACH ROW WHEN (old.role <> new.role OR old.is_active AND NOT new.is_active) EXECUTE FUNCTION end_patient_grants();
 CREATE TRIGGER users__go AFTER DELETE ON users REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION note_list_rows();
 CREATE TRIGGER users__key_name BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION key_unfolded_name('full_name');
-CREATE TRIGGER users__move AFTER UPDATE ON users FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.role IS DISTINCT FROM new.role OR old.is_active IS DISTINCT FROM new.is_active OR old.search IS DISTINCT FROM new.search) EXECUTE FUNCTION note_list_row('tenant_id');
+CREATE TRIGGER users__move AFTER UPDATE ON users FOR EACH ROW WHEN (old.tenant_id IS DISTINCT FROM new.tenant_id OR old.role IS DISTINCT FROM new.role OR old.is_active IS DISTINCT FROM new.is_active OR old.is_pending IS DISTINCT FROM new.is_pending OR old.department_id IS DISTINCT FROM new.department_id OR (old.email_verified_at IS NULL) IS DISTINCT FROM (new.email_verified_at IS NULL) OR (old.totp_enabled_at IS NULL) IS DISTINCT FROM (new.totp_enabled_at IS NULL) OR old.search IS DISTINCT FROM new.search) EXECUTE FUNCTION note_list_row('tenant_id');
 GRANT delete, insert, select, update ON users TO wardkeep_app;
 GRANT delete, insert, select, update ON users TO wardkeep_platform;
 

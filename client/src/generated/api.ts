@@ -2664,6 +2664,7 @@ export interface operations {
                 tenant_id?: number;
                 action?: string;
                 user_id?: number;
+                about_user?: number;
                 resource_type?: string;
                 resource_id?: string;
                 from_date?: string;
@@ -7295,6 +7296,10 @@ export interface operations {
                 search?: string;
                 role?: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
                 is_active?: boolean;
+                status?: "active" | "blocked" | "pending";
+                department_id?: number;
+                email_verified?: boolean;
+                totp_enabled?: boolean;
                 page?: number;
                 limit?: number;
                 sort_by?: "id" | "email" | "full_name" | "role" | "created_at";

@@ -5,6 +5,7 @@ import { auditors } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { AuditPage, AuditQuery, auditList } from './audit.schema.ts'
 import type { Audit } from './audit.service.ts'
+import { namedActions } from './named-actions.ts'
 
 export function auditOperations(audit: Audit): AnyOperation[] {
   return [
@@ -18,11 +19,15 @@ export function auditOperations(audit: Audit): AnyOperation[] {
       query: AuditQuery,
       list: true,
       refine: (given, refuse) => {
-        const { from_date, to_date, resource_id, resource_type } = given.query
+        const { from_date, to_date, resource_id, resource_type, action } = given.query
         if (resource_id !== undefined && resource_type === undefined)
           if (!given.faulty.has('query.resource_type'))
             refuse(['query', 'resource_id'], 'resource_id is asked for together with resource_type')
-        return { span: spanOf(from_date, to_date, refuse), from: startOf(auditList, given, refuse) }
+        return {
+          actions: namedActions(action, refuse),
+          span: spanOf(from_date, to_date, refuse),
+          from: startOf(auditList, given, refuse),
+        }
       },
       success: [200, AuditPage],
       handle: ({ caller, query, refined }) => audit.list(caller, query, refined),

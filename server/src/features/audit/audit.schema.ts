@@ -40,8 +40,20 @@ export const auditList = defineList(
 
 export const AuditQuery = Type.Object({
   tenant_id: Type.Optional(Id),
-  action: Type.Optional(Type.String({ maxLength: 100 })),
+  action: Type.Optional(
+    Type.String({
+      maxLength: 2_000,
+      description: 'Actions and groups of them, with commas between: `user.blocked,auth.*`',
+    }),
+  ),
   user_id: Type.Optional(Id),
+  about_user: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'What a user did, and what was done with their account',
+    }),
+  ),
   resource_type: Type.Optional(Type.String({ maxLength: 100 })),
   resource_id: Type.Optional(
     Type.String({ maxLength: 200, description: 'The history of one record; with resource_type' }),

@@ -10,6 +10,8 @@ import * as store from './audit.store.ts'
 
 /** What a query means: the time that it spans, and where its page begins. */
 interface Looked {
+  /** Undefined for all. */
+  actions: readonly string[] | undefined
   span: Span
   from: Cursor | undefined
 }
@@ -20,14 +22,14 @@ export interface Audit {
 
 export function auditService(db: Scopes): Audit {
   return {
-    async list(caller, query, { span, from }) {
+    async list(caller, query, { actions, span, from }) {
       requireOwnTenant(caller, query.tenant_id)
       await writeSeenRefusals(db, caller)
       const asked = { list: auditList, caller, query, from }
       const found = await inScope(
         db,
         scopeOf(caller, query.tenant_id),
-        (tx) => store.listEntries(tx, asked, span),
+        (tx) => store.listEntries(tx, asked, { actions, span }),
         // Of one tenant no index has the order by id: what is best depends on how many entries it has.
         query.sort_by === 'id' ? 'filtered list' : listMode(query),
       )

@@ -24,17 +24,24 @@ const COLUMNS = [
 export async function listEntries(
   tx: TenantTx,
   asked: Asked<AuditQuery>,
-  span: Span,
+  meant: Meant,
 ): Promise<Found<AuditEntry>> {
   const page = <O>(rows: (scope: Scoped) => Entries<O>) =>
     readPage(tx, asked, rows, {
-      filter: (all) => narrowed(all, asked.query, span),
+      filter: (all) => narrowed(all, asked.query, meant),
       countedIn: [],
     })
   if (tx.tenantId === null || asked.query.sort_by !== 'id') return page(entries)
   // No index has this order. That by time has the numbers: what is not in the page is not read.
   const found = await page(keys)
   return { ...found, items: found.items.length > 0 ? await lookUp(tx, asked, found.items) : [] }
+}
+
+/** What a query means. */
+interface Meant {
+  /** Undefined for all. */
+  actions?: readonly string[] | undefined
+  span?: Span
 }
 
 type Entries<O> = SelectQueryBuilder<Database, 'journal', O>
@@ -67,14 +74,19 @@ function lookUp(
     .execute()
 }
 
-function narrowed<O>(all: Entries<O>, query: AuditQuery, span: Span): Entries<O> {
+function narrowed<O>(
+  all: Entries<O>,
+  query: AuditQuery,
+  { actions, span = {} }: Meant,
+): Entries<O> {
   let filtered = all
-  if (query.action !== undefined) filtered = filtered.where('action', '=', query.action)
+  if (actions) filtered = filtered.where(isAnyOf(actions))
+  if (query.about_user) filtered = filtered.where(isAbout(query.about_user))
   if (query.user_id) filtered = filtered.where('user_id', '=', query.user_id)
   if (query.resource_type !== undefined) {
     filtered = filtered.where('resource_type', '=', query.resource_type)
     // Says of every entry what is true: the index begins with the action, and so it can be used.
-    if (query.action === undefined)
+    if (!actions)
       filtered = filtered.where(
         sql<boolean>`action = any(array(select action from journal_actions))`,
       )
@@ -86,6 +98,20 @@ function narrowed<O>(all: Entries<O>, query: AuditQuery, span: Span): Entries<O>
   if (span.from) filtered = filtered.where('created_at', '>=', span.from)
   if (span.until) filtered = filtered.where('created_at', '<', span.until)
   return filtered
+}
+
+function isAnyOf(actions: readonly string[]) {
+  const [only, ...others] = actions
+  return others.length === 0
+    ? sql<boolean>`action = ${only}`
+    : sql<boolean>`action = any(${actions}::text[])`
+}
+
+/** What a user did, and what was done with their account. The actions let the index of records be used. */
+function isAbout(userId: number) {
+  const id = String(userId)
+  return sql<boolean>`(user_id = ${userId} or (action = any(array(select action from journal_actions))
+    and resource_type = 'user' and resource_hash = ${hashOf(id)} and resource_id = ${id}))`
 }
 
 /** As the journal's column of that name is made of the id. */

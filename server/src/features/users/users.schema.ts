@@ -62,6 +62,10 @@ export const UserQuery = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 200, trim: true })),
   role: Type.Optional(OneOf(ROLES)),
   is_active: Type.Optional(Type.Boolean()),
+  status: Type.Optional(OneOf(STATUSES)),
+  department_id: Type.Optional(Id),
+  email_verified: Type.Optional(Type.Boolean()),
+  totp_enabled: Type.Optional(Type.Boolean()),
   ...userList.query,
 })
 export type UserQuery = Static<typeof UserQuery>

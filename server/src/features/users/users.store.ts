@@ -15,7 +15,7 @@ import {
   type ValueOf,
 } from '../../platform/db/index.ts'
 import type { User, UserChange, UserQuery } from './users.schema.ts'
-import { STATUS } from './users.status.ts'
+import { STANDS, STATUS } from './users.status.ts'
 import './users.table.ts'
 
 /** The columns of the administration view; the password's hash is never among them. */
@@ -36,6 +36,12 @@ const COLUMNS = [
   'last_login_at',
 ] as const
 
+/** The filters by what a user has since some time, or not. */
+const SINCE = [
+  ['email_verified', 'email_verified_at'],
+  ['totp_enabled', 'totp_enabled_at'],
+] as const
+
 function visible(scope: Scoped) {
   return scope.db.selectFrom('users').where(ofScope(scope, 'tenant_id'))
 }
@@ -48,12 +54,19 @@ function updating(tx: TenantTx, id: number) {
 }
 
 export function listUsers(tx: TenantTx, asked: Asked<UserQuery>): Promise<Found<User>> {
-  const { role, is_active, search } = asked.query
+  const { role, is_active, status, department_id, search } = asked.query
   return readPage(tx, asked, listed, {
     filter(users) {
       let filtered = users
       if (role) filtered = filtered.where('role', '=', role)
       if (is_active !== undefined) filtered = filtered.where('is_active', '=', is_active)
+      if (status)
+        for (const [column, value] of Object.entries(STANDS[status]))
+          filtered = filtered.where(column as 'is_active', '=', value)
+      if (department_id) filtered = filtered.where('department_id', '=', department_id)
+      for (const [name, column] of SINCE)
+        if (asked.query[name] !== undefined)
+          filtered = filtered.where(column, asked.query[name] ? 'is not' : 'is', null)
       if (search) filtered = filtered.where(containsName('search', search))
       return filtered
     },
