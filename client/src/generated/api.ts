@@ -2104,6 +2104,13 @@ export interface components {
             action: string;
             user_id: number | null;
             user_email: string | null;
+            /** @description as it is now; null once the user is deleted */
+            user_name: string | null;
+            /**
+             * @description as it is now
+             * @enum {string|null}
+             */
+            user_role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor" | null;
             /** Format: date-time */
             created_at: string;
             ip: string | null;

@@ -103,6 +103,7 @@ describe('a first password that has to be changed', () => {
     expect(entry?.changes).toEqual({
       before: { must_change_password: true },
       after: { must_change_password: false },
+      by: 'user',
     })
   })
 

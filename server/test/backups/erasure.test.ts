@@ -188,7 +188,8 @@ describe('after the loss of everything', () => {
     const moved = await openService({ database })
     const { token } = await superadmin(moved)
     const { body } = await moved.call('GET', '/api/admin/tenants', { token })
-    expect(body.map(({ id }: { id: number }) => id)).toEqual([root.tenant_id, south.id])
+    const ids = body.map(({ id }: { id: number }) => id)
+    expect(new Set(ids)).toEqual(new Set([root.tenant_id, south.id]))
     // The store that it has now gets the note anew.
     expect(await database.sql('select id::int, erased_at from purged_tenants')).toEqual([
       { id: north.id, erased_at: null },

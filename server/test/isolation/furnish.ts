@@ -185,7 +185,7 @@ export async function furnishPatient(
     [clinic.id, patientId],
   )
   await service.database.sql(
-    'insert into purged_patients (id, tenant_id) values (-$1::bigint, $1)',
+    'insert into purged_patients (id, tenant_id) values (-$1::bigint, $1) on conflict do nothing',
     [clinic.id],
   )
   return { patientId }

@@ -145,15 +145,16 @@ describe('a failed sign-in', () => {
     const common = {
       action: 'auth.login_failed',
       tenant_id: clinic.id,
-      resource_type: 'session',
-      resource_id: null,
+      resource_type: 'user',
+      // Nobody has shown who they are.
+      user_id: null,
       changes: { reason: 'invalid_credentials' },
     }
     expect(await entriesOf(known)).toEqual([
-      { ...common, user_id: doctor.id, user_email: doctor.email },
+      { ...common, resource_id: String(doctor.id), user_email: doctor.email },
     ])
     expect(await entriesOf(unknown)).toEqual([
-      { ...common, user_id: null, user_email: 'unknown@refusing.test' },
+      { ...common, resource_id: null, user_email: 'unknown@refusing.test' },
     ])
     const [kept] = await service.database.sql<{ count: number }>(
       "select count(*) from journal j where j::text like '%not-the-Password%'",

@@ -48,6 +48,8 @@ test('the accesses tell who did what, when, from where and under which grant', a
     action: 'patient.read',
     user_id: user.id,
     user_email: expect.stringContaining('@new.test'),
+    user_name: 'New',
+    user_role: 'doctor',
     created_at: expect.stringMatching(/Z$/),
     ip: '127.0.0.1',
     user_agent: expect.any(String),

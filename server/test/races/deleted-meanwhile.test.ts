@@ -187,6 +187,7 @@ const LEFT_OUT: Record<string, string> = {
   confirmFix: 'is about a finding, which is looked at again under the lock of its record',
   deleteFix: 'is about a finding, which nobody deletes but this',
   seedFixes: 'looks for findings and repairs nothing that waits for confirmation',
+  discardPaymentNotifications: 'deletes what is of no tenant',
   processPaymentNotification: 'is about a notification, which goes with its day alone',
   receiveCardnetNotification: 'keeps what came, for whomever it is',
   receivePaygateNotification: 'keeps what came, for whomever it is',

@@ -63,8 +63,9 @@ describe('a code', () => {
     const answer = await enter('000000')
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } })
     const [entry] = await service.database.sql(
-      `select action, changes from journal where user_id = $1 order by id desc limit 1`,
-      [person.id],
+      `select action, changes from journal where resource_type = 'user' and resource_id = $1
+       order by id desc limit 1`,
+      [String(person.id)],
     )
     expect(entry).toMatchObject({ action: 'auth.login_failed' })
     expect(JSON.stringify(entry)).not.toContain('000000')

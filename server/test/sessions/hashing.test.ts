@@ -332,8 +332,8 @@ describe('a hash', () => {
     await signingIn
     expect(await hashOf(person.id)).toContain('$m=256,t=2,p=1$')
     const failed = await service.database.sql(
-      `select from journal where action = 'auth.login_failed' and user_id = $1`,
-      [person.id],
+      `select from journal where action = 'auth.login_failed' and resource_id = $1`,
+      [String(person.id)],
     )
     expect(failed).toEqual([])
   })

@@ -100,13 +100,13 @@ test('a wrong password is an entry of each clinic whose account it was tried at'
   // What the first of them owns is nothing that the other is told of.
   expect((await login(email)).status).toBe(200)
   const entries = await service.database.sql(
-    `select j.user_id, j.tenant_id = u.tenant_id as is_own, j.changes from journal j
-     join users u on u.id = j.user_id
-     where j.action = 'auth.login_failed' and j.user_email = $1 order by j.user_id`,
+    `select u.id, j.user_id, j.tenant_id = u.tenant_id as is_own, j.changes from journal j
+     join users u on u.id = j.resource_id::bigint
+     where j.action = 'auth.login_failed' and j.user_email = $1 order by u.id`,
     [email],
   )
   const changes = { reason: 'invalid_credentials' }
-  expect(entries).toEqual(ids.map((user_id) => ({ user_id, is_own: true, changes })))
+  expect(entries).toEqual(ids.map((id) => ({ id, user_id: null, is_own: true, changes })))
 })
 
 describe('the right password', () => {

@@ -27,11 +27,12 @@ export async function appendChange(
   action: Action,
   before: User | null,
   after: User | null,
+  more: Record<string, unknown> = {},
 ): Promise<void> {
   const user = (after ?? before) as User
   tx.invalidate(`user:${user.id}`)
   await append(tx, actorOf(caller), {
     ...journalEntry(action, 'user', user),
-    changes: changesBetween<User>(before, after, FIELDS),
+    changes: { ...changesBetween<User>(before, after, FIELDS), ...more },
   })
 }

@@ -226,7 +226,9 @@ export function usersService(deps: UsersDeps): Users {
         const set = await store.setPassword(tx, id, password_hash, must_change_password)
         const after = orNotFound(set, 'user')
         await deps.passwordSet(tx, after)
-        await appendChange(tx, caller, 'user.password_changed', target, after)
+        await appendChange(tx, caller, 'user.password_changed', target, after, {
+          by: 'administrator',
+        })
       })
     },
 
@@ -240,7 +242,7 @@ export function usersService(deps: UsersDeps): Users {
         if (!before || !after) throw new Problem('conflict')
         await requireSignedIn(tx, caller)
         await deps.passwordSet(tx, after)
-        await appendChange(tx, caller, 'user.password_changed', before, after)
+        await appendChange(tx, caller, 'user.password_changed', before, after, { by: 'user' })
       })
     },
   }

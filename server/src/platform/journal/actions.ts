@@ -124,7 +124,7 @@ export const ACTIONS = {
   },
   'user.password_changed': {
     meaning: "A user's password was changed and their sessions ended",
-    example: user({ before: {}, after: {} }),
+    example: user({ before: {}, after: {}, by: 'administrator' }),
   },
   'user.registered': {
     meaning: 'A user made an account of their own',
@@ -151,7 +151,7 @@ export const ACTIONS = {
   'auth.login': { meaning: 'A user signed in', example: session() },
   'auth.login_failed': {
     meaning: 'A sign-in was refused',
-    example: { ...session({ reason: 'invalid_credentials' }), resource_id: null },
+    example: user({ reason: 'invalid_credentials' }, null),
   },
   'auth.token_refreshed': {
     meaning: 'A session went on with a new refresh token',

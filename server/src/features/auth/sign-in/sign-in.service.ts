@@ -217,11 +217,13 @@ async function note(
   const entries = (known.length > 0 ? known : [nobody]).map(({ id, email, tenant_id }) =>
     append(
       tx,
-      { user_id: id, user_email: email, origin },
+      // Nobody has shown who they are: the account that was tried is what the entry is about.
+      { user_id: null, user_email: email, origin },
       {
         action: 'auth.login_failed',
         tenant_id,
-        resource_type: 'session',
+        resource_type: 'user',
+        resource_id: id === null ? null : String(id),
         changes: { reason: code },
       },
     ),

@@ -54,7 +54,8 @@ export function eventOf(entry: Entry): Event[] {
 export function subjectOf(
   entry: Pick<Entry, 'resource_type' | 'resource_id' | 'user_id'>,
 ): number | null {
-  return entry.resource_type === 'user' ? Number(entry.resource_id) : entry.user_id
+  const { resource_type, resource_id, user_id } = entry
+  return resource_type === 'user' && resource_id !== null ? Number(resource_id) : user_id
 }
 
 /** Returns whether any chat hears of any of the events. */

@@ -1,7 +1,8 @@
 /** Who has seen or changed a patient's record, on the wire. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../../lib/page.ts'
-import { Id, Nullable, Timestamp } from '../../../lib/shapes.ts'
+import { ROLES } from '../../../lib/roles.ts'
+import { Id, Nullable, OneOf, Timestamp } from '../../../lib/shapes.ts'
 import { Patient } from '../patients.schema.ts'
 
 const Grant = Type.Object({
@@ -19,6 +20,10 @@ export const Access = Type.Object(
     action: Type.String({ description: 'of the journal: patient.read, patient.updated and so on' }),
     user_id: Nullable(Id),
     user_email: Nullable(Type.String()),
+    user_name: Nullable(Type.String(), {
+      description: 'as it is now; null once the user is deleted',
+    }),
+    user_role: Nullable(OneOf(ROLES), { description: 'as it is now' }),
     created_at: Timestamp,
     ip: Nullable(Type.String()),
     user_agent: Nullable(Type.String()),

@@ -1,6 +1,7 @@
 /** The SQL of who has seen or changed a patient's record: the journal's entries about it, and their grants. */
 import { type Expression, sql } from 'kysely'
 import type { Asked, Found } from '../../../lib/page.ts'
+import type { Role } from '../../../lib/roles.ts'
 import { partOf, readPage, type TenantTx } from '../../../platform/db/index.ts'
 import { ACTIONS, type Action } from '../../../platform/journal/index.ts'
 import type { AccessQuery } from './accesses.schema.ts'
@@ -16,6 +17,8 @@ export interface AccessRow {
   action: string
   user_id: number | null
   user_email: string | null
+  user_name: string | null
+  user_role: Role | null
   created_at: string
   ip: string | null
   user_agent: string | null
@@ -120,12 +123,17 @@ function lookUp(tx: TenantTx, patientId: number, keys: readonly EntryKey[]): Pro
     .leftJoin('patient_grants as g', (join) =>
       join.on('g.id', '=', grantOf(patientId)).onRef('g.tenant_id', '=', 'j.tenant_id'),
     )
+    .leftJoin('users as u', (join) =>
+      join.onRef('u.id', '=', 'j.user_id').onRef('u.tenant_id', '=', 'j.tenant_id'),
+    )
     .where('j.tenant_id', '=', tx.tenantId)
     .select([
       'j.id',
       'j.action',
       'j.user_id',
       'j.user_email',
+      'u.full_name as user_name',
+      'u.role as user_role',
       'j.created_at',
       'j.ip',
       'j.user_agent',
