@@ -44,6 +44,15 @@ const selfHealing = program
   program.command('keys').description('the keys that seal the data'),
 )
 program
+  .command('admin')
+  .description('superadmins, when no other can help')
+  .command('reset <email>')
+  .description('give a superadmin a password for one sign-in, and unblock the account')
+  .option('--second-factor', 'take the second factor away too')
+  .action(async (email: string, { secondFactor = false }) =>
+    (await import('./commands/service.ts')).resetOperator(email, secondFactor),
+  )
+program
   .command('outbound')
   .description('what goes out by itself: mails, webhooks, messages')
   .command('release')

@@ -4,6 +4,7 @@ import { misspeltVariables, readConfig } from '../config/config.ts'
 import { keySource } from '../config/key-source.ts'
 import { Problem } from '../lib/problems.ts'
 import { StartupError } from '../lib/startup-error.ts'
+import { SYSTEM } from '../platform/journal/index.ts'
 import { openLog } from '../platform/observe/log.ts'
 import { migrateOrExplain, openDatabase, openExistingDatabase } from './start.ts'
 
@@ -54,6 +55,21 @@ export async function restoreTenant(id: number): Promise<void> {
     })
     return `Tenant ${tenant.id} (${tenant.subdomain}) is back.`
   })
+}
+
+/** Beside a running service, or without one. @param removesFactor whether the second factor goes too */
+export function resetOperator(email: string, removesFactor: boolean): Promise<void> {
+  return withApp(async ({ features }) => {
+    const { disown } = features.auth.secondFactor
+    const password = await features.users.resetOperator(email, (tx, user) =>
+      removesFactor ? disown(tx, SYSTEM, user) : Promise.resolve(),
+    )
+    return [
+      `${email} can sign in with the password ${password}`,
+      'It has to be changed at the first sign-in. All sessions of the account have ended.',
+      ...(removesFactor ? ['Its second factor is gone.'] : []),
+    ].join('\n')
+  }, true)
 }
 
 /** Beside a running service, or without one. */

@@ -59,6 +59,29 @@ describe('wardkeep restore-tenant', () => {
   })
 })
 
+describe('wardkeep admin reset', () => {
+  test('refuses an address that no superadmin has', async () => {
+    expect(await run('admin', 'reset', clinic.people.admin.email)).toEqual(
+      fault(`No superadmin has the e-mail address ${clinic.people.admin.email}.`),
+    )
+  })
+
+  test('unblocks a superadmin', async () => {
+    const { email } = await superadmin(service)
+    await service.database.sql('update users set is_active = false where id = $1', [root.id])
+    expect(await run('admin', 'reset', email)).toMatchObject({ code: 0, stderr: '' })
+    const [user] = await service.database.sql(
+      'select is_active, must_change_password from users where id = $1',
+      [root.id],
+    )
+    expect(user).toEqual({ is_active: true, must_change_password: true })
+    await service.database.sql('update users set must_change_password = false where id = $1', [
+      root.id,
+    ])
+    root = await superadmin(service)
+  })
+})
+
 describe('wardkeep rotate-signing-key', () => {
   test('makes a key that the running service signs with; nobody is signed out', async () => {
     const ended = await run('rotate-signing-key')

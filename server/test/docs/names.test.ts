@@ -8,7 +8,6 @@ const FOREIGN: Record<string, string> = {
   DATABASE_PASSWORD: 'compose.yaml',
   POSTGRES_PASSWORD: 'compose.yaml, the image of PostgreSQL',
   TEST_DATABASE_URL: 'the tests',
-  ON_ERROR_STOP: 'psql',
   AF_UNIX: 'systemd',
   AF_INET: 'systemd',
   AF_INET6: 'systemd',

@@ -1,6 +1,5 @@
-/** The SQL of the runbooks does on a real database what the runbook promises. */
+/** The commands and the SQL of the runbooks do on a real database what the runbook promises. */
 import { randomBytes } from 'node:crypto'
-import { hash } from '@node-rs/argon2'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { codeOf } from '../support/accounts.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
@@ -27,22 +26,33 @@ function sqlOf(runbook: string): string {
   return blocks[0] as string
 }
 
-/** Runs a runbook's SQL about the superadmin, with what psql makes of `\\gset` and its variables. */
-async function runByHand(runbook: string, hash = ''): Promise<void> {
-  const [before = '', after = ''] = sqlOf(runbook).split('\\gset')
-  const quote = (text: string) => `'${text.replaceAll("'", "''")}'`
-  const opening = before.slice(0, before.indexOf('select'))
-  const found = before
-    .slice(opening.length)
-    .replace(":'email'", quote(SUPERADMIN.email.toUpperCase()))
-  const rows = await service.database.sql<{ id: number; tenant_id: number }>(found)
-  expect(rows).toEqual([{ id: root.id, tenant_id: root.tenant_id }])
-  const rest = after
-    .replaceAll(":'hash'", quote(hash))
-    .replaceAll(/:tenant_id\b/g, String(root.tenant_id))
-    .replaceAll(/(?<!:):id\b/g, String(root.id))
-  await service.database.sql(opening + rest)
+/** Runs the one `wardkeep` command of a runbook, for the superadmin of the test. Returns the printed password. */
+async function runCommand(runbook: string): Promise<string> {
+  const [block = '', ...others] = blocksOf(textOf(`docs/runbooks/${runbook}.md`), 'sh')
+  expect(others).toEqual([])
+  const [program, ...args] = block.trim().split(' ')
+  expect(program).toBe('wardkeep')
+  const named = args.map((word) => (word.includes('@') ? SUPERADMIN.email.toUpperCase() : word))
+  const ended = await wardkeep(service.database, named)
+  expect(ended).toMatchObject({ code: 0, stderr: '' })
+  return /with the password (\S+)/.exec(ended.stdout)?.[1] ?? ''
 }
+
+/** Signs in with a printed password, and chooses another. Returns the token. */
+async function chooseAfter(printed: string, chosen: string): Promise<string> {
+  const first = await signIn(printed)
+  expect(first.body).toMatchObject({ password_change_required: true })
+  const body = { current_password: printed, new_password: chosen }
+  const { access_token: token } = first.body
+  expect((await service.call('PUT', '/api/users/me/password', { token, body })).status).toBe(200)
+  password = chosen
+  return (await signIn(chosen)).body.access_token
+}
+
+const signIn = (given: string) =>
+  service.call('POST', '/api/auth/login', {
+    body: { email: SUPERADMIN.email, password: given, subdomain: 'platform' },
+  })
 
 /** Sets up a second factor for the superadmin. */
 async function enrol(): Promise<void> {
@@ -62,22 +72,21 @@ const untilSignedOut = ({ token }: Person) =>
     .toBe(401)
 
 describe('lost-second-factor.md', () => {
-  test('lets the superadmin sign in with the password alone, ends the sessions and writes the journal', async () => {
+  test('lets the superadmin sign in without the factor, ends the sessions and writes the journal', async () => {
     await enrol()
     const body = { ...SUPERADMIN, subdomain: 'platform' }
     const login = () => service.call('POST', '/api/auth/login', { body })
     expect((await login()).body.code).toBe('totp_required')
 
-    await runByHand('lost-second-factor')
-    const { status, body: tokens } = await login()
-    expect(status).toBe(200)
+    const printed = await runCommand('lost-second-factor')
+    await untilSignedOut(root)
+    const token = await chooseAfter(printed, 'factor-Gone-Gate-42')
     const entries = await service.call('GET', '/api/admin/audit', {
-      token: tokens.access_token,
+      token,
       query: { action: 'auth.totp_disabled' },
     })
     expect(entries.body.items).toMatchObject([{ resource_id: String(root.id), user_id: null }])
-    await untilSignedOut(root)
-    root = { ...root, token: tokens.access_token }
+    root = { ...root, token }
   })
 })
 
@@ -91,22 +100,24 @@ describe('lost-superadmin-password.md', () => {
       body: { email, subdomain: 'platform' },
     })
     await until('the link is sent', async () => (await linksOf(root))[0])
-    password = 'found-Again-Gate-42'
-    await runByHand('lost-superadmin-password', await hash(password))
-
+    const printed = await runCommand('lost-superadmin-password')
     await untilSignedOut(root)
     expect(await linksOf(root)).toEqual([])
-    const login = await service.call('POST', '/api/auth/login', {
-      body: { email, password, subdomain: 'platform' },
-    })
-    expect(login.status).toBe(200)
+    const token = await chooseAfter(printed, 'found-Again-Gate-42')
     const entries = await service.call('GET', '/api/admin/audit', {
-      token: login.body.access_token,
+      token,
       query: { action: 'user.password_changed' },
     })
     const { id, tenant_id } = root
-    expect(entries.body.items).toMatchObject([{ resource_id: String(id), tenant_id }])
-    root = { ...root, token: login.body.access_token }
+    expect(entries.body.items).toContainEqual(
+      expect.objectContaining({
+        resource_id: String(id),
+        tenant_id,
+        user_id: null,
+        changes: expect.objectContaining({ by: 'command line' }),
+      }),
+    )
+    root = { ...root, token }
   })
 })
 

@@ -86,6 +86,17 @@ export async function lockUser(tx: TenantTx, id: number): Promise<User | undefin
   return (await tx.sendFor<User>(user.compile()).rows)[0]
 }
 
+/** Returns the superadmin of this folded address, and locks them. */
+export function findOperator(tx: TenantTx, email: string): Promise<User | undefined> {
+  return visible(tx)
+    .select(COLUMNS)
+    .where('role', '=', 'superadmin')
+    .where(sql<string>`lower(email collate "C")`, '=', email)
+    .orderBy('id')
+    .forUpdate()
+    .executeTakeFirst()
+}
+
 /** Whether the tenant has a user of this address, in whatever spelling. */
 export async function isEmailTaken(
   tx: TenantTx,

@@ -1,0 +1,49 @@
+/** Lets a superadmin in again from the command line, when no other superadmin can (docs/runbooks). */
+import { randomBytes } from 'node:crypto'
+import { foldEmail } from '../../lib/email.ts'
+import { StartupError } from '../../lib/startup-error.ts'
+import type { Passwords } from '../../platform/crypto/index.ts'
+import type { Scopes, TenantTx } from '../../platform/db/index.ts'
+import { append, changesBetween, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
+import { findOperator, setActive, setPassword } from './users.store.ts'
+
+export interface OperatorResetDeps {
+  db: Scopes
+  passwords: Passwords
+  /** Ends sessions and voids links of a user whose password was set. */
+  passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
+}
+
+/**
+ * Gives a superadmin a generated password, which the next sign-in replaces, and unblocks the account. Returns it.
+ * @param also runs within the same transaction
+ * @throws StartupError where no superadmin has the address
+ */
+export type ResetOperator = (
+  email: string,
+  also?: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<unknown>,
+) => Promise<string>
+
+export function resetsOperators({ db, passwords, passwordSet }: OperatorResetDeps): ResetOperator {
+  return async (email, also) => {
+    const password = randomBytes(12).toString('base64url')
+    const hash = await passwords.hash(password, 'command line')
+    await db.acrossTenants(async (tx) => {
+      const before = await findOperator(tx, foldEmail(email))
+      if (!before) throw new StartupError(`No superadmin has the e-mail address ${email}.`)
+      await setActive(tx, before.id, true)
+      const after = await setPassword(tx, before.id, hash, true)
+      await also?.(tx, before)
+      await passwordSet(tx, before)
+      tx.invalidate(`user:${before.id}`)
+      await append(tx, SYSTEM, {
+        ...journalEntry('user.password_changed', 'user', before),
+        changes: {
+          ...changesBetween(before, after ?? before, ['is_active', 'must_change_password']),
+          by: 'command line',
+        },
+      })
+    })
+    return password
+  }
+}
