@@ -68,7 +68,7 @@ export const VARIABLES = {
   }),
   BOOTSTRAP_ADMIN_PASSWORD: variable({
     meaning: 'password of the first superadmin, 8 to 128 characters',
-    default: 'generated, and printed once',
+    default: 'generated: shown once on a terminal, else in `DATA_DIR/first-password`',
     read: (text) => {
       if (text !== undefined && (text.length < 8 || text.length > 128))
         throw new Error('must have 8 to 128 characters')

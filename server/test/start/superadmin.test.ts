@@ -1,4 +1,5 @@
-/** The generated password of the first superadmin reaches people, however the first start goes on. */
+/** The generated password of the first superadmin reaches people by a file, however the first start goes on. */
+import { readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -16,9 +17,12 @@ const envOn = async (database: TestDatabase) => ({
   DATA_DIR: await scratch(),
 })
 
-/** All that were printed. */
+/** All that were written, by the files that the output names. */
 const passwordsIn = (stdout: string) =>
-  [...stdout.matchAll(/password (\S+) +\(shown this once/g)].map(([, password = '']) => password)
+  [...stdout.matchAll(/password in (\S+) /g)].map(([, file = '']) => {
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    return readFileSync(file, 'utf8').trim()
+  })
 
 /** Starts the service again, and signs in with the one password that was printed before. */
 async function signsIn(env: NodeJS.ProcessEnv, before: string): Promise<void> {
@@ -70,5 +74,6 @@ test('a worker that is there first prints it, and not in its log', async () => {
     .split('\n')
     .filter((line) => line.startsWith('{'))
   expect(logged.join()).not.toContain(passwordsIn(worker.stdout())[0])
+  expect(worker.stdout()).not.toContain(passwordsIn(worker.stdout())[0])
   await signsIn(env, worker.stdout())
 })

@@ -3,17 +3,28 @@ import type { Bootstrapped } from './bootstrap.service.ts'
 import { DEMO_ACCOUNTS, DEMO_PASSWORD } from './demo.service.ts'
 import { DEMO_SUBDOMAIN } from './demo.store.ts'
 
-/** Who operates the platform. */
-export function superadminLines({ email, password }: Bootstrapped): string {
+/**
+ * Returns who operates the platform.
+ * @param file where a generated password was written, because the output is kept
+ */
+export function superadminLines(
+  { email, password }: Bootstrapped,
+  file: string | undefined,
+): string {
   return [
     '',
     'The first superadmin, of tenant "platform":',
     `  ${email}`,
-    password
-      ? `  password ${password}   (shown this once; the first sign-in has to change it)`
-      : '  password as configured',
+    passwordLine(password, file),
     '',
   ].join('\n')
+}
+
+function passwordLine(password: string | null, file: string | undefined): string {
+  if (password === null) return '  password as configured'
+  return file === undefined
+    ? `  password ${password}   (shown this once; the first sign-in has to change it)`
+    : `  password in ${file}   (the first sign-in has to change it; then delete the file)`
 }
 
 /** Where the service is, and who can sign in to the demo. */

@@ -1,4 +1,6 @@
 /** The first start, put together. */
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Feature } from '../../platform/feature.ts'
@@ -21,11 +23,25 @@ export interface Setup {
 
 type Core = Needs<
   'db' | 'passwords' | 'keyRing' | 'changes' | 'log',
-  'DEMO' | 'NODE_ENV' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'
+  'DATA_DIR' | 'DEMO' | 'NODE_ENV' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'
 >
+
+/** In the data folder. */
+const PASSWORD_FILE = 'first-password'
 
 export function openSetup(core: Core): Feature & Setup {
   const { db, passwords, keyRing, config } = core
+
+  /** Writes a generated password into a file where the output is no terminal: logs of containers are kept. */
+  async function keepPassword(password: string | null): Promise<string | undefined> {
+    if (password === null || process.stdout.isTTY) return undefined
+    const file = resolve(config.DATA_DIR, PASSWORD_FILE)
+    await mkdir(dirname(file), { recursive: true })
+    await rm(file, { force: true })
+    await writeFile(file, `${password}\n`, { mode: 0o600, flag: 'wx' })
+    return file
+  }
+
   const demo = openDemoStanding(core)
   return {
     name: 'setup',
@@ -39,7 +55,7 @@ export function openSetup(core: Core): Feature & Setup {
         password: config.BOOTSTRAP_ADMIN_PASSWORD,
       })
       // At once: where the start fails behind this, the next one finds the superadmin there already.
-      if (made) tell(superadminLines(made))
+      if (made) tell(superadminLines(made, await keepPassword(made.password)))
       if (config.DEMO && (await makeDemo({ db, passwords, keyRing }))) await demo.look()
       return (address) => announcement({ address, hasDemo: demo.isThere() })
     },

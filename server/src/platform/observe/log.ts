@@ -1,6 +1,13 @@
-/** The log: one JSON line an event, written for machines, without a secret or a patient datum. */
+/** The log: one JSON line an event, or a line to read where it goes to a terminal, without a secret or a patient datum. */
+import { isatty } from 'node:tty'
 import pino, { type Logger as PinoLogger } from 'pino'
 import { openLines } from './lines.ts'
+
+/** Formats a JSON line for people. Loaded only where there is a terminal. */
+const readable =
+  isatty(1) || isatty(2)
+    ? (await import('pino-pretty')).prettyFactory({ colorize: true, translateTime: 'SYS:HH:MM:ss' })
+    : undefined
 
 export type Logger = Pick<PinoLogger, 'info' | 'warn' | 'error' | 'debug'>
 
@@ -50,6 +57,8 @@ function describeError(error: unknown): object {
 export function openLog(level: string, to: 1 | 2 = 1): PinoLogger {
   const lines = openLines(to)
   process.once('exit', lines.end)
+  const format = isatty(to) ? readable : undefined
+  const output = format ? { write: (line: string) => lines.write(format(line)) } : lines
   return pino(
     {
       level,
@@ -58,6 +67,6 @@ export function openLog(level: string, to: 1 | 2 = 1): PinoLogger {
       formatters: { level: (label) => ({ level: label }), log: withoutSecrets },
       serializers: { err: describeError },
     },
-    lines,
+    output,
   )
 }

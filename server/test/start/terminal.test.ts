@@ -1,0 +1,38 @@
+/** A start in a terminal: lines for people, and the generated password in place of a file. */
+import { spawn } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { emptyDatabase } from '../support/database.ts'
+import { INHERITED, PLAIN } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+
+test('logs readable lines, and shows the password once', async () => {
+  const dataDir = await scratch()
+  const { BOOTSTRAP_ADMIN_PASSWORD: _, ...env } = PLAIN
+  const { url } = await emptyDatabase()
+  // `script` gives the program a terminal.
+  const child = spawn('script', ['-qefc', `"${process.execPath}" "${MAIN}" start`, '/dev/null'], {
+    env: { ...INHERITED, ...env, TERM: 'xterm', DATABASE_URL: url, DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  let shown = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+  })
+  await until('the service is ready', () => /Wardkeep is ready/.test(shown) || undefined, 60_000)
+  expect(shown).toMatch(/password \S{12,} +\(shown this once/)
+  expect(shown).toMatch(/\[\d\d:\d\d:\d\d\].*INFO.*listening/)
+  expect(shown).not.toMatch(/^\{"level"/m)
+  expect(await readdir(dataDir)).not.toContain('first-password')
+  child.kill('SIGTERM')
+  await ended
+})
