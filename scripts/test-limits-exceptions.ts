@@ -35,6 +35,7 @@ export const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'server/test/encryption/killed.test.ts': { seconds: 40 },
   'server/test/encryption/root-rotation.test.ts': { services: 4, seconds: 40 },
   'server/test/encryption/rotation.test.ts': { services: 4, seconds: 40 },
+  'server/test/encryption/verify.test.ts': { seconds: 45 },
   'server/test/faults/database-away.test.ts': { seconds: 90 },
   'server/test/faults/messenger/database-restarted.test.ts': { seconds: 40 },
   'server/test/faults/messenger/workers-killed.test.ts': { seconds: 50 },

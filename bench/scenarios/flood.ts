@@ -5,9 +5,11 @@
 import { Agent, request } from 'undici'
 import { openBaseline } from '../baselines/baseline.ts'
 import type { Flood, Sent } from '../baselines/flooder.ts'
+import type { SocketFlood, SocketFlooded, SocketFloodName } from '../baselines/socket-flooder.ts'
 import { type Answers, othersThan, shown } from '../measure/answers.ts'
 import { atABeat, type Beat } from '../measure/beat.ts'
 import { longestHold } from '../measure/event-loop.ts'
+import { peakMb, residentMb } from '../measure/process.ts'
 import { percentile } from '../measure/statistics.ts'
 import type { Line } from '../measure/table.ts'
 import { AUDITORS } from '../seed/people.ts'
@@ -26,6 +28,8 @@ const METRICS_EVERY_MS = 1000
 const HEALTH_LIMIT_MS = 100
 const HOLD_LIMIT_MS = 50
 const SLOWER_LIMIT = 4
+/** What a flood may add to the memory of the service, in MB. */
+const GROWTH_LIMIT_MB = 150
 
 /** Those elsewhere: staff of another clinic than the flood's callers, each at an address of their own. */
 const VICTIMS_CLINIC = 1
@@ -46,6 +50,12 @@ const FLOODS: {
   { of: 'wrong sign-ins', address: '127.0.2.2', requests: wrongSignIns },
   { of: 'deep pages', address: '127.0.2.3', requests: deepPages },
   { of: 'password resets', address: '127.0.2.4', requests: passwordResets },
+]
+
+const SOCKET_FLOODS: readonly SocketFloodName[] = [
+  'requests in a row whose answers nobody reads',
+  'bodies in single bytes',
+  'notifications that are finished at one moment',
 ]
 
 /** Of what the flood itself may be answered; 2xx beside these. */
@@ -88,9 +98,49 @@ export const flood: Scenario = async (environment, pace, say) => {
       say(`flood of ${of}: sign-ins from elsewhere ${shown(noticed.signIns.answers)}`)
       lines.push(...linesOf(`flood of ${of}`, answers, noticed, idle))
     }
+    lines.push(...(await socketFloods(service, { seconds, others, idle, say })))
   } finally {
     flooder.stop()
     await others.close()
+  }
+  return lines
+}
+
+interface Flooding {
+  seconds: number
+  others: ReturnType<typeof openOthers>
+  idle: Notice
+  say: (what: string) => void
+}
+
+/** The floods of single connections, with the memory that they make the service take. */
+async function socketFloods(service: Service, flooding: Flooding): Promise<Line[]> {
+  const { seconds, others, idle, say } = flooding
+  const flooder = openBaseline(new URL('../baselines/socket-flooder.ts', import.meta.url))
+  const lines: Line[] = []
+  try {
+    for (const [index, name] of SOCKET_FLOODS.entries()) {
+      const { url } = service
+      const question: SocketFlood = { url, address: `127.0.2.${11 + index}`, name, seconds }
+      await longestHold(service.metricsUrl)
+      const before = residentMb(service.pid)
+      let noticed: Notice | undefined
+      const peak = await peakMb(service.pid, async () => {
+        const flooded = flooder.ask<SocketFlooded>(question)
+        noticed = await others.notice(seconds)
+        say(`flood of ${name}: ${(await flooded).opened} connections`)
+      })
+      if (!noticed) throw new Error('nobody noticed the flood')
+      lines.push(...linesOf(`flood of ${name}`, {}, noticed, idle), {
+        name: `flood of ${name}: growth of memory`,
+        ours: `${(peak - before).toFixed(0)} MB`,
+        limit: `${GROWTH_LIMIT_MB} MB`,
+        ratio: (peak - before) / GROWTH_LIMIT_MB,
+        aim: { atMost: 1 },
+      })
+    }
+  } finally {
+    flooder.stop()
   }
   return lines
 }

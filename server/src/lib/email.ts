@@ -22,7 +22,7 @@ export function withAsciiDomain(address: string): string {
   return `${address.slice(0, at + 1)}${asciiOf(domain) || domain}`
 }
 
-/** Empty for what is no domain. Signs that end the host of a URL would be cut off. */
+/** Returns an empty text for an invalid domain. Characters that end the host of a URL would be cut off. */
 const asciiOf = (domain: string): string =>
   /[\s/\\?#:@%[\]]/.test(domain) ? '' : domainToASCII(domain)
 

@@ -7,5 +7,15 @@ const NOTHING_ELSE = /^[\s\p{Cc}\p{Cf}]*$/u
 /** Returns true where a pasted secret has blanks, quotes or invisible characters around it: it would be another one. */
 export const isBadlyPasted = (secret: string): boolean => AROUND.test(secret)
 
+const QUOTED =
+  /^["\u201c\u201d\u201e\u00ab\u00bb]([^"\u201c\u201d\u201e\u00ab\u00bb]*)["\u201c\u201d\u00ab\u00bb]$/u
+
+/** Returns a line without the double quotes around all of it. Quotes within it stay, and so do those of a part. */
+export const withoutQuotes = (line: string): string => QUOTED.exec(line)?.[1]?.trim() ?? line
+
+/** Returns a number of a person, such as a phone number, without the direction marks that contact lists put around it. */
+export const withoutDirections = (text: string): string =>
+  text.replaceAll(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '').trim()
+
 /** Returns true for text of blanks and invisible characters alone. */
 export const isBlank = (text: string): boolean => NOTHING_ELSE.test(text)

@@ -37,12 +37,17 @@ export const line = (maxLength: number, refused = '', options: object = {}) =>
     minLength: 1,
     maxLength,
     trim: true,
+    unquoted: true,
     ...patterned(
       `^(?:[^\\p{Cc}\\p{Cf}\\u2028\\u2029${refused}]|[\\u200c\\u200d])*$`,
       `be one line without invisible characters${refused === '' ? '' : ` or ${refused[0]}`}`,
     ),
     ...options,
   })
+
+/** A number or a code of a person, as `line`: direction marks around it are dropped. */
+export const numberLine = (maxLength: number, refused = '', options: object = {}) =>
+  line(maxLength, refused, { ...options, undirected: true })
 
 /** A person's or thing's name: 1…200 characters once trimmed (decisions §2). */
 export const Name = line(200)

@@ -69,7 +69,7 @@ async function restore(who: Person, backup_id: string, options: object): Promise
   })
   expect(status).toBe(200)
   await passClosing(service, body.job_id)
-  // By the table: a restore ends the session of whoever asked for it.
+  // Reads the table, because the restore ends the caller's session.
   return until('the restore to end', async () => {
     const [job] = await service.database.sql<{ status: string; error: string; result: any }>(
       'select status, error, result from backup_jobs where id = $1',

@@ -58,7 +58,7 @@ it('lists users by department, confirmed address and second factor', async () =>
   expect(await emails({ department_id: 999_999 })).toEqual([])
 })
 
-it('counts anew once a user moves between the values of a filter', async () => {
+it('updates totals when a user moves between the values of a filter', async () => {
   const total = async (query: object) =>
     (await get('/api/admin/users', { limit: 1, ...query })).body.total
   const blocked = await total({ status: 'blocked' })
@@ -106,7 +106,7 @@ it.each([
   ['usr.*', /did you mean user\.\*\?/],
   ['nothing', /the groups are .*user\.\*/],
   ['*', /the groups are/],
-  ['', /there is no action ""/],
+  ['', /unknown action ""/],
 ])('refuses the unknown action %j', async (action, sentence) => {
   const { status, body } = await get('/api/admin/audit', { action })
   expect(status).toBe(422)

@@ -23,5 +23,5 @@ export function namedActions(given: string | undefined, refuse: Refuse): string[
 function sentenceFor(name: string): string {
   const meant = misspelt(name, [...NAMES, ...GROUPS])
   const help = meant ? `did you mean ${meant}?` : `the groups are ${GROUPS.join(', ')}`
-  return `there is no action ${JSON.stringify(name.slice(0, 100))}; ${help}`
+  return `unknown action ${JSON.stringify(name.slice(0, 100))}; ${help}`
 }

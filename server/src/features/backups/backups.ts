@@ -49,7 +49,7 @@ export interface BackedUp {
   rootSealed: readonly RootSealed[]
   /** Records that come back from no backup once they were destroyed. */
   purgedRecords: readonly PurgedRecords[]
-  /** What a broken constraint means to whoever asked for a restore. */
+  /** The problem that a broken constraint is, in the words of its feature. */
   conflicts: Conflicts
 }
 

@@ -5,9 +5,9 @@ import {
   CalendarDate,
   ContactAddress,
   Id,
-  line,
   Name,
   Nullable,
+  numberLine,
   OneOf,
   Timestamp,
 } from '../../lib/shapes.ts'
@@ -21,8 +21,8 @@ const SEPARATORS = '|\\uff5c'
 
 /** `system|value` says which is which by the first separator, so that no system may have one. */
 const Identifier = Type.Object({
-  system: line(200, SEPARATORS, { description: 'without `|`; the value may have it' }),
-  value: line(100),
+  system: numberLine(200, SEPARATORS, { description: 'without `|`; the value may have it' }),
+  value: numberLine(100),
 })
 const Allergy = Type.String({ minLength: 1, maxLength: 200, trim: true })
 
@@ -32,7 +32,7 @@ const fields = {
   birth_date: Nullable(CalendarDate),
   sex: Nullable(OneOf(SEXES)),
   identifiers: Type.Array(Identifier, { maxItems: MAX_IDENTIFIERS }),
-  phone: Nullable(line(40)),
+  phone: Nullable(numberLine(40)),
   email: Nullable(ContactAddress),
   address: Nullable(Type.String({ minLength: 1, maxLength: 500, trim: true })),
 }

@@ -32,7 +32,7 @@ const PASSWORD_FILE = 'first-password'
 export function openSetup(core: Core): Feature & Setup {
   const { db, passwords, keyRing, config } = core
 
-  /** Writes a generated password into a file where the output is no terminal: logs of containers are kept. */
+  /** Writes a generated password to a file unless the output is a terminal, because logs of containers are kept. */
   async function keepPassword(password: string | null): Promise<string | undefined> {
     if (password === null || process.stdout.isTTY) return undefined
     const file = resolve(config.DATA_DIR, PASSWORD_FILE)

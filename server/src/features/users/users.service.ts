@@ -226,9 +226,7 @@ export function usersService(deps: UsersDeps): Users {
         const set = await store.setPassword(tx, id, password_hash, must_change_password)
         const after = orNotFound(set, 'user')
         await deps.passwordSet(tx, after)
-        await appendChange(tx, caller, 'user.password_changed', target, after, {
-          by: 'administrator',
-        })
+        await appendChange(tx, caller, 'user.password_changed', target, after, BY_OTHERS)
       })
     },
 
@@ -247,6 +245,9 @@ export function usersService(deps: UsersDeps): Users {
     },
   }
 }
+
+/** What the journal says of a password that somebody else chose. */
+const BY_OTHERS = { by: 'administrator' }
 
 const keysOf = ({ id, tenant_id }: User) => ({ tenantId: tenant_id, userId: id })
 

@@ -105,7 +105,7 @@ export function listenerClient(address: DatabaseAddress): pg.Client {
   return new pg.Client(base(address, [`role=${APP_ROLE}`, ...UNLIMITED, 'lock_timeout=300ms']))
 }
 
-/** Closes a connection at once: whatever waits for an answer on it fails. */
+/** Closes a connection immediately. Pending queries on it fail. */
 export function hangUp(client: pg.Client | pg.PoolClient): void {
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   connection.stream.destroy()

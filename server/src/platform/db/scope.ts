@@ -69,17 +69,17 @@ const UNWRITABLE_FOR_MS = 60_000
 /** A database that is silent for this long is away, for the probes that ask. */
 const PING_MS = 3_000
 
-export function openScopes(
-  address: DatabaseAddress,
-  options: {
-    size: number
-    changes: Changes
-    log: Logger
-    clock: Time
-    /** Returns milliseconds since the epoch; the database is asked by default. */
-    databaseNow?: () => Promise<number>
-  },
-): Scopes {
+export interface ScopesOptions {
+  /** Connections at most. */
+  size: number
+  changes: Changes
+  log: Logger
+  clock: Time
+  /** Returns milliseconds since the epoch; the database is asked by default. */
+  databaseNow?: () => Promise<number>
+}
+
+export function openScopes(address: DatabaseAddress, options: ScopesOptions): Scopes {
   const { size, changes, log, clock } = options
   const lost = (err: Error) => log.warn({ err }, 'lost a database connection')
   const pool = openPool(address, size)

@@ -19,7 +19,17 @@ interface Named {
 }
 
 /** Keywords of our own that mean nothing to readers of the document. */
-const INTERNAL = new Set(['trim', 'asciiDomain', 'freeForm', 'eachOf', 'noneOf', '$id', 'ranges'])
+const INTERNAL = new Set([
+  'trim',
+  'unquoted',
+  'undirected',
+  'asciiDomain',
+  'freeForm',
+  'eachOf',
+  'noneOf',
+  '$id',
+  'ranges',
+])
 
 const HEADERS: Json = {
   RequestId: { description: 'Finds the request in the log', schema: { type: 'string' } },

@@ -180,9 +180,7 @@ export const ACTIONS = {
   'preferences.updated': { meaning: "A user's theme or settings changed" },
   'messenger.linked': { meaning: 'A chat of the messenger was linked with an account' },
   'messenger.unlinked': { meaning: 'A chat of the messenger was unlinked from its account' },
-  'messenger.subscribed': {
-    meaning: 'A user chose which events the messenger tells them of',
-  },
+  'messenger.subscribed': { meaning: 'A user chose which events the messenger tells them of' },
   'webhook.registered': { meaning: 'A webhook was registered' },
   'webhook.updated': { meaning: "A webhook's address, events, secret or state changed" },
   'webhook.deleted': { meaning: 'A webhook was deleted, with what still waited for it' },
@@ -229,9 +227,7 @@ export const ACTIONS = {
   'payment_notification.processed': {
     meaning: "A payment provider's notification was tried again by hand",
   },
-  'payment_notification.discarded': {
-    meaning: 'Unverified payment notifications were deleted',
-  },
+  'payment_notification.discarded': { meaning: 'Unverified payment notifications were deleted' },
   'patient.created': {
     meaning: 'A patient was created',
     example: patient({ fields: ['full_name'] }),

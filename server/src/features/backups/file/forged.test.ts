@@ -61,7 +61,7 @@ const archiveOf = (files: Record<string, Uint8Array>) =>
 const withHeader = async (text: string) =>
   zstdCompressSync(await archiveOf({ [README]: Buffer.from('x'), [HEADER]: Buffer.from(text) }))
 
-test('what is right is read, whatever the sizes of its pieces', async () => {
+test('reads a valid backup', async () => {
   expect((await read(zstdCompressSync(right))).manifest.tables.tenants?.rows).toBe(2)
 })
 
@@ -96,7 +96,7 @@ it.each([
     async () => zstdCompressSync(Buffer.concat([right, await archiveOf({ other: END })])),
     'goes on after its end',
   ],
-  ['a header that is no JSON', async () => withHeader('not json'), 'header.json is not JSON'],
+  ['a header that is not JSON', async () => withHeader('not json'), 'header.json is not JSON'],
   ['a header that is null', async () => withHeader('null'), 'not that of a backup'],
   ['a header without tables', async () => withHeader('{"format":1}'), 'not that of a backup'],
   [

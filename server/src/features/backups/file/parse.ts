@@ -46,7 +46,7 @@ const ManifestText = Compile(
   }),
 )
 
-/** @throws UnreadableFile for another format, and for a text that is no header */
+/** @throws UnreadableFile for another format, and for an invalid header */
 export function parseHeader(text: Buffer): Header {
   const value = jsonOf(HEADER, text)
   const { format } = Object(value) as Partial<Header>
@@ -55,7 +55,7 @@ export function parseHeader(text: Buffer): Header {
   return checked(HEADER, HeaderText, value) as Header
 }
 
-/** @throws UnreadableFile for a text that is no manifest */
+/** @throws UnreadableFile for an invalid manifest */
 export const parseManifest = (text: Buffer): Manifest =>
   checked(MANIFEST, ManifestText, jsonOf(MANIFEST, text)) as Manifest
 

@@ -51,7 +51,7 @@ export interface WorkerDeps extends CreateDeps {
   rules: RestoreRules
   /** Records that come back from no backup once they were destroyed. */
   purgedRecords: readonly PurgedRecords[]
-  /** What a broken constraint means to whoever asked for a restore. */
+  /** The problem that a broken constraint is, in the words of its feature. */
   conflicts: Conflicts
   /** Opens a connection without time limits, as the owner of the tables. */
   openConnection(): Connection

@@ -3,6 +3,7 @@ import { Ajv } from 'ajv'
 import type { DataValidationCxt, SchemaValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import { isInternationalEmail, withAsciiDomain } from '../../../lib/email.ts'
+import { withoutDirections, withoutQuotes } from '../../../lib/pasted.ts'
 import { inspect, isStorable } from '../../../lib/text.ts'
 
 /**
@@ -44,22 +45,10 @@ export function makeAjv(): Ajv {
   // As browsers and our own client read URLs: RFC 3986, which ajv-formats has, knows no "bücher.example".
   ajv.addFormat('idn-email', isInternationalEmail)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
-  ajv.addKeyword({
-    keyword: 'trim',
-    type: 'string',
-    before: 'maxLength',
-    modifying: true,
-    errors: false,
-    validate: trim,
-  })
-  ajv.addKeyword({
-    keyword: 'asciiDomain',
-    type: 'string',
-    before: 'maxLength',
-    modifying: true,
-    errors: false,
-    validate: convertDomain,
-  })
+  addChange(ajv, 'trim', (text) => text.replaceAll(/\t+/g, ' ').trim().normalize('NFC'))
+  addChange(ajv, 'undirected', withoutDirections)
+  addChange(ajv, 'unquoted', withoutQuotes)
+  addChange(ajv, 'asciiDomain', withAsciiDomain)
   ajv.addKeyword({
     keyword: 'storable',
     type: 'string',
@@ -85,22 +74,19 @@ export function makeAjv(): Ajv {
   return ajv
 }
 
-/** Trims and composes the string in place (NFC), before its length is looked at: what looks alike is alike. */
-function trim(on: boolean, text: string, _schema: unknown, at?: DataValidationCxt): boolean {
-  if (on && at)
-    at.parentData[at.parentDataProperty] = text.replaceAll(/\t+/g, ' ').trim().normalize('NFC')
-  return true
-}
-
-/** Converts the domain of an address in place. */
-function convertDomain(
-  on: boolean,
-  text: string,
-  _schema: unknown,
-  at?: DataValidationCxt,
-): boolean {
-  if (on && at) at.parentData[at.parentDataProperty] = withAsciiDomain(text.trim())
-  return true
+/** Adds a keyword that changes a string in place, before its length is looked at. */
+function addChange(ajv: Ajv, keyword: string, change: (text: string) => string): void {
+  ajv.addKeyword({
+    keyword,
+    type: 'string',
+    before: 'maxLength',
+    modifying: true,
+    errors: false,
+    validate(on: boolean, text: string, _schema: unknown, at?: DataValidationCxt): boolean {
+      if (on && at) at.parentData[at.parentDataProperty] = change(text)
+      return true
+    },
+  })
 }
 
 const judgeFreeForm: SchemaValidateFunction = (_on: boolean, value: object) => {
