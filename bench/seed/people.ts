@@ -1,5 +1,6 @@
 /** The rows of tenants, their departments and their staff. */
 
+import { nameKey } from '../../server/src/lib/fold.ts'
 import type { Value } from './copy.ts'
 import { FAMILY, GIVEN } from './names.ts'
 import { type Chance, chance } from './random.ts'
@@ -38,11 +39,11 @@ export function* tenantRows({ tenants }: Size, now: number): Generator<Value[]> 
     yield [tenantId(tenant), `Clinic ${tenant}`, subdomainOf(tenant), someDay(random, now)]
 }
 
-export const DEPARTMENT_COLUMNS = ['id', 'tenant_id', 'name']
+export const DEPARTMENT_COLUMNS = ['id', 'tenant_id', 'name', 'name_key', 'is_folded']
 export function* departmentRows({ tenants }: Size): Generator<Value[]> {
   for (let tenant = 0; tenant < tenants; tenant += 1)
     for (const [index, name] of DEPARTMENTS.entries())
-      yield [departmentId(tenant, index), tenantId(tenant), name]
+      yield [departmentId(tenant, index), tenantId(tenant), name, nameKey(name), true]
 }
 
 export const USER_COLUMNS = [
@@ -50,6 +51,8 @@ export const USER_COLUMNS = [
   'tenant_id',
   'email',
   'full_name',
+  'name_key',
+  'is_folded',
   'role',
   'department_id',
   'is_active',
@@ -62,11 +65,14 @@ export function* userRows(size: Size, hash: string, now: number): Generator<Valu
   for (let tenant = 0; tenant < size.tenants; tenant += 1)
     for (let user = 0; user < size.usersPerTenant; user += 1) {
       const created = someDay(random, now)
+      const name = `${random.pick(GIVEN)} ${random.pick(FAMILY)}`
       yield [
         userId(size, tenant, user),
         tenantId(tenant),
         emailOf(tenant, user),
-        `${random.pick(GIVEN)} ${random.pick(FAMILY)}`,
+        name,
+        nameKey(name),
+        true,
         user === 0 ? 'admin' : user <= AUDITORS ? 'auditor' : random.pick(ROLES),
         user === 0 ? null : departmentId(tenant, random.below(DEPARTMENTS.length)),
         // Of the others some are blocked.
