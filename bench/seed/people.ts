@@ -1,6 +1,5 @@
 /** The rows of tenants, their departments and their staff. */
 
-import { nameKey } from '../../server/src/lib/fold.ts'
 import type { Value } from './copy.ts'
 import { FAMILY, GIVEN } from './names.ts'
 import { type Chance, chance } from './random.ts'
@@ -28,6 +27,13 @@ const base64 = (random: Chance, bytes: number) =>
 /** A salt and a hash of their own, in the form of those that the service stores. */
 const nobodysHash = (random: Chance) =>
   `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${base64(random, 16)}$${base64(random, 32)}`
+
+/** The key of an ASCII name, as the service folds it. */
+const nameKey = (name: string) =>
+  `${name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, ' ')
+    .trim()}\u0001${name}`
 
 const someDay = (random: Chance, now: number) =>
   new Date(now - random.below(1000 * DAY)).toISOString()
