@@ -28,7 +28,7 @@ const METRICS_EVERY_MS = 1000
 const HEALTH_LIMIT_MS = 100
 const HOLD_LIMIT_MS = 50
 const SLOWER_LIMIT = 4
-/** What a flood may add to the memory of the service, in MB. */
+/** The memory that a flood may add to the service, in MB. */
 const GROWTH_LIMIT_MB = 150
 
 /** Those elsewhere: staff of another clinic than the flood's callers, each at an address of their own. */

@@ -207,7 +207,7 @@ export async function openApp(deps: AppDeps) {
   }
 }
 
-/** What the broken constraints of these features mean to callers. */
+/** Collects the problems that broken constraints of these features are reported as. */
 const conflictsOf = (features: readonly Feature[]): Conflicts =>
   Object.assign({}, ...features.map(({ conflicts }) => conflicts))
 

@@ -250,7 +250,7 @@ const targetsOf = (config: Config): TargetPolicy => ({
   allowLoopback: config.DEMO,
 })
 
-/** Compares the clocks every minute, so that health reports tell of a wrong one before anything is to be deleted. */
+/** Compares the clocks every minute, so that health reports show a wrong clock before a deletion is due. */
 const clockUpkeep = (db: Scopes): Upkeep => ({
   what: "comparing the clock with the database's",
   everyMs: MINUTE,

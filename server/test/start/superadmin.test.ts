@@ -1,6 +1,8 @@
 /** The generated password of the first superadmin reaches people by a file, however the first start goes on. */
 import { readFileSync, statSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -46,6 +48,15 @@ test('a first start whose port is taken has made none, and the next one prints i
   expect(first.stderr).toMatch(new RegExp(`^PORT: ${port} is taken .*\\.\\n$`))
   const service = await startService(env)
   const [password = ''] = passwordsIn(service.stdout())
+  await tokenOf(service, { email, password, subdomain: 'platform' })
+  await service.stop()
+})
+
+test('a file that cannot be written leaves the password in the output', async () => {
+  const env = await envOn(await emptyDatabase())
+  await mkdir(join(env.DATA_DIR, 'first-password'))
+  const service = await startService(env)
+  const [, password = ''] = /password (\S+) +\(shown this once/.exec(service.stdout()) ?? []
   await tokenOf(service, { email, password, subdomain: 'platform' })
   await service.stop()
 })

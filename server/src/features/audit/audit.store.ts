@@ -37,7 +37,7 @@ export async function listEntries(
   return { ...found, items: found.items.length > 0 ? await lookUp(tx, asked, found.items) : [] }
 }
 
-/** What a query means. */
+/** The parsed filters of a query. */
 interface Meant {
   /** Undefined for all. */
   actions?: readonly string[] | undefined
@@ -107,7 +107,7 @@ function isAnyOf(actions: readonly string[]) {
     : sql<boolean>`action = any(${actions}::text[])`
 }
 
-/** What a user did, and what was done with their account. The actions let the index of records be used. */
+/** Matches entries by the user, and entries about their account. The list of actions makes the index by record usable. */
 function isAbout(userId: number) {
   const id = String(userId)
   return sql<boolean>`(user_id = ${userId} or (action = any(array(select action from journal_actions))

@@ -39,13 +39,13 @@ type Core = Needs<
   | 'BACKUP_AGE_RECIPIENT'
 >
 
-/** What backups have to know of the other features. */
+/** The declarations of the other features that backups need. */
 export interface BackedUp {
-  /** What a restore does with each table of the service. */
+  /** The restore rule of each table. */
   tables: RestoreRules
   /** The tables with sealed columns. */
   sealed: readonly SealedTable[]
-  /** What the root key seals. */
+  /** The values that the root key encrypts. */
   rootSealed: readonly RootSealed[]
   /** Records that come back from no backup once they were destroyed. */
   purgedRecords: readonly PurgedRecords[]

@@ -64,7 +64,7 @@ export const NotificationWithBody = Type.Object(
 )
 export type NotificationWithBody = Static<typeof NotificationWithBody>
 
-/** Which unverified notifications are discarded: those of one provider, or all. */
+/** Selects the unverified notifications to discard: of one provider, or all. */
 export const Discard = Type.Object({ provider: Type.Optional(OneOf(PROVIDERS)) })
 export type Discard = Static<typeof Discard>
 

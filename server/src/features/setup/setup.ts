@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Feature } from '../../platform/feature.ts'
+import { canFail } from '../../platform/observe/can-fail.ts'
 import { announcement, superadminLines } from './announcement.ts'
 import { bootstrap } from './bootstrap.service.ts'
 import { makeDemo } from './demo.service.ts'
@@ -32,14 +33,20 @@ const PASSWORD_FILE = 'first-password'
 export function openSetup(core: Core): Feature & Setup {
   const { db, passwords, keyRing, config } = core
 
-  /** Writes a generated password to a file unless the output is a terminal, because logs of containers are kept. */
+  /**
+   * Writes a generated password to a file unless the output is a terminal, because logs of containers are kept. Returns
+   * the file. Without one the password is shown: nobody could learn it later.
+   */
   async function keepPassword(password: string | null): Promise<string | undefined> {
     if (password === null || process.stdout.isTTY) return undefined
     const file = resolve(config.DATA_DIR, PASSWORD_FILE)
-    await mkdir(dirname(file), { recursive: true })
-    await rm(file, { force: true })
-    await writeFile(file, `${password}\n`, { mode: 0o600, flag: 'wx' })
-    return file
+    const write = async () => {
+      await mkdir(dirname(file), { recursive: true })
+      await rm(file, { force: true })
+      await writeFile(file, `${password}\n`, { mode: 0o600, flag: 'wx' })
+      return file
+    }
+    return canFail(write(), 'writing the password of the first superadmin', core.log)
   }
 
   const demo = openDemoStanding(core)

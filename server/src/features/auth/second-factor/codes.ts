@@ -16,7 +16,7 @@ export function newSecret(): Buffer {
   return Buffer.from(new Secret({ size: SECRET_BYTES }).bytes)
 }
 
-/** Whose codes an authenticator app shows: one person may have accounts in several tenants. */
+/** The account as authenticator apps show it. One person may have accounts in several tenants. */
 export interface TotpAccount {
   /** The tenant's name. */
   issuer: string

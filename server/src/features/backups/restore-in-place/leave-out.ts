@@ -1,4 +1,4 @@
-/** What a restore in place leaves out because it was purged. */
+/** Leaves purged tenants and records out of a restore in place. */
 import type { Connection } from '../../../platform/db/index.ts'
 import type { PurgedRecords } from '../../../platform/restore-rule.ts'
 import { purgedIn } from '../erase/erase.store.ts'

@@ -28,7 +28,7 @@ export interface RestoreDeps {
   log: Logger
   /** Of tenants that were purged: what the stores tell that are at hand. */
   notes: readonly Note[]
-  /** Of records that were destroyed one at a time. */
+  /** The notes of purged records, such as patients. */
   recordNotes: readonly RecordNotes[]
   purgedRecords: readonly PurgedRecords[]
   /** Whether one of a single clinic will do: for what is only read out of the database again. */

@@ -28,11 +28,13 @@ export function foldsTokens({ db, keyRing }: { db: Scopes; keyRing: KeyRing }): 
       let after = 0
       for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
         const found = await db.acrossTenants((tx) => nextOld(tx, after), 'read')
-        const [first] = found
-        if (!first) return
-        const ids = found.filter((one) => one.tenant_id === first.tenant_id).map(({ id }) => id)
-        await db.inTenant(first.tenant_id, (tx) => foldAgain(tx, keyRing, first.tenant_id, ids))
-        after = first.id
+        // Each tenant has keys and a transaction of its own.
+        for (const [tenantId, patients] of Map.groupBy(found, (one) => one.tenant_id)) {
+          const ids = patients.map(({ id }) => id)
+          await db.inTenant(tenantId, (tx) => foldAgain(tx, keyRing, tenantId, ids))
+        }
+        if (found.length < BATCH) return
+        after = found.at(-1)?.id ?? 0
       }
     },
   }
