@@ -32,7 +32,7 @@ export interface PageQuery<S extends string = string> {
 export interface List<S extends string = string> {
   readonly name: string
   readonly sortable: Readonly<Record<S, SortKind>>
-  /** What a field is ordered by where that is not its value: the keys of names. */
+  /** Functions that return the sort key of a field, where the key differs from the value: names. */
   readonly orderedBy: Readonly<Record<string, (value: string) => string>>
   /** The query parameters that every list takes. */
   readonly query: ReturnType<typeof queryOf<S>>

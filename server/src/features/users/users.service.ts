@@ -246,7 +246,7 @@ export function usersService(deps: UsersDeps): Users {
   }
 }
 
-/** What the journal says of a password that somebody else chose. */
+/** The journal's note on a password that an administrator chose. */
 const BY_OTHERS = { by: 'administrator' }
 
 const keysOf = ({ id, tenant_id }: User) => ({ tenantId: tenant_id, userId: id })
