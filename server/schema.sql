@@ -580,7 +580,7 @@ CREATE TABLE account_tokens (
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   CONSTRAINT account_tokens_pkey PRIMARY KEY (user_id, purpose),
   CONSTRAINT account_tokens__hash UNIQUE (token_hash),
-  CONSTRAINT account_tokens_purpose_check CHECK (purpose = ANY (ARRAY['verify_email'::text, 'reset_password'::text])),
+  CONSTRAINT account_tokens_purpose_check CHECK (purpose = ANY (ARRAY['verify_email'::text, 'reset_password'::text, 'invitation'::text])),
   CONSTRAINT account_tokens__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE
 );
 CREATE INDEX account_tokens__expired ON account_tokens USING btree (expires_at);
@@ -1799,7 +1799,7 @@ CREATE TABLE users (
   can_see_all_patients boolean DEFAULT false NOT NULL,
   is_active boolean DEFAULT true NOT NULL,
   is_pending boolean DEFAULT false NOT NULL,
-  password_hash text NOT NULL,
+  password_hash text,
   must_change_password boolean DEFAULT false NOT NULL,
   email_verified_at timestamp(3) with time zone,
   totp_enabled_at timestamp(3) with time zone,
@@ -1808,6 +1808,7 @@ CREATE TABLE users (
   name_key text COLLATE "C" NOT NULL,
   is_folded boolean DEFAULT false NOT NULL,
   search text GENERATED ALWAYS AS ((lower(name_key) || ' '::text) || lower(email)) STORED NOT NULL,
+  is_vouched boolean DEFAULT false NOT NULL,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT users__email_is_ascii CHECK (octet_length(email) = char_length(email)),

@@ -638,7 +638,7 @@ export interface paths {
         get: operations["listUsers"];
         put?: never;
         /**
-         * Creates a user, in the caller's tenant unless told otherwise
+         * Creates a user. Without a password the user gets an invitation by mail
          * @description Who may call: admin.
          */
         post: operations["createUser"];
@@ -661,7 +661,7 @@ export interface paths {
          */
         get: operations["getUser"];
         /**
-         * Changes a user; what is left out stays, null takes the department away
+         * Changes a user. Fields that are left out stay; null removes the department
          * @description Who may call: admin.
          */
         put: operations["updateUser"];
@@ -690,6 +690,26 @@ export interface paths {
          * @description Who may call: admin.
          */
         post: operations["blockUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user_id}/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sends a user another link to choose a password and confirm their address
+         * @description Who may call: admin.
+         */
+        post: operations["inviteUser"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2878,7 +2898,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3309,7 +3329,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3581,7 +3601,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3718,7 +3738,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3862,7 +3882,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4120,7 +4140,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4400,7 +4420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4555,7 +4575,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4701,7 +4721,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4842,7 +4862,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5332,7 +5352,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5604,7 +5624,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6007,7 +6027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6271,7 +6291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6407,7 +6427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6782,7 +6802,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7074,7 +7094,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7220,7 +7240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7440,7 +7460,8 @@ export interface operations {
                 "application/json": {
                     /** Format: email */
                     email: string;
-                    password: string;
+                    /** @description left out: the user is mailed an invitation, and chooses a password */
+                    password?: string;
                     full_name: string;
                     /** @enum {string} */
                     role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
@@ -7514,7 +7535,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7726,6 +7747,8 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** Format: email */
+                    email?: string;
                     full_name?: string;
                     department_id?: number | null;
                     can_see_all_patients?: boolean;
@@ -7794,7 +7817,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7940,7 +7963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8088,7 +8111,155 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 64 KiB (body_too_large) */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidInput"];
+                };
+            };
+            /** @description Too many requests (too_many_requests, inbox_full) */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A fault of the service (internal) */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    inviteUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such record, or not yours (not_found) */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8246,7 +8417,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8401,7 +8572,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8547,7 +8718,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8695,7 +8866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9021,7 +9192,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9162,7 +9333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9399,7 +9570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9548,7 +9719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9664,7 +9835,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9780,7 +9951,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9896,7 +10067,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10154,7 +10325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10379,7 +10550,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10522,7 +10693,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10663,7 +10834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10793,7 +10964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10934,7 +11105,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11068,7 +11239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11319,7 +11490,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11605,7 +11776,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11765,7 +11936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11936,7 +12107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12233,7 +12404,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12379,7 +12550,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12789,7 +12960,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13043,7 +13214,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13184,7 +13355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13437,7 +13608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13746,7 +13917,7 @@ export interface operations {
                     /** Format: uri */
                     url: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
+                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
                 };
@@ -13802,7 +13973,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -13893,7 +14064,7 @@ export interface operations {
                     /** Format: uri */
                     url?: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
+                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     is_active?: boolean;
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
@@ -13962,7 +14133,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14108,7 +14279,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14397,7 +14568,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14560,7 +14731,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14832,7 +15003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -14978,7 +15149,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15126,7 +15297,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15507,7 +15678,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15651,7 +15822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -15778,7 +15949,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
+            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -22,6 +22,10 @@ export const PROBLEMS = {
   email_taken: [409, 'email: this address already has an account in the tenant'],
   subdomain_taken: [409, 'subdomain: already taken; choose another'],
   department_name_taken: [409, 'name: the tenant already has a department of this name'],
+  address_confirmed: [
+    409,
+    'The user has confirmed their address. They can choose a new password with a reset link.',
+  ],
   own_account: [409, 'user_id: you cannot block, delete or demote yourself'],
   last_superadmin: [409, 'user_id: the last active superadmin must stay'],
   tenant_protected: [

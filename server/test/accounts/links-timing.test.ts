@@ -51,6 +51,11 @@ describe.each(['request-reset', 'resend-verification'])('%s', (path) => {
   test('takes the same time for an account and for none', { timeout: 120_000 }, async () => {
     const ask = (email: string) =>
       post(service, `/api/auth/${path}`, { body: { email, subdomain: tenant.subdomain } })
+    // A reset link goes to confirmed addresses, and one to confirm an address to the others.
+    await service.database.sql(
+      `update users set email_verified_at = ${path === 'request-reset' ? 'now()' : 'null'}
+       where email like 'known-%'`,
+    )
     const comparison = await measure(ask, 202)
     expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
     await service.idle('jobs')

@@ -4,6 +4,7 @@ import { enrol } from '../second-factor/enrol.ts'
 import { eventually, fresh, newColleague, refresh } from '../sessions/users.ts'
 import { mailedToken } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, superadmin } from '../support/clinics.ts'
+import { confirmAddress } from '../support/people.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
 
 const CHOSEN = 'chosen-Horse-8'
@@ -109,6 +110,7 @@ describe('a first password that has to be changed', () => {
 
   test('is over with a link to choose one, too', async () => {
     const { id, email } = await create({ must_change_password: true })
+    await confirmAddress(service, id)
     await service.call('POST', '/api/auth/request-reset', { body: { email, subdomain: 'north' } })
     const token = await mailedToken(service, email, 'reset-password')
     const body = { token, new_password: CHOSEN }

@@ -4,7 +4,7 @@ import { mailedToken } from '../support/accounts.ts'
 import { PASSWORD, superadmin } from '../support/clinics.ts'
 import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
-import { askForLink, login, newTenant, PROXIED, register } from './people.ts'
+import { askForLink, login, newTenant, PROXIED, register, registerConfirmed } from './people.ts'
 
 let service: Service
 let open: Awaited<ReturnType<typeof newTenant>>
@@ -83,7 +83,8 @@ async function openPage(page: 'verify-email' | 'reset-password', hash: string) {
 }
 
 async function linkFor(page: 'verify-email' | 'reset-password') {
-  const { email } = await register(service, open.subdomain)
+  const make = page === 'reset-password' ? registerConfirmed : register
+  const { email } = await make(service, open.subdomain)
   if (page === 'reset-password') await askForLink(service, 'request-reset', email, open.subdomain)
   return { email, token: await mailedToken(service, email, page) }
 }

@@ -6,7 +6,7 @@ import { CHROMIUM, openPage } from '../support/browser.ts'
 import { PASSWORD, superadmin } from '../support/clinics.ts'
 import { openPrefixProxy } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
-import { askForLink, login, newTenant, PROXIED, register } from './people.ts'
+import { askForLink, login, newTenant, PROXIED, register, registerConfirmed } from './people.ts'
 
 const NEW_PASSWORD = 'chosen-Horse-61'
 
@@ -44,8 +44,7 @@ describe.skipIf(!CHROMIUM).each(['root', 'prefix'])('at the %s', (at) => {
   const base = () => String(bases[at])
 
   test('the link in a mail opens a page that sets a new password', async () => {
-    const { email } = await register(service, subdomain)
-    await mailedToken(service, email, 'verify-email')
+    const { email } = await registerConfirmed(service, subdomain)
     await askForLink(service, 'request-reset', email, subdomain)
     await openLink(base(), 'reset-password', await mailedToken(service, email, 'reset-password'))
     await submit(NEW_PASSWORD)

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Config } from '../../src/config/config.ts'
 import { fresh } from '../sessions/users.ts'
 import { PASSWORD } from '../support/clinics.ts'
+import { confirmAddress } from '../support/people.ts'
 import type { Answer, CallOptions, Service } from '../support/service.ts'
 
 /** The service behind one proxy, so that a test can say where a call comes from. */
@@ -44,6 +45,13 @@ export async function register(service: Service, subdomain: string, overrides: o
   const answer = await post(service, '/api/auth/register', { body: form(subdomain, overrides) })
   if (answer.status !== 201) throw new Error(`register answered ${JSON.stringify(answer.body)}`)
   return answer.body as { id: number; email: string; tenant_id: number }
+}
+
+/** Registers a person whose address is confirmed. */
+export async function registerConfirmed(service: Service, subdomain: string) {
+  const made = await register(service, subdomain)
+  await confirmAddress(service, made.id)
+  return made
 }
 
 /** Makes a tenant with one department; its setting `registration` as given. */

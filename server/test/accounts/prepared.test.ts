@@ -1,4 +1,4 @@
-/** An account that a stranger has prepared for somebody else's address is its owner's alone once they reset it. */
+/** An account that a stranger prepared for somebody else's address belongs to the owner once an invitation is accepted. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { openScene, type Scene } from '../messenger/scene.ts'
 import { enrol } from '../second-factor/enrol.ts'
@@ -25,14 +25,15 @@ const WORDS = 'Your account is locked. Call +1 555 0100 now'
 let scene: Scene
 let service: Service
 let subdomain: string
+let root: Person
 let stranger: Person
 let chat = 8_300
 
 beforeAll(async () => {
   scene = await openScene({ config: PROXIED })
   service = scene.service
-  const { token } = await superadmin(service)
-  subdomain = (await newTenant(service, token, { registration: 'open' })).subdomain
+  root = await superadmin(service)
+  subdomain = (await newTenant(service, root.token, { registration: 'open' })).subdomain
 })
 
 /** A stranger signs in to an account that they have made for another's address. */
@@ -52,7 +53,14 @@ async function prepare(): Promise<number> {
   return chat
 }
 
-/** The owner of the address chooses a password, by the link that they ask for. */
+/** The owner of the address chooses a password with the invitation that an administrator sends. */
+async function accept(): Promise<void> {
+  const path = `/api/admin/users/${stranger.id}/invitation`
+  expect((await service.call('POST', path, { token: root.token })).status).toBe(200)
+  const token = await mailedToken(service, stranger.email, 'invitation')
+  expect((await resetPassword(service, token, RENEWED)).status).toBe(200)
+}
+
 async function reset(): Promise<void> {
   await askForLink(service, 'request-reset', stranger.email, subdomain)
   const token = await mailedToken(service, stranger.email, 'reset-password')
@@ -66,10 +74,10 @@ const notices = async () => {
   return mails.filter(({ subject }) => subject === 'Your password was changed')
 }
 
-test('the reset takes its second factor and its chat away, each with an entry', async () => {
+test('the invitation takes its second factor and its chat away, each with an entry', async () => {
   const theirs = await prepare()
   const before = await actionsAbout(service, stranger.id)
-  await reset()
+  await accept()
   const answer = await signInRenewed()
   expect(answer).toMatchObject({ status: 200, body: { user_id: stranger.id } })
   await scene.heard(theirs, 'no longer linked')
@@ -77,7 +85,7 @@ test('the reset takes its second factor and its chat away, each with an entry', 
   expect(await scene.call('GET', '/status', owner)).toMatchObject({ body: { linked: false } })
   const since = (await actionsAbout(service, stranger.id)).slice(before.length)
   expect(since).toEqual([
-    'auth.reset_requested',
+    'user.invited',
     'auth.totp_disabled',
     'messenger.unlinked',
     'user.email_verified',
@@ -93,7 +101,7 @@ test('the reset takes its second factor and its chat away, each with an entry', 
 
 test('what happens to it after that its chat does not hear', async () => {
   const theirs = await prepare()
-  await reset()
+  await accept()
   await scene.heard(theirs, 'no longer linked')
   expect((await signInRenewed()).status).toBe(200)
   await untilRead(service.database, 'messenger')
@@ -104,7 +112,7 @@ test('what happens to it after that its chat does not hear', async () => {
 
 test("no mail has the stranger's words, nor tells of what they had set up", async () => {
   await prepare()
-  await reset()
+  await accept()
   expect(await notices()).toHaveLength(1)
   const mails = await mailsTo(service, stranger.email)
   for (const { subject, text, html } of mails) {

@@ -120,7 +120,7 @@ describe('what is asked for', () => {
       },
       recovery: {
         takeVerification: async () => true,
-        sendVerification: async () => undefined,
+        sendLink: async () => undefined,
       } as never,
       askTenant: tenantAsker('wardkeep.test', false),
     })

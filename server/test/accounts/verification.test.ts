@@ -18,6 +18,7 @@ import {
   PROXIED,
   post,
   register,
+  registerConfirmed,
   verifyEmail,
 } from './people.ts'
 
@@ -134,8 +135,9 @@ describe('the link', () => {
     const { email, tenant_id } = await register(service, open.subdomain)
     const token = await linkTo(email)
     const other = await newTenant(service, admin, {})
-    await askForLink(service, 'request-reset', email, open.subdomain)
-    const forReset = await mailedToken(service, email, 'reset-password')
+    const known = await registerConfirmed(service, open.subdomain)
+    await askForLink(service, 'request-reset', known.email, open.subdomain)
+    const forReset = await mailedToken(service, known.email, 'reset-password')
     const moved = token.replace(/^\d+/, String(other.id))
     for (const wrong of [
       inventedToken(tenant_id),

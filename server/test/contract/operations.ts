@@ -103,6 +103,7 @@ export const SPECIFIED: readonly Row[] = [
 export const ADDED: readonly Row[] = [
   bearer('GET', '/api/admin/users/{user_id}', 200, 'input'),
   bearer('PUT', '/api/admin/users/{user_id}', 200, 'input'),
+  bearer('POST', '/api/admin/users/{user_id}/invitation', 200, 'input'),
   bearer('DELETE', '/api/admin/users/{user_id}/totp', 204, 'input'),
   bearer('PUT', '/api/users/me/password', 200, 'input'),
   bearer('POST', '/api/auth/totp/setup', 200, 'input'),

@@ -169,6 +169,7 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   await take('GET /api/admin/users', { token })
   await take('GET /api/admin/users/{user_id}', { token, path })
   await take('PUT /api/admin/users/{user_id}', { token, path, body: { full_name: 'Passing By' } })
+  await take('POST /api/admin/users/{user_id}/invitation', { token, path })
   await take('POST /api/admin/users/{user_id}/block', { token, path })
   await take('POST /api/admin/users/{user_id}/unblock', { token, path })
   await take('PUT /api/admin/users/{user_id}/role', { token, path, body: { role: 'doctor' } })

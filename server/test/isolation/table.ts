@@ -291,6 +291,12 @@ export const TABLE: readonly Line[] = [
     foreign: admins(200, 404),
   },
   {
+    name: 'POST /api/admin/users/{user_id}/invitation',
+    aim: atUser,
+    own: admins(409),
+    foreign: admins(409, 404),
+  },
+  {
     name: 'DELETE /api/admin/users/{user_id}',
     aim: atUser,
     own: admins(204),

@@ -69,6 +69,7 @@ const COMMANDS: Record<string, [wait: Wait, command: (scene: Scene) => Command]>
     ],
   ],
   updateUser: [onColleague, ofColleague('PUT', '', { full_name: 'Other' })],
+  inviteUser: [onColleague, ofColleague('POST', '/invitation')],
   deleteUser: [onColleague, ofColleague('DELETE', '')],
   blockUser: [onColleague, ofColleague('POST', '/block')],
   changeUserRole: [onColleague, ofColleague('PUT', '/role', { role: 'nurse' })],

@@ -47,6 +47,7 @@ const CASES: Record<string, Case> = {
     command: ({ departmentId }) => ['DELETE', `/api/admin/departments/${departmentId}`],
   },
   updateUser: onNurse('PUT', '', { full_name: 'Other' }),
+  inviteUser: onNurse('POST', '/invitation'),
   deleteUser: onNurse('DELETE', ''),
   blockUser: onNurse('POST', '/block'),
   changeUserRole: onNurse('PUT', '/role', { role: 'doctor' }),

@@ -199,7 +199,6 @@ describe('an administrator', () => {
     const real = await openPasswords(COST, 2, systemTime)
     const users = usersService({
       db: service.app.db,
-      clock: service.clock,
       passwords: {
         ...real,
         hash(password, party) {
@@ -210,6 +209,13 @@ describe('an administrator', () => {
       throttle: openThrottle(service.app.db, service.clock, silentLog),
       endSessions: async () => undefined,
       passwordSet: async () => undefined,
+      accountMails: {
+        countInvitation: async () => undefined,
+        takeVerification: async () => false,
+        welcome: async () => undefined,
+        invite: async () => undefined,
+        addressChanged: async () => undefined,
+      },
       leaves: async () => undefined,
       requireSignedIn: async () => undefined,
     } as Parameters<typeof usersService>[0])

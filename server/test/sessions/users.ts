@@ -3,6 +3,7 @@ import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import type { Role } from '../../src/lib/roles.ts'
 import { type Clinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
+import { confirmAddress } from '../support/people.ts'
 import type { Answer, Service } from '../support/service.ts'
 
 let made = 0
@@ -27,6 +28,7 @@ export async function newPerson(
   })
   if (created.status !== 201)
     throw new Error(`the user was not created: ${JSON.stringify(created.body)}`)
+  await confirmAddress(service, created.body.id)
   const tokens = await signIn(service, { email, password: PASSWORD, subdomain: at.subdomain })
   return {
     id: created.body.id,

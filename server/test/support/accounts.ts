@@ -21,7 +21,7 @@ export async function mailsTo(service: Service, address: string): Promise<Email[
 export async function mailedToken(
   service: Service,
   address: string,
-  page: 'verify-email' | 'reset-password',
+  page: 'verify-email' | 'reset-password' | 'invitation',
   seen = 0,
 ): Promise<string> {
   const link = new RegExp(`/${page}#token=(\\S+)`)

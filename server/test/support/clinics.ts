@@ -3,6 +3,7 @@ import type { Role } from '../../src/lib/roles.ts'
 import type { OpenedService } from './open-service.ts'
 import {
   type Clinic,
+  confirmAddress,
   type Person,
   STAFF,
   signInAs,
@@ -68,7 +69,7 @@ export async function createClinic(
   })
   const people = mapStaff(async (role) => {
     const email = `${role}@${subdomain}.test`
-    await create('/api/admin/users', {
+    const { id } = await create('/api/admin/users', {
       email,
       password: PASSWORD,
       full_name: `${role} of ${subdomain}`,
@@ -76,6 +77,7 @@ export async function createClinic(
       tenant_id: tenant.id,
       department_id: department.id,
     })
+    await confirmAddress(service, id)
     return signInAs(service, { email, password: PASSWORD, subdomain })
   })
   return {

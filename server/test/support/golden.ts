@@ -9,7 +9,7 @@ import { type GoldenPeople, superadminOf } from './people.ts'
 
 /** Makes the template of an empty, migrated database. */
 export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeople> {
-  const service = await openTestService({ address, background: ['webhooks'] })
+  const service = await openTestService({ address, background: ['webhooks', 'jobs'] })
   try {
     await service.app.setUp(() => undefined)
     const root = await superadminOf(service)
@@ -17,8 +17,8 @@ export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeo
       await createClinic(service, root, 'north'),
       await createClinic(service, root, 'south'),
     ]
-    // The consumers of a copy should not have to read these entries.
-    await service.idle('webhooks')
+    // A copy should not read these entries, nor send these mails.
+    await service.idle('webhooks', 'jobs')
     return { root, clinics: { north, south } }
   } finally {
     await service.close()

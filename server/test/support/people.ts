@@ -69,6 +69,17 @@ export async function signInAs(
   return personOf(await app.features.auth.sessions.tokens(issued), { email, password })
 }
 
+/** Marks the address of a user as confirmed, as the link of a mail does. */
+export async function confirmAddress({ app }: OpenedService, id: number): Promise<void> {
+  await app.db.acrossTenants((tx) =>
+    tx.db
+      .updateTable('users')
+      .set({ email_verified_at: new Date(app.db.clock.now()).toISOString() })
+      .where('id', '=', id)
+      .execute(),
+  )
+}
+
 /** The bootstrap superadmin in a new session. */
 export const superadminOf = (service: OpenedService): Promise<Person> =>
   signInAs(service, { ...SUPERADMIN, subdomain: 'platform' })

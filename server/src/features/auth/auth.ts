@@ -7,7 +7,7 @@ import { createRateLimiter } from '../../platform/throttle/index.ts'
 import type { Upkeep } from '../../platform/upkeep.ts'
 import { actingOn, passwordCheck } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
-import { noticesTo } from './notices/notices.service.ts'
+import { noticesTo, noticeToFormerAddress } from './notices/notices.service.ts'
 import { PAGES } from './pages.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
@@ -71,6 +71,11 @@ export interface Auth extends Feature {
   /** Ends sessions of a user, or of a whole tenant, within the transaction of the cause. */
   endSessions: Sessions['end']
   passwordSet: Recovery['passwordSet']
+  /** The mails that administrators have sent to users. */
+  accountMails: Pick<
+    Recovery,
+    'addressChanged' | 'countInvitation' | 'invite' | 'takeVerification' | 'welcome'
+  >
 }
 
 /** What other features do, handed in: they do not know each other. */
@@ -103,7 +108,8 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     checkPassword: passwordCheck(core),
   })
   const disown = [secondFactor.disown, handed.disownChat]
-  const recovery = recoveryService({ ...core, sessions, tell, disown })
+  const addressLeft = noticeToFormerAddress(core)
+  const recovery = recoveryService({ ...core, sessions, tell, addressLeft, disown })
   const signIn = signInService({
     ...core,
     db: signInDb,
@@ -124,6 +130,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     secondFactor,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
+    accountMails: recovery,
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),

@@ -22,6 +22,20 @@ export function verificationMail({ clinic, url }: LinkMail): MailContent {
   })
 }
 
+/** Goes to an address that an administrator typed, which may be a stranger's: it names the clinic only. */
+export function invitationMail({ clinic, url }: LinkMail): MailContent {
+  return renderMail({
+    subject: `Your account at ${clinic}`,
+    greeting: 'Hello,',
+    lines: [
+      `An administrator of ${clinic} has created an account for this address. Choose a password to start using it.`,
+    ],
+    link: { label: 'Choose a password', url },
+    closing:
+      'The link is valid for 7 days and works once. If you do not know this clinic, ignore this mail.',
+  })
+}
+
 export function resetMail({ name, clinic, url }: LinkMail): MailContent {
   return renderMail({
     subject: 'Choose a new password',
@@ -35,7 +49,7 @@ export function resetMail({ name, clinic, url }: LinkMail): MailContent {
 
 /** What an owner is told; `codesLeft` are the recovery codes that are not used yet. */
 export type News =
-  | { kind: 'password_changed' | 'factor_enabled' | 'factor_removed' }
+  | { kind: 'password_changed' | 'factor_enabled' | 'factor_removed' | 'address_changed' }
   | { kind: 'recovery_code_used'; codesLeft: number }
 
 interface Notice {
@@ -67,6 +81,13 @@ function wordsOf(news: News): { subject: string; what: string; after: string } {
         subject: 'Your password was changed',
         what: 'a new password was set for',
         after: 'Every session was ended; sign in with the new password.',
+      }
+    case 'address_changed':
+      return {
+        subject: 'Your e-mail address was changed',
+        what: 'an administrator changed the e-mail address of',
+        after:
+          'Every session was ended. Sign in with the new address; this one receives no more mails about the account.',
       }
     case 'factor_enabled':
       return {

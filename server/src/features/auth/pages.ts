@@ -10,6 +10,7 @@ const page = (url: string, name: string, type: Page['type']): Page => ({
 export const PAGES: readonly Page[] = [
   page('/verify-email', 'verify-email', 'html'),
   page('/reset-password', 'reset-password', 'html'),
+  page('/invitation', 'invitation', 'html'),
   page('/pages/verify-email.js', 'verify-email', 'js'),
   page('/pages/reset-password.js', 'reset-password', 'js'),
   page('/pages/send.js', 'send', 'js'),

@@ -5,7 +5,7 @@ import { StartupError } from '../../lib/startup-error.ts'
 import type { Passwords } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { append, changesBetween, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
-import { findOperator, setActive, setPassword } from './users.store.ts'
+import { assignPassword, findOperator, setActive } from './users.store.ts'
 
 export interface OperatorResetDeps {
   db: Scopes
@@ -32,7 +32,7 @@ export function resetsOperators({ db, passwords, passwordSet }: OperatorResetDep
       const before = await findOperator(tx, foldEmail(email))
       if (!before) throw new StartupError(`No superadmin has the e-mail address ${email}.`)
       await setActive(tx, before.id, true)
-      const after = await setPassword(tx, before.id, hash, true)
+      const after = await assignPassword(tx, before.id, hash, true)
       await also?.(tx, before)
       await passwordSet(tx, before)
       tx.invalidate(`user:${before.id}`)

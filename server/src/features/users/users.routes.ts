@@ -40,12 +40,17 @@ export function userOperations(users: Users): AnyOperation[] {
       method: 'POST',
       path: '/api/admin/users',
       id: 'createUser',
-      summary: "Creates a user, in the caller's tenant unless told otherwise",
+      summary: 'Creates a user. Without a password the user gets an invitation by mail',
       tag,
       access: admins,
       body: NewUser,
-      refine: ({ body }, refuse) =>
-        refuse(['body', 'password'], weaknessOf(body.password, body.email)),
+      refine: ({ body, caller }, refuse) => {
+        refuse(['body', 'password'], weaknessOf(body.password, body.email))
+        if (caller.role === 'superadmin' && body.tenant_id === undefined)
+          refuse(['body', 'tenant_id'], 'say for which tenant')
+        if (body.password === undefined && body.must_change_password)
+          refuse(['body', 'must_change_password'], 'an invited user chooses the password')
+      },
       checkReferences: ({ caller, body, faulty }, refuse) =>
         faulty.has('body.tenant_id')
           ? Promise.resolve()
@@ -69,7 +74,7 @@ export function userOperations(users: Users): AnyOperation[] {
       method: 'PUT',
       path: '/api/admin/users/{user_id}',
       id: 'updateUser',
-      summary: 'Changes a user; what is left out stays, null takes the department away',
+      summary: 'Changes a user. Fields that are left out stay; null removes the department',
       body: UserChange,
       checkReferences: ({ caller, path, body, faulty }, refuse) =>
         faulty.has('path.user_id')
@@ -109,6 +114,16 @@ export function userOperations(users: Users): AnyOperation[] {
       success: [200, User],
       refusals: [404, 409],
       handle: ({ caller, path }) => users.unblock(caller, path.user_id),
+    }),
+    operation({
+      ...ofUser,
+      method: 'POST',
+      path: '/api/admin/users/{user_id}/invitation',
+      id: 'inviteUser',
+      summary: 'Sends a user another link to choose a password and confirm their address',
+      success: [200, User],
+      refusals: [404, 409],
+      handle: ({ caller, path }) => users.invite(caller, path.user_id),
     }),
     operation({
       ...ofUser,

@@ -72,7 +72,12 @@ export type UserQuery = Static<typeof UserQuery>
 
 export const NewUser = Type.Object({
   email: EmailAddress,
-  password: NewPassword,
+  password: Type.Optional(
+    Type.String({
+      ...NewPassword,
+      description: 'left out: the user is mailed an invitation, and chooses a password',
+    }),
+  ),
   full_name: Name,
   role: OneOf(ROLES),
   tenant_id: Type.Optional(Id),
@@ -83,6 +88,7 @@ export const NewUser = Type.Object({
 export type NewUser = Static<typeof NewUser>
 
 export const UserChange = Type.Object({
+  email: Type.Optional(EmailAddress),
   full_name: Type.Optional(Name),
   department_id: Type.Optional(Nullable(Id)),
   can_see_all_patients: Type.Optional(Type.Boolean()),

@@ -1,7 +1,7 @@
 /** The rules of users. Each command is one transaction and one journal entry. */
 
-import { type Clock, isoAt } from '../../lib/clock.ts'
 import type { Cursor } from '../../lib/cursor.ts'
+import { foldEmail } from '../../lib/email.ts'
 import { type Page, toPage } from '../../lib/page.ts'
 import { invalidValue, orNotFound, Problem, type Refuse } from '../../lib/problems.ts'
 import type { Role } from '../../lib/roles.ts'
@@ -60,14 +60,29 @@ export type UserLeaves = (
 
 export interface UsersDeps {
   db: Scopes
-  clock: Clock
   passwords: Passwords
   throttle: Throttle
   endSessions: EndUserSessions
   /** Ends sessions and voids links of a user whose password was set; handed in, as those know users. */
   passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
+  accountMails: AccountMails
   leaves: UserLeaves
   requireSignedIn: RequireSignedIn
+}
+
+type UserKey = Pick<User, 'id' | 'tenant_id'>
+
+/** The mails that administrators have sent to users; handed in, as their links know users. */
+export interface AccountMails {
+  /** @throws Problem 429 after too many to the mailbox */
+  countInvitation(email: string): Promise<void>
+  /** Takes the mailbox's next mail with a link to confirm it; false where it got too many. */
+  takeVerification(email: string): Promise<boolean>
+  /** Sends the first link to a user: to choose a password where they have none, else to confirm their address. */
+  welcome(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
+  invite(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
+  /** Ends sessions and links, and notifies both addresses. */
+  addressChanged(tx: TenantTx, by: Admin, former: User, isMailed: boolean): Promise<void>
 }
 
 /** What a command on a user refers to, who may be yet to be made. */
@@ -84,6 +99,8 @@ export interface Users {
   list(caller: Auditor, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
   get(caller: Admin, id: number): Promise<User>
   create(caller: Admin, user: NewUser): Promise<User>
+  /** Sends a user another link to choose a password. @throws Problem 409 once their address is confirmed */
+  invite(caller: Admin, id: number): Promise<User>
   update(caller: Admin, id: number, change: UserChange): Promise<User>
   delete(caller: Admin, id: number): Promise<void>
   block(caller: Admin, id: number): Promise<User>
@@ -96,10 +113,28 @@ export interface Users {
 }
 
 export function usersService(deps: UsersDeps): Users {
-  const { db, clock, passwords, endSessions, requireSignedIn } = deps
+  const { db, passwords, endSessions, accountMails, requireSignedIn } = deps
 
   const onUser = actingOn(db, requireSignedIn)
   const checkPassword = passwordCheck(deps)
+
+  /** Finds a user before the costly part of a command, so that made-up ids cost nothing. */
+  const findFirst = (caller: Caller, id: number) =>
+    forCaller(db, caller, (tx) => store.findUser(tx, id), 'read')
+
+  /** Takes the first mail to a new user; returns whether it may be sent. @throws Problem 429 for an invitation */
+  async function takeWelcome({ email, password }: NewUser): Promise<boolean> {
+    if (password !== undefined) return accountMails.takeVerification(email)
+    await accountMails.countInvitation(email)
+    return true
+  }
+
+  /** Takes the mail to a new address. Returns false where there is none, or its mailbox got too many. */
+  async function takeAddress(caller: Admin, id: number, change: UserChange): Promise<boolean> {
+    if (change.email === undefined) return false
+    const user = requireTarget(caller, await findFirst(caller, id))
+    return isNewAddress(user, change) && accountMails.takeVerification(change.email)
+  }
 
   return {
     checkReferences: (caller, { user_id, tenant_id, department_id, password }, refuse) =>
@@ -146,7 +181,9 @@ export function usersService(deps: UsersDeps): Users {
         },
         'read',
       )
-      const password_hash = await passwords.hash(password, partyOf(caller))
+      const isMailed = await takeWelcome(user)
+      const password_hash =
+        password === undefined ? null : await passwords.hash(password, partyOf(caller))
       return forCaller(db, caller, async (tx) => {
         const [tenant] = await Promise.all([shareTenant(tx, tenantId), requireSignedIn(tx, caller)])
         await requirePlace(tx, tenant)
@@ -156,22 +193,38 @@ export function usersService(deps: UsersDeps): Users {
           ...fields,
           tenant_id: tenantId,
           password_hash,
-          // An administrator vouches for the addresses that they enter.
-          email_verified_at: isoAt(clock),
+          email_verified_at: null,
+          is_vouched: true,
         })
         await appendChange(tx, caller, 'user.created', null, created)
+        if (isMailed) await accountMails.welcome(tx, caller, created)
         return created
       })
     },
 
-    update: (caller, id, change) =>
-      onUser(caller, id, async (tx, before) => {
+    async invite(caller, id) {
+      const asked = requireTarget(caller, await findFirst(caller, id))
+      refuseConfirmed(asked)
+      await accountMails.countInvitation(asked.email)
+      return onUser(caller, id, async (tx, user) => {
+        refuseConfirmed(user)
+        await accountMails.invite(tx, caller, user)
+        return user
+      })
+    },
+
+    async update(caller, id, change) {
+      const isMailed = await takeAddress(caller, id, change)
+      return onUser(caller, id, async (tx, before) => {
         await requireDepartment(tx, before.tenant_id, change.department_id)
         if (differing(before, change).length === 0) return before
-        const after = orNotFound(await store.updateUser(tx, id, change), 'user')
+        const isMoved = isNewAddress(before, change)
+        const after = orNotFound(await store.updateUser(tx, id, change, isMoved), 'user')
         await appendChange(tx, caller, 'user.updated', before, after)
+        if (isMoved) await accountMails.addressChanged(tx, caller, before, isMailed)
         return after
-      }),
+      })
+    },
 
     delete: (caller, id) =>
       onUser(caller, id, async (tx, target, otherOperators) => {
@@ -219,11 +272,11 @@ export function usersService(deps: UsersDeps): Users {
           detail: 'user_id: change your own password with PUT /api/users/me/password',
         })
       // Looked up before the costly hash, so that made-up ids keep no sign-in waiting.
-      requireTarget(caller, await forCaller(db, caller, (tx) => store.findUser(tx, id), 'read'))
+      requireTarget(caller, await findFirst(caller, id))
       const password_hash = await passwords.hash(password, partyOf(caller))
       await onUser(caller, id, async (tx, target) => {
         refuseWeakPassword(password, target.email, ['body', 'password'])
-        const set = await store.setPassword(tx, id, password_hash, must_change_password)
+        const set = await store.assignPassword(tx, id, password_hash, must_change_password)
         const after = orNotFound(set, 'user')
         await deps.passwordSet(tx, after)
         await appendChange(tx, caller, 'user.password_changed', target, after, BY_OTHERS)
@@ -244,6 +297,15 @@ export function usersService(deps: UsersDeps): Users {
       })
     },
   }
+}
+
+/** Whether the change gives the user another mailbox, and not only another spelling. */
+const isNewAddress = (user: User, { email }: UserChange) =>
+  email !== undefined && foldEmail(email) !== foldEmail(user.email)
+
+/** @throws Problem 409 where the user can request a reset link */
+function refuseConfirmed(user: User): void {
+  if (user.email_verified) throw new Problem('address_confirmed')
 }
 
 /** The journal's note on a password that an administrator chose. */

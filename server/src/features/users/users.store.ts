@@ -118,9 +118,11 @@ export interface UserRow {
   role: Role
   department_id: number | null
   can_see_all_patients: boolean
-  password_hash: string
+  /** Null for an invited user, who is to choose a password. */
+  password_hash: string | null
   must_change_password?: boolean
   email_verified_at: string | null
+  is_vouched?: boolean
   is_active?: boolean
   is_pending?: boolean
 }
@@ -133,17 +135,25 @@ export function insertUser(tx: TenantTx, user: UserRow): Promise<User> {
     .executeTakeFirstOrThrow()
 }
 
+/** @param isNewAddress the address in `change` is another one, which nobody has confirmed */
 export function updateUser(
   tx: TenantTx,
   id: number,
-  change: UserChange & { role?: Role },
+  { full_name, ...change }: UserChange & { role?: Role },
+  isNewAddress = false,
 ): Promise<User | undefined> {
-  const { full_name } = change
-  const keyed = full_name === undefined ? {} : { name_key: nameKey(full_name), is_folded: true }
+  const keyed =
+    full_name === undefined ? {} : { full_name, name_key: nameKey(full_name), is_folded: true }
   return updating(tx, id)
-    .set({ ...change, ...keyed })
+    .set({ ...change, ...keyed, ...(isNewAddress ? UNCONFIRMED : {}) })
     .returning(COLUMNS)
     .executeTakeFirst()
+}
+
+/** The owner may go on signing in where they could: the administrator has vouched for the new address. */
+const UNCONFIRMED = {
+  is_vouched: sql<boolean>`is_vouched or email_verified_at is not null`,
+  email_verified_at: null,
 }
 
 /** Stores the folded names of users. */
@@ -170,15 +180,27 @@ export function deleteUser(tx: TenantTx, id: number): Promise<User | undefined> 
   return deleted.returning(COLUMNS).executeTakeFirst()
 }
 
-/** Sets a user's password; `must_change_password` when it is somebody else's choice. */
+/** Sets the password that a user chose. */
 export function setPassword(
+  tx: TenantTx,
+  id: number,
+  password_hash: string,
+): Promise<User | undefined> {
+  return updating(tx, id)
+    .set({ password_hash, must_change_password: false })
+    .returning(COLUMNS)
+    .executeTakeFirst()
+}
+
+/** Sets the password that an administrator chose, who thereby vouches for the user's address. */
+export function assignPassword(
   tx: TenantTx,
   id: number,
   password_hash: string,
   must_change_password = false,
 ): Promise<User | undefined> {
   return updating(tx, id)
-    .set({ password_hash, must_change_password })
+    .set({ password_hash, must_change_password, is_vouched: true })
     .returning(COLUMNS)
     .executeTakeFirst()
 }
@@ -276,7 +298,7 @@ export function replacePassword(
 
 export async function findPasswordHash(tx: TenantTx, id: number): Promise<string | undefined> {
   const row = await visible(tx).select('password_hash').where('id', '=', id).executeTakeFirst()
-  return row?.password_hash
+  return row?.password_hash ?? undefined
 }
 
 /** Whether the user is an active doctor of the tenant, and stays so until the transaction ends. */

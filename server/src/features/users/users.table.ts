@@ -12,9 +12,12 @@ export interface UsersTable {
   can_see_all_patients: Generated<boolean>
   is_active: Generated<boolean>
   is_pending: Generated<boolean>
-  password_hash: string
+  /** Null while an invited user has not chosen a password. */
+  password_hash: string | null
   must_change_password: Generated<boolean>
   email_verified_at: string | null
+  /** An administrator entered the address: its owner may sign in before confirming it. */
+  is_vouched: Generated<boolean>
   totp_enabled_at: string | null
   created_at: Generated<string>
   last_login_at: string | null

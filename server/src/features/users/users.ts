@@ -8,12 +8,15 @@ import { type UsersDeps, usersService } from './users.service.ts'
 import { countUsers, purgeUsers, saveNameKeys } from './users.store.ts'
 import { USER_TABLES } from './users.table.ts'
 
+type Handed = 'endSessions' | 'passwordSet' | 'accountMails' | 'leaves' | 'requireSignedIn'
+
 export function openUsers(
-  { db, clock, passwords, throttle }: Needs<'db' | 'clock' | 'passwords' | 'throttle'>,
-  handed: Pick<UsersDeps, 'endSessions' | 'passwordSet' | 'leaves' | 'requireSignedIn'>,
+  { db, passwords, throttle }: Needs<'db' | 'passwords' | 'throttle'>,
+  handed: Pick<UsersDeps, Handed>,
 ): Feature & { resetOperator: ResetOperator } {
-  const { endSessions, passwordSet, leaves, requireSignedIn } = handed
-  const deps = { db, clock, passwords, throttle, endSessions, passwordSet, leaves, requireSignedIn }
+  const { endSessions, passwordSet, accountMails, leaves, requireSignedIn } = handed
+  const own = { db, passwords, throttle }
+  const deps = { ...own, endSessions, passwordSet, accountMails, leaves, requireSignedIn }
   return {
     name: 'users',
     resetOperator: resetsOperators({ db, passwords, passwordSet }),

@@ -106,7 +106,7 @@ export const ACTIONS = {
   },
   'user.created': { meaning: 'A user was created', example: user({ before: null, after: nurse }) },
   'user.updated': {
-    meaning: "A user's name, department or view of patients changed",
+    meaning: "A user's name, e-mail address, department or view of patients changed",
     example: user({ before: { department_id: 12 }, after: { department_id: 14 } }),
   },
   'user.deleted': { meaning: 'A user was deleted', example: user({ before: nurse, after: null }) },
@@ -129,6 +129,10 @@ export const ACTIONS = {
   'user.registered': {
     meaning: 'A user made an account of their own',
     example: user({ before: null, after: registered }, NURSE),
+  },
+  'user.invited': {
+    meaning: 'A user was sent an invitation to choose a password',
+    example: user(null),
   },
   'user.email_verified': {
     meaning: 'A user confirmed that their e-mail address is theirs',

@@ -13,9 +13,12 @@ export interface Account {
   email: string
   full_name: string
   role: Role
-  password_hash: string
+  /** Null while an invited user has not chosen a password. */
+  password_hash: string | null
   is_active: boolean
   email_verified: boolean
+  /** An administrator entered the address. */
+  is_vouched: boolean
   totp_enabled: boolean
   tenant_name: string
   tenant_is_active: boolean
@@ -36,6 +39,7 @@ function accounts(db: Kysely<Database>) {
       'users.role',
       'users.password_hash',
       'users.is_active',
+      'users.is_vouched',
       'tenants.name as tenant_name',
       'tenants.is_active as tenant_is_active',
       'tenants.is_demo',
@@ -59,8 +63,8 @@ export type Candidate = Account & {
 
 /**
  * The accounts of an address, in the order in which their passwords are tried: those that may sign in
- * before those that may not, then confirmed ones, then those of real clinics, then the oldest. So
- * nobody who makes an account of the same address later can take a place away from its owner.
+ * before those that may not, then confirmed ones, then those that an administrator made, then those of real clinics,
+ * then the oldest. So nobody who makes an account of the same address later can take a place away from its owner.
  * @param email folded (`lib/email.ts`)
  * @param tenant the tenant that is asked for; all without
  */
@@ -73,20 +77,30 @@ function named(
     .where(sql<boolean>`lower(users.email collate "C") = ${email}`)
     .orderBy(sql`users.is_active and tenants.is_active`, 'desc')
     .orderBy(sql`users.email_verified_at is not null`, 'desc')
+    .orderBy('users.is_vouched', 'desc')
     .orderBy('tenants.is_demo')
     .orderBy('users.id')
     .limit(MAX_CANDIDATES)
   return tenant ? all.where(isAskedFor(tenant)) : all
 }
 
+/**
+ * Finds the accounts whose address is confirmed, or those that have a password and an address to confirm.
+ * @param email folded
+ */
 export function findAccounts(
   tx: TenantTx,
   email: string,
   tenant: AskedTenant | undefined,
-  { unconfirmed }: { unconfirmed: boolean },
+  { confirmed }: { confirmed: boolean },
 ): Promise<Account[]> {
   const found = named(tx.db, email, tenant)
-  return (unconfirmed ? found.where('users.email_verified_at', 'is', null) : found).execute()
+  return confirmed
+    ? found.where('users.email_verified_at', 'is not', null).execute()
+    : found
+        .where('users.email_verified_at', 'is', null)
+        .where('users.password_hash', 'is not', null)
+        .execute()
 }
 
 interface Asking {
@@ -130,15 +144,20 @@ export function findCandidates(
   return tx.sendFor<Candidate>(askingBy.named({ ...of, ...tenant })).rows
 }
 
-const accountOf = (tx: TenantTx, userId: number) =>
-  accounts(tx.db).where('users.tenant_id', '=', tx.tenantId).where('users.id', '=', userId)
+export interface AccountKey {
+  id: number
+  tenant_id: number
+}
 
-export const findAccount = (tx: TenantTx, userId: number): Promise<Account | undefined> =>
-  accountOf(tx, userId).executeTakeFirst()
+const accountOf = (tx: TenantTx, { id, tenant_id }: AccountKey) =>
+  accounts(tx.db).where('users.tenant_id', '=', tenant_id).where('users.id', '=', id)
 
-/** As `findAccount`, held until the transaction ends. */
-export const lockAccount = (tx: TenantTx, userId: number): Promise<Account | undefined> =>
-  accountOf(tx, userId).forUpdate('users').executeTakeFirst()
+export const findAccount = (tx: TenantTx, user: AccountKey): Promise<Account | undefined> =>
+  accountOf(tx, user).executeTakeFirst()
+
+/** As `findAccount`, locked until the transaction ends. */
+export const lockAccount = (tx: TenantTx, user: AccountKey): Promise<Account | undefined> =>
+  accountOf(tx, user).forUpdate('users').executeTakeFirst()
 
 /** Lets the transaction's commit not wait for the disk: a crash may lose it, and its time tells nothing. */
 export async function commitUnwaited(tx: TenantTx): Promise<void> {

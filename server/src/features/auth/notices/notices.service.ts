@@ -3,7 +3,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import { type News, noticeMail } from '../mails.ts'
-import { findRecipient } from './notices.store.ts'
+import { findClinic, findRecipient } from './notices.store.ts'
 
 /**
  * Writes the mail on the transaction of what it tells of. Only an address that is confirmed gets one:
@@ -16,6 +16,26 @@ export type Tell = (
   /** Whether the name of the account is the owner's own word; any other is not written to them. */
   isNameTheirs?: boolean,
 ) => Promise<void>
+
+/** Notifies a confirmed address that the account no longer has it. */
+export type AddressLeft = (
+  tx: TenantTx,
+  former: { email: string; full_name: string; tenant_id: number },
+) => Promise<void>
+
+export function noticeToFormerAddress({
+  mailer,
+  clock,
+}: {
+  mailer: Mailer
+  clock: Clock
+}): AddressLeft {
+  return async (tx, { email: to, full_name: name, tenant_id }) => {
+    const clinic = await findClinic(tx, tenant_id)
+    const news = { kind: 'address_changed' } as const
+    await mailer.send(tx, { to, ...noticeMail({ news, name, clinic, at: clock.now() }) })
+  }
+}
 
 export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): Tell {
   return async (tx, user, news, isNameTheirs = true) => {

@@ -15,3 +15,13 @@ export function findRecipient(
     .where('users.email_verified_at', 'is not', null)
     .executeTakeFirst()
 }
+
+/** The name of a tenant. */
+export async function findClinic(tx: TenantTx, tenantId: number): Promise<string> {
+  const { name } = await tx.db
+    .selectFrom('tenants')
+    .select('name')
+    .where('id', '=', tenantId)
+    .executeTakeFirstOrThrow()
+  return name
+}

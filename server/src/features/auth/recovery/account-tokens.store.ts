@@ -24,32 +24,39 @@ export async function replaceToken(tx: TenantTx, token: NewAccountToken): Promis
     .execute()
 }
 
-/** Uses a token up: of any number at once exactly one gets the user it was for. */
+export interface UsedToken {
+  user_id: number
+  email: string
+  purpose: TokenPurpose
+}
+
+/** Deletes a token and returns whose it was. Of concurrent callers exactly one gets a result. */
 export function consumeToken(
   tx: TenantTx,
-  purpose: TokenPurpose,
+  purposes: readonly TokenPurpose[],
   hash: Buffer,
   now: string,
-): Promise<{ user_id: number; email: string } | undefined> {
+): Promise<UsedToken | undefined> {
   return tx.db
     .deleteFrom('account_tokens')
     .where('token_hash', '=', hash)
     .where('tenant_id', '=', tx.tenantId)
-    .where('purpose', '=', purpose)
+    .where('purpose', 'in', purposes)
     .where('expires_at', '>', now)
-    .returning(['user_id', 'email'])
+    .returning(['user_id', 'email', 'purpose'])
     .executeTakeFirst()
 }
 
 export interface TokenOwner {
   user_id: number
-  password_hash: string
+  /** Null while the user has not chosen a password. */
+  password_hash: string | null
 }
 
-/** Whom a token is for; undefined when there is no such token, or it is no longer good. */
+/** Finds the user of a token; undefined for an unknown or expired token. */
 export function findTokenOwner(
   tx: TenantTx,
-  purpose: TokenPurpose,
+  purposes: readonly TokenPurpose[],
   hash: Buffer,
   now: string,
 ): Promise<TokenOwner | undefined> {
@@ -59,12 +66,12 @@ export function findTokenOwner(
     .select(['account_tokens.user_id', 'users.password_hash'])
     .where('account_tokens.token_hash', '=', hash)
     .where('account_tokens.tenant_id', '=', tx.tenantId)
-    .where('account_tokens.purpose', '=', purpose)
+    .where('account_tokens.purpose', 'in', purposes)
     .where('account_tokens.expires_at', '>', now)
     .executeTakeFirst()
 }
 
-/** Voids all tokens of a user: what they were sent for has changed. */
+/** Deletes all tokens of a user, after a change that they were not sent for. */
 export async function voidTokens(
   tx: TenantTx,
   user: { id: number; tenant_id: number },

@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 import type { RestoreRules } from '../../../platform/restore-rule.ts'
 
-export type TokenPurpose = 'verify_email' | 'reset_password'
+export type TokenPurpose = 'verify_email' | 'reset_password' | 'invitation'
 
 export interface AccountTokensTable {
   tenant_id: number

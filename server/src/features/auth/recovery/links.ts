@@ -1,21 +1,28 @@
-/** Links by mail: made by a job, so that asking for one tells nothing about who has an account. */
+/**
+ * Links sent by mail. Those that a caller requests are made by a job, so that the response does not reveal who has an
+ * account. Those that an administrator sends are part of the administrator's transaction.
+ */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import { foldEmail } from '../../../lib/email.ts'
 import { networkOf } from '../../../lib/network.ts'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type JobKind, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
-import { append, journalEntry } from '../../../platform/journal/index.ts'
+import { type Action, type Actor, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Count, Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { AskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
-import { resetMail, verificationMail } from '../mails.ts'
+import { invitationMail, resetMail, verificationMail } from '../mails.ts'
 import { newToken } from '../tokens/opaque-tokens.ts'
 import * as store from './account-tokens.store.ts'
 import type { TokenPurpose } from './account-tokens.table.ts'
 
-const LIFE: Record<TokenPurpose, number> = { verify_email: DAY, reset_password: HOUR }
+const LIFE: Record<TokenPurpose, number> = {
+  verify_email: DAY,
+  reset_password: HOUR,
+  invitation: 7 * DAY,
+}
 
 /**
  * Nobody's mailbox is filled by others. Counted where a mail is written: what sends none keeps no owner from a
@@ -27,7 +34,7 @@ const BY_ADDRESS: ThrottleRule = { name: 'mail from', free: 30, first: 10, longe
 
 /** A link that is asked for. Whether there is such an account is found out later, by the job. */
 interface LinkJob {
-  purpose: TokenPurpose
+  purpose: Exclude<TokenPurpose, 'invitation'>
   email: string
   /** Null for the accounts of the address in all tenants. */
   tenant: AskedTenant | null
@@ -60,19 +67,19 @@ export interface Links {
    * registering its address in many tenants.
    */
   takeVerification(email: string): Promise<boolean>
-  /** Sends a verification link within the transaction that made the account. */
-  sendVerification(tx: TenantTx, account: accounts.Account, origin: Origin): Promise<void>
+  /**
+   * Counts an invitation to a mailbox.
+   * @throws Problem 429 after too many
+   */
+  countInvitation(email: string): Promise<void>
+  /** Sends a link within the transaction that made or changed the account. */
+  sendLink(tx: TenantTx, user: accounts.AccountKey, purpose: TokenPurpose, by: Actor): Promise<void>
 }
 
 export function sendingLinks(deps: LinksDeps): Links {
   const { db, clock, mailer, jobs, throttle } = deps
 
-  async function send(
-    tx: TenantTx,
-    account: accounts.Account,
-    purpose: TokenPurpose,
-    origin: Origin,
-  ) {
+  async function send(tx: TenantTx, account: accounts.Account, purpose: TokenPurpose, by: Actor) {
     const token = newToken(account.tenant_id)
     await store.replaceToken(tx, {
       tenant_id: account.tenant_id,
@@ -82,36 +89,26 @@ export function sendingLinks(deps: LinksDeps): Links {
       email: account.email,
       expires_at: isoAt(clock, LIFE[purpose]),
     })
-    const [page, compose] = PAGES[purpose]
+    const { page, compose, action } = KINDS[purpose]
     // Behind the `#` it is sent to no server, and stands in no log (ASVS 14.2.1).
     const url = `${deps.publicUrl}${page}#token=${encodeURIComponent(token.text)}`
     // Anybody may have registered the address, under any name: none of their words is passed on.
     const name = account.email_verified ? account.full_name : null
     const message = compose({ name, clinic: account.tenant_name, url })
     await mailer.send(tx, { to: account.email, ...message })
-    await append(
-      tx,
-      { user_id: account.id, user_email: account.email, origin },
-      {
-        ...journalEntry(
-          purpose === 'verify_email' ? 'auth.verification_sent' : 'auth.reset_requested',
-          'user',
-          account,
-        ),
-      },
-    )
+    await append(tx, by, journalEntry(action, 'user', account))
   }
 
   // One transaction for all accounts of the address: tried again, it sends nothing twice.
   jobs.work(LINK_JOB, ({ purpose, email, tenant, origin }) =>
     db.acrossTenants(async (tx) => {
       const found = await accounts.findAccounts(tx, email, tenant ?? undefined, {
-        unconfirmed: purpose === 'verify_email',
+        confirmed: purpose === 'reset_password',
       })
       const recipients = found.filter((account) => account.tenant_is_active)
       if (recipients.length === 0) return
       if (!(await throttle.take(tx, mailboxOf(purpose, email)))) return
-      for (const account of recipients) await send(tx, account, purpose, origin)
+      for (const account of recipients) await send(tx, account, purpose, ownerOf(account, origin))
     }),
   )
 
@@ -131,7 +128,12 @@ export function sendingLinks(deps: LinksDeps): Links {
     takeVerification: (email) =>
       db.acrossTenants((tx) => throttle.take(tx, mailboxOf('verify_email', foldEmail(email)))),
 
-    sendVerification: (tx, account, origin) => send(tx, account, 'verify_email', origin),
+    countInvitation: (email) => throttle.count(mailboxOf('invitation', foldEmail(email))),
+
+    async sendLink(tx, user, purpose, by) {
+      const account = await accounts.findAccount(tx, user)
+      if (account) await send(tx, account, purpose, by)
+    },
   }
 }
 
@@ -140,7 +142,29 @@ const mailboxOf = (purpose: TokenPurpose, email: string): Count => ({
   of: `${purpose}/${email}`,
 })
 
-const PAGES = {
-  verify_email: ['/verify-email', verificationMail],
-  reset_password: ['/reset-password', resetMail],
-} as const
+interface LinkKind {
+  page: string
+  compose: typeof resetMail
+  action: Action
+}
+
+const KINDS: Readonly<Record<TokenPurpose, LinkKind>> = {
+  verify_email: {
+    page: '/verify-email',
+    compose: verificationMail,
+    action: 'auth.verification_sent',
+  },
+  reset_password: {
+    page: '/reset-password',
+    compose: resetMail,
+    action: 'auth.reset_requested',
+  },
+  invitation: { page: '/invitation', compose: invitationMail, action: 'user.invited' },
+}
+
+/** The owner of an account as the actor of a journal entry. */
+export const ownerOf = ({ id, email }: accounts.Account, origin: Origin): Actor => ({
+  user_id: id,
+  user_email: email,
+  origin,
+})

@@ -1,22 +1,22 @@
-/** Verifying an address and getting back in: links by mail, each good once (decisions §3). */
+/** Confirms addresses, resets passwords and accepts invitations with mailed links, each used once (decisions §3). */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
-import type { Origin } from '../../../platform/access/index.ts'
+import type { Caller, Origin } from '../../../platform/access/index.ts'
 import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { Jobs } from '../../../platform/jobs/index.ts'
-import { type Actor, append, journalEntry } from '../../../platform/journal/index.ts'
+import { type Actor, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import { markVerified, setPassword } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
-import type { Tell } from '../notices/notices.service.ts'
+import type { AddressLeft, Tell } from '../notices/notices.service.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
 import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import * as store from './account-tokens.store.ts'
 import type { TokenPurpose } from './account-tokens.table.ts'
-import { type Links, sendingLinks } from './links.ts'
+import { type Links, ownerOf, sendingLinks } from './links.ts'
 
 /** Guesses at the password of an account, by whoever has the link that was mailed for it. */
 const BY_OWNER: ThrottleRule = { name: 'confirm', free: 5, first: 5, longest: 900 }
@@ -34,6 +34,7 @@ export interface RecoveryDeps {
   sessions: Sessions
   mailer: Mailer
   tell: Tell
+  addressLeft: AddressLeft
   /** Takes away what lets others into an account, or hear of it: a second factor, a linked chat. */
   disown: readonly Disown[]
   jobs: Jobs
@@ -49,14 +50,32 @@ export interface Recovery extends Links {
    */
   verifyEmail(text: string, password: string | undefined, origin: Origin): Promise<void>
   /**
-   * Sets the password, ends all sessions. Where nobody had confirmed the address yet, the second factor and
-   * the linked chat go as well, as a stranger may have prepared the account.
+   * Sets the password with a reset link or an invitation, confirms the address and ends all sessions. Removes the
+   * second factor and the linked chat of an account that a stranger may have prepared: nobody has confirmed its
+   * address, and no administrator has entered it.
    * @throws Problem 400 when the link is no longer good
    */
   resetPassword(text: string, password: string, origin: Origin): Promise<void>
   /** Ends the sessions of a user whose password was set, voids what was sent to them, and tells them. */
   passwordSet(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void>
+  /**
+   * After an administrator changed a user's address: ends the sessions, voids mailed links and notifies the former
+   * address. The new one gets a link if `isMailed`.
+   */
+  addressChanged(
+    tx: TenantTx,
+    by: Caller,
+    former: { email: string; full_name: string; email_verified: boolean } & accounts.AccountKey,
+    isMailed: boolean,
+  ): Promise<void>
+  /** Sends a new user the link with which they confirm their address, or choose their password if they have none. */
+  welcome(tx: TenantTx, by: Caller, user: accounts.AccountKey): Promise<void>
+  /** Sends an invitation within the transaction. */
+  invite(tx: TenantTx, by: Caller, user: accounts.AccountKey): Promise<void>
 }
+
+const CONFIRMING = ['verify_email'] as const
+const CHOOSING = ['reset_password', 'invitation'] as const
 
 export function recoveryService(deps: RecoveryDeps): Recovery {
   const { db, clock, throttle } = deps
@@ -64,31 +83,35 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
   /** Uses the link up and runs `work` for its user, or refuses. */
   async function consumeLink(
     text: string,
-    purpose: TokenPurpose,
-    work: (tx: TenantTx, account: accounts.Account) => Promise<void>,
+    purposes: readonly TokenPurpose[],
+    work: (tx: TenantTx, account: accounts.Account, purpose: TokenPurpose) => Promise<void>,
   ): Promise<void> {
     const token: OpaqueToken | undefined = parseToken(text)
     if (!token) throw new Problem('link_expired')
     await db.inTenant(token.tenantId, async (tx) => {
-      const owner = await store.findTokenOwner(tx, purpose, token.hash, isoAt(clock))
+      const owner = await store.findTokenOwner(tx, purposes, token.hash, isoAt(clock))
       // The user before the token, as whoever deletes the user takes them in this order.
-      const account = owner && (await accounts.lockAccount(tx, owner.user_id))
-      const used = account && (await store.consumeToken(tx, purpose, token.hash, isoAt(clock)))
+      const key = owner && { id: owner.user_id, tenant_id: token.tenantId }
+      const account = key && (await accounts.lockAccount(tx, key))
+      const used = account && (await store.consumeToken(tx, purposes, token.hash, isoAt(clock)))
       // Sent to an address that the account no longer has: the link says nothing any more.
       if (!account?.tenant_is_active || account.email !== used?.email)
         throw new Problem('link_expired')
-      await work(tx, account)
+      await work(tx, account, used.purpose)
     })
   }
 
   /** @throws Problem 400 when the link is of no use by now; whether it still is, consuming it decides */
-  async function requireLink(text: string, purpose: TokenPurpose): Promise<store.TokenOwner> {
+  async function requireLink(
+    text: string,
+    purposes: readonly TokenPurpose[],
+  ): Promise<store.TokenOwner> {
     const token = parseToken(text)
     const owner =
       token &&
       (await db.inTenant(
         token.tenantId,
-        (tx) => store.findTokenOwner(tx, purpose, token.hash, isoAt(clock)),
+        (tx) => store.findTokenOwner(tx, purposes, token.hash, isoAt(clock)),
         'read',
       ))
     if (!owner) throw new Problem('link_expired')
@@ -97,7 +120,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
 
   /** @throws Problem 403 unless it is the password of the account that the link is for */
   async function requirePassword(text: string, password: string, party: string): Promise<void> {
-    const owner = await requireLink(text, 'verify_email')
+    const owner = await requireLink(text, CONFIRMING)
     await throttle.guess([{ rule: BY_OWNER, of: String(owner.user_id) }], async () => {
       if (!(await deps.passwords.verify(owner.password_hash, password, party)))
         throw new Problem('wrong_password', {
@@ -116,7 +139,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     if (await markVerified(tx, account.id, isoAt(clock)))
       await append(
         tx,
-        actorOf(account, origin),
+        ownerOf(account, origin),
         journalEntry('user.email_verified', 'user', account),
       )
   }
@@ -132,12 +155,20 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     await deps.tell(tx, user, { kind: 'password_changed' }, isNameTheirs)
   }
 
+  const links = sendingLinks(deps)
+
+  async function welcome(tx: TenantTx, by: Caller, user: accounts.AccountKey): Promise<void> {
+    const account = await accounts.findAccount(tx, user)
+    const purpose = account?.password_hash ? 'verify_email' : 'invitation'
+    await links.sendLink(tx, user, purpose, actorOf(by))
+  }
+
   return {
-    ...sendingLinks(deps),
+    ...links,
 
     async verifyEmail(text, password, origin) {
       if (password !== undefined) await requirePassword(text, password, networkOf(origin.ip))
-      await consumeLink(text, 'verify_email', async (tx, account) => {
+      await consumeLink(text, CONFIRMING, async (tx, account) => {
         await addressShown(tx, account, origin)
         tx.invalidate(`user:${account.id}`)
       })
@@ -145,30 +176,34 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
 
     async resetPassword(text, password, origin) {
       // Looked at before the costly hash, so that made-up links keep no sign-in waiting.
-      await requireLink(text, 'reset_password')
+      await requireLink(text, CHOOSING)
       const hash = await deps.passwords.hash(password, networkOf(origin.ip))
-      await consumeLink(text, 'reset_password', async (tx, account) => {
+      await consumeLink(text, CHOOSING, async (tx, account, purpose) => {
         refuseWeakPassword(password, account.email, ['body', 'new_password'])
         await setPassword(tx, account.id, hash)
-        const actor = actorOf(account, origin)
-        // Whoever has set up what is there may be a stranger: nobody has shown yet that the address is theirs.
-        if (!account.email_verified)
-          for (const disown of deps.disown) await disown(tx, actor, account)
+        const actor = ownerOf(account, origin)
+        const isTheirs = account.email_verified || account.is_vouched
+        if (!isTheirs) for (const disown of deps.disown) await disown(tx, actor, account)
         await addressShown(tx, account, origin)
-        await passwordSet(tx, account, account.email_verified)
+        await passwordSet(tx, account, isTheirs)
         await append(tx, actor, {
           ...journalEntry('user.password_changed', 'user', account),
-          changes: { by: 'reset link' },
+          changes: { by: purpose === 'invitation' ? 'invitation' : 'reset link' },
         })
       })
     },
 
     passwordSet: (tx, user) => passwordSet(tx, user),
+
+    async addressChanged(tx, by, former, isMailed) {
+      await store.voidTokens(tx, former)
+      const which = { tenantId: former.tenant_id, userId: former.id }
+      await deps.sessions.end(tx, which, 'email_changed')
+      if (former.email_verified) await deps.addressLeft(tx, former)
+      if (isMailed) await welcome(tx, by, former)
+    },
+
+    welcome,
+    invite: (tx, by, user) => links.sendLink(tx, user, 'invitation', actorOf(by)),
   }
 }
-
-const actorOf = ({ id, email }: accounts.Account, origin: Origin) => ({
-  user_id: id,
-  user_email: email,
-  origin,
-})

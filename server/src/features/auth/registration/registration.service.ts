@@ -19,7 +19,6 @@ import {
   type Profile,
   requireDepartment,
 } from '../../users/index.ts'
-import * as accounts from '../accounts/accounts.store.ts'
 import type { Recovery } from '../recovery/recovery.service.ts'
 import type { AskTenant } from '../sign-in/asked-tenant.ts'
 import type { Registration } from './registration.schema.ts'
@@ -77,24 +76,20 @@ export function registrationService(deps: RegistrationDeps): Registrations {
         is_active: modeOf(tenant) === 'open',
         is_pending: modeOf(tenant) === 'approval',
       })
-      await append(
-        tx,
-        { user_id: created.id, user_email: email, origin },
-        {
-          ...journalEntry('user.registered', 'user', created),
-          changes: changesBetween<typeof created>(null, created, [
-            'email',
-            'full_name',
-            'role',
-            'department_id',
-            'is_active',
-            'status',
-          ]),
-        },
-      )
+      const owner = { user_id: created.id, user_email: email, origin }
+      await append(tx, owner, {
+        ...journalEntry('user.registered', 'user', created),
+        changes: changesBetween<typeof created>(null, created, [
+          'email',
+          'full_name',
+          'role',
+          'department_id',
+          'is_active',
+          'status',
+        ]),
+      })
       // Without the mail the account stays unconfirmed until its owner asks for another.
-      const account = isMailed ? await accounts.lockAccount(tx, created.id) : undefined
-      if (account) await deps.recovery.sendVerification(tx, account, origin)
+      if (isMailed) await deps.recovery.sendLink(tx, created, 'verify_email', owner)
       return { ...created, department_name: department?.name ?? null }
     })
   }

@@ -82,7 +82,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
    * session. First of all locks, as in sign-in. @throws Problem 401
    */
   async function holdOwn(tx: TenantTx, caller: Caller): Promise<void> {
-    await accounts.lockAccount(tx, caller.user_id)
+    await accounts.lockAccount(tx, { id: caller.user_id, tenant_id: caller.tenant_id })
     await requireSignedIn(tx, caller)
   }
 

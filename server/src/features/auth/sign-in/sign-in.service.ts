@@ -45,6 +45,9 @@ export interface SignIn {
   login(credentials: Credentials, host: string, origin: Origin): Promise<TokenResponse>
 }
 
+/** An account whose password is known. */
+type WithPassword<A extends accounts.Account = accounts.Account> = A & { password_hash: string }
+
 /** A sign-in that is under way. */
 interface Attempt {
   credentials: Credentials
@@ -95,7 +98,7 @@ export function signInService(deps: SignInDeps): SignIn {
   /** Starts the session within one transaction with all that it depends on. */
   async function startSession(
     tx: TenantTx,
-    found: accounts.Account,
+    found: WithPassword,
     freshHash: string | null,
     { credentials, origin }: Attempt,
   ): Promise<IssuedSession | undefined> {
@@ -117,26 +120,23 @@ export function signInService(deps: SignInDeps): SignIn {
    * there is no account, so that the time tells nothing.
    */
   async function match({ guess, credentials }: Pick<Attempt, 'guess' | 'credentials'>) {
-    let matched: NonNullable<Guess['places'][number]> | undefined
+    let matched: WithPassword<NonNullable<Guess['places'][number]>> | undefined
     for (const place of guess.places) {
       const stored = place?.password_hash ?? null
       const isRight = await passwords.verify(stored, credentials.password, guess.party)
-      if (isRight) matched ??= place
+      if (isRight && place && stored) matched ??= { ...place, password_hash: stored }
     }
     return matched
   }
 
   /** A hash at today's cost; without a turn for it the next sign-in makes it. */
-  async function rehash(account: accounts.Account, { credentials, guess }: Attempt) {
+  async function rehash(account: WithPassword, { credentials, guess }: Attempt) {
     if (!passwords.isOutdated(account.password_hash)) return null
     const work = passwords.hash(credentials.password, guess.party)
     return (await canFail(work, 'hashing a password at the new cost', log)) ?? null
   }
 
-  async function start(
-    account: accounts.Account,
-    trying: Attempt,
-  ): Promise<IssuedSession | undefined> {
+  async function start(account: WithPassword, trying: Attempt): Promise<IssuedSession | undefined> {
     const freshHash = await rehash(account, trying)
     return db
       .inTenant(account.tenant_id, (tx) => startSession(tx, account, freshHash, trying))
@@ -145,7 +145,7 @@ export function signInService(deps: SignInDeps): SignIn {
 
   /** Most sign-ins: by one round trip, where there is no code to check, no hash to renew and no session to end. */
   async function startAtOnce(
-    account: accounts.Account,
+    account: WithPassword,
     { credentials, origin }: Attempt,
   ): Promise<IssuedSession | undefined> {
     const isPlain =
@@ -157,14 +157,16 @@ export function signInService(deps: SignInDeps): SignIn {
 
   /** Where the password was hashed anew meanwhile, by a sign-in elsewhere, and is the same. */
   async function startAnew(
-    { id, tenant_id, password_hash }: accounts.Account,
+    { id, tenant_id, password_hash }: WithPassword,
     trying: Attempt,
   ): Promise<IssuedSession | undefined> {
-    const now = await db.inTenant(tenant_id, (tx) => accounts.findAccount(tx, id), 'read')
-    if (!now || now.password_hash === password_hash) return undefined
+    const find = (tx: TenantTx) => accounts.findAccount(tx, { id, tenant_id })
+    const now = await db.inTenant(tenant_id, find, 'read')
+    const stored = now?.password_hash
+    if (!stored || stored === password_hash) return undefined
     const { credentials, guess } = trying
-    const isRight = await passwords.verify(now.password_hash, credentials.password, guess.party)
-    return isRight ? start(now, trying) : undefined
+    const isRight = await passwords.verify(stored, credentials.password, guess.party)
+    return isRight ? start({ ...now, password_hash: stored }, trying) : undefined
   }
 
   async function attempt(trying: Attempt): Promise<TokenResponse> {
@@ -238,7 +240,8 @@ function denialReason(
 ): ProblemCode | undefined {
   if (!account.is_active) return 'account_blocked'
   if (!account.tenant_is_active) return 'tenant_inactive'
-  if (needsVerifiedEmail && !account.email_verified) return 'email_unverified'
+  if (needsVerifiedEmail && !account.email_verified && !account.is_vouched)
+    return 'email_unverified'
   return undefined
 }
 

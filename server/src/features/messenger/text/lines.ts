@@ -169,6 +169,11 @@ export const LINES: Record<ToldAction, Words> = {
     'users registered',
     (e) => `${Account(e)} was registered by its owner.`,
   ),
+  'user.invited': words(
+    'invitation sent',
+    'invitations sent',
+    (e) => `${Account(e)} was sent an invitation${by(e)}.`,
+  ),
   'user.email_verified': words(
     'address confirmed',
     'addresses confirmed',
