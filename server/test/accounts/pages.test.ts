@@ -15,7 +15,7 @@ const get = (url: string) => service.app.server.inject({ method: 'GET', url })
 const namedIn = (text: string) =>
   [...text.matchAll(/(?:src|href|from)\s*=?\s*["']([^"']+)["']/g)].map(([, name = '']) => name)
 
-describe.each(['/verify-email', '/reset-password'])('%s', (page) => {
+describe.each(['/verify-email', '/reset-password', '/invitation'])('%s', (page) => {
   test('is HTML that may load from here and nowhere else', async () => {
     const { statusCode, headers, body } = await get(page)
     expect(statusCode).toBe(200)

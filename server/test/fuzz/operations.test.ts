@@ -72,8 +72,9 @@ async function alive(person: Person): Promise<Person> {
     [person.tenant_id],
   )
   const found = await sql(
-    'update users set is_active = true, role = $2, password_hash = $3 where id = $1 returning id',
-    [person.id, person.role, knownHash],
+    `update users set is_active = true, role = $2, password_hash = $3, email = $4
+     where id = $1 returning id`,
+    [person.id, person.role, knownHash, person.email],
   )
   const subdomain = person.role === 'superadmin' ? 'platform' : clinic.subdomain
   if (found.length === 0)

@@ -44,11 +44,13 @@ export function userOperations(users: Users): AnyOperation[] {
       tag,
       access: admins,
       body: NewUser,
-      refine: ({ body, caller }, refuse) => {
+      refine: ({ body, caller, faulty }, refuse) => {
         refuse(['body', 'password'], weaknessOf(body.password, body.email))
-        if (caller.role === 'superadmin' && body.tenant_id === undefined)
+        const isInvited = body.password === undefined && !faulty.has('body.password')
+        const isUnnamed = body.tenant_id === undefined && !faulty.has('body.tenant_id')
+        if (isUnnamed && caller.role === 'superadmin')
           refuse(['body', 'tenant_id'], 'say for which tenant')
-        if (body.password === undefined && body.must_change_password)
+        if (isInvited && body.must_change_password)
           refuse(['body', 'must_change_password'], 'an invited user chooses the password')
       },
       checkReferences: ({ caller, body, faulty }, refuse) =>
