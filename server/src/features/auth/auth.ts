@@ -54,6 +54,8 @@ type Core = Needs<
 /** Of one session on one node: far more than any client needs, whose access tokens live for 15 minutes. */
 const ROTATIONS_PER_MINUTE = 60
 
+const rotationsWithin = (limit: number) => createRateLimiter(Math.min(limit, ROTATIONS_PER_MINUTE))
+
 const AUTH_TABLES = {
   ...SECOND_FACTOR_TABLES,
   ...SESSION_TABLES,
@@ -95,9 +97,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     states: sessionStates(signInDb, changes),
     logins: lastLogins(signInDb),
     access,
-    rotations: createRateLimiter(
-      Math.min(config.WRITE_RATE_LIMIT_PER_MINUTE, ROTATIONS_PER_MINUTE),
-    ),
+    rotations: rotationsWithin(config.WRITE_RATE_LIMIT_PER_MINUTE),
   })
   const tell = noticesTo({ mailer, clock })
   const secondFactor = secondFactorService({

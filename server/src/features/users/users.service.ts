@@ -122,13 +122,6 @@ export function usersService(deps: UsersDeps): Users {
   const findFirst = (caller: Caller, id: number) =>
     forCaller(db, caller, (tx) => store.findUser(tx, id), 'read')
 
-  /** Takes the first mail to a new user; returns whether it may be sent. @throws Problem 429 for an invitation */
-  async function takeWelcome({ email, password }: NewUser): Promise<boolean> {
-    if (password !== undefined) return accountMails.takeVerification(email)
-    await accountMails.countInvitation(email)
-    return true
-  }
-
   /** Takes the mail to a new address. Returns false where there is none, or its mailbox got too many. */
   async function takeAddress(caller: Admin, id: number, change: UserChange): Promise<boolean> {
     if (change.email === undefined) return false
@@ -162,45 +155,7 @@ export function usersService(deps: UsersDeps): Users {
     get: (caller, id) =>
       forCaller(db, caller, async (tx) => orNotFound(await store.findUser(tx, id), 'user'), 'read'),
 
-    async create(caller, user) {
-      const { password, tenant_id, ...fields } = user
-      requireOwnTenant(caller, tenant_id)
-      const tenantId = tenant_id ?? caller.tenant_id
-      requireSuperadminFor(caller, user.role)
-      const requirePlace = async (tx: TenantTx, tenant: KnownTenant | undefined) => {
-        orNotFound(tenant, 'tenant')
-        await requireDepartment(tx, tenantId, fields.department_id)
-      }
-      // What the database alone refuses costs no hash; who comes in between meets the constraint.
-      await forCaller(
-        db,
-        caller,
-        async (tx) => {
-          await requirePlace(tx, await findTenant(tx, tenantId))
-          if (await store.isEmailTaken(tx, tenantId, user.email)) throw new Problem('email_taken')
-        },
-        'read',
-      )
-      const isMailed = await takeWelcome(user)
-      const password_hash =
-        password === undefined ? null : await passwords.hash(password, partyOf(caller))
-      return forCaller(db, caller, async (tx) => {
-        const [tenant] = await Promise.all([shareTenant(tx, tenantId), requireSignedIn(tx, caller)])
-        await requirePlace(tx, tenant)
-        const created = await store.insertUser(tx, {
-          department_id: null,
-          can_see_all_patients: false,
-          ...fields,
-          tenant_id: tenantId,
-          password_hash,
-          email_verified_at: null,
-          is_vouched: true,
-        })
-        await appendChange(tx, caller, 'user.created', null, created)
-        if (isMailed) await accountMails.welcome(tx, caller, created)
-        return created
-      })
-    },
+    create: createsUsers(deps),
 
     async invite(caller, id) {
       const asked = requireTarget(caller, await findFirst(caller, id))
@@ -296,6 +251,61 @@ export function usersService(deps: UsersDeps): Users {
         await appendChange(tx, caller, 'user.password_changed', before, after, { by: 'user' })
       })
     },
+  }
+}
+
+/** Creates users, whom a first mail welcomes. */
+function createsUsers({
+  db,
+  passwords,
+  accountMails,
+  requireSignedIn,
+}: UsersDeps): Users['create'] {
+  /** Takes the first mail to a new user; returns whether it may be sent. @throws Problem 429 for an invitation */
+  async function takeWelcome({ email, password }: NewUser): Promise<boolean> {
+    if (password !== undefined) return accountMails.takeVerification(email)
+    await accountMails.countInvitation(email)
+    return true
+  }
+
+  return async (caller, user) => {
+    const { password, tenant_id, ...fields } = user
+    requireOwnTenant(caller, tenant_id)
+    const tenantId = tenant_id ?? caller.tenant_id
+    requireSuperadminFor(caller, user.role)
+    const requirePlace = async (tx: TenantTx, tenant: KnownTenant | undefined) => {
+      orNotFound(tenant, 'tenant')
+      await requireDepartment(tx, tenantId, fields.department_id)
+    }
+    // What the database alone refuses costs no hash; who comes in between meets the constraint.
+    await forCaller(
+      db,
+      caller,
+      async (tx) => {
+        await requirePlace(tx, await findTenant(tx, tenantId))
+        if (await store.isEmailTaken(tx, tenantId, user.email)) throw new Problem('email_taken')
+      },
+      'read',
+    )
+    const isMailed = await takeWelcome(user)
+    const password_hash =
+      password === undefined ? null : await passwords.hash(password, partyOf(caller))
+    return forCaller(db, caller, async (tx) => {
+      const [tenant] = await Promise.all([shareTenant(tx, tenantId), requireSignedIn(tx, caller)])
+      await requirePlace(tx, tenant)
+      const created = await store.insertUser(tx, {
+        department_id: null,
+        can_see_all_patients: false,
+        ...fields,
+        tenant_id: tenantId,
+        password_hash,
+        email_verified_at: null,
+        is_vouched: true,
+      })
+      await appendChange(tx, caller, 'user.created', null, created)
+      if (isMailed) await accountMails.welcome(tx, caller, created)
+      return created
+    })
   }
 }
 

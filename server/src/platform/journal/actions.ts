@@ -130,10 +130,7 @@ export const ACTIONS = {
     meaning: 'A user made an account of their own',
     example: user({ before: null, after: registered }, NURSE),
   },
-  'user.invited': {
-    meaning: 'A user was sent an invitation to choose a password',
-    example: user(null),
-  },
+  'user.invited': { meaning: 'A user was sent an invitation', example: user(null) },
   'user.email_verified': {
     meaning: 'A user confirmed that their e-mail address is theirs',
     example: user(null, NURSE),
