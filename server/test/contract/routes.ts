@@ -4,7 +4,7 @@ import type { App } from '../../src/app.ts'
 const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+) \(([A-Z, ]+)\)$/
 
 /** Where people look: the first page, the documentation, and what mailed links open with its parts. */
-const PAGES = /^\/($|docs|verify-email$|reset-password$|pages\/)/
+const PAGES = /^\/($|docs|verify-email$|reset-password$|invitation$|pages\/)/
 
 /** `METHOD path` of every route, with `{name}` for parameters; the pages left out. */
 export function servedRoutes(app: App): string[] {

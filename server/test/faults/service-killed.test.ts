@@ -15,6 +15,10 @@ interface Written {
   users: number[]
 }
 
+/** The tenant in an access token. */
+const tenantOf = (token: string): number =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).tid
+
 /** Writes until the connection breaks, noting what was acknowledged. */
 async function write(
   service: RunningService,
@@ -33,6 +37,7 @@ async function write(
             password: 'correct-Horse-9',
             full_name: name,
             role: 'nurse',
+            tenant_id: tenantOf(token),
           }
     const answer = await service
       .call('POST', `/api/admin/${path}`, { token, body })
