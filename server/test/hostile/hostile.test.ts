@@ -159,6 +159,9 @@ describe('other spellings of an address', () => {
 
   beforeAll(async () => {
     await makePerson(address)
+    await service.database.sql('update users set email_verified_at = now() where email = $1', [
+      address,
+    ])
   })
 
   test('bring no more mails into a mailbox', async () => {
@@ -168,7 +171,8 @@ describe('other spellings of an address', () => {
       for (let times = 0; times < 3; times += 1)
         expect((await ask(spell(address))).status).toBe(202)
     await service.idle('jobs')
-    expect(await mailsTo(service, address)).toHaveLength(3)
+    const mails = await mailsTo(service, address)
+    expect(mails.filter(({ subject }) => subject === 'Choose a new password')).toHaveLength(3)
   })
 
   test('buy no further guesses at an account', async () => {

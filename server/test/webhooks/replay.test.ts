@@ -119,6 +119,7 @@ describe('a replay', () => {
         'tenant.created',
         'department.created',
         'user.created',
+        'auth.verification_sent',
         'auth.login',
         'webhook.test',
       ]),
