@@ -186,7 +186,7 @@ const USERS_NOW = {
     role: `live.role <> stage.role and ${TODAYS_ROLE}`,
     can_see_all_patients: 'stage.can_see_all_patients and not live.can_see_all_patients',
     email: 'stage.email <> live.email',
-    password: 'stage.password_hash <> live.password_hash',
+    password: 'live.id is not null and stage.password_hash is distinct from live.password_hash',
     second_factor:
       'live.id is not null and stage.totp_enabled_at is distinct from live.totp_enabled_at',
   },

@@ -10,6 +10,7 @@ import { id, type Staged, stageOf } from './stage.store.ts'
 export const SIGN_IN = [
   'email',
   'email_verified_at',
+  'is_vouched',
   'password_hash',
   'must_change_password',
   'totp_enabled_at',
