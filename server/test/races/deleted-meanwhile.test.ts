@@ -40,7 +40,12 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
   updatePreferences: ['users', own('PUT', '/api/preferences', { theme: 'dark' })],
   updateTheme: ['users', own('PUT', '/api/preferences/theme', { theme: 'dark' })],
   updateUser: ['users', onVictim('PUT', '', { full_name: 'Other' })],
-  inviteUser: ['users', onVictim('POST', '/invitation')],
+  inviteUser: [
+    'users',
+    behind(onVictim('PUT', '', { email: 'passing@elsewhere.test' }), () =>
+      onVictim('POST', '/invitation'),
+    ),
+  ],
   changeUserRole: ['users', onVictim('PUT', '/role', { role: 'doctor' })],
   resetUserPassword: ['users', onVictim('PUT', '/password', { password: 'a-Fine-Secret-8' })],
   blockUser: ['users', onVictim('POST', '/block')],

@@ -109,6 +109,10 @@ function ofColleague(method: string, path: string, body?: object) {
 
 test.each(Object.entries(COMMANDS))('%s', async (_, [wait, command]) => {
   const scene = { caller: await operator(), colleague: await newColleague(service, clinic) }
+  // Only a user whose address is unconfirmed can be invited.
+  await service.database.sql('update users set email_verified_at = null where id = $1', [
+    scene.colleague.id,
+  ])
   const [method, path, body] = command(scene)
   const answer = await signOutMeanwhile(service, scene.caller, wait(scene), () =>
     service.call(method, path, { token: scene.caller.token, ...(body ? { body } : {}) }),

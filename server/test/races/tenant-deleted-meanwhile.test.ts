@@ -65,6 +65,10 @@ function onNurse(method: string, path: string, body?: object): Case {
 test.each(Object.entries(CASES))('%s', async (_, { row, command }) => {
   const clinic = await makeClinic(service, root, fresh('closing'))
   const [method, path, body] = command(clinic)
+  // Only a user whose address is unconfirmed can be invited.
+  await service.database.sql('update users set email_verified_at = null where id = $1', [
+    clinic.people.nurse.id,
+  ])
   const entries = () =>
     service.database.sql('select action from journal where tenant_id = $1 order by id', [clinic.id])
   const before = await entries()
