@@ -31,7 +31,7 @@ describe('users', () => {
       tenant_id: clinic.id,
       is_active: true,
       status: 'active',
-      email_verified: true,
+      email_verified: false,
       totp_enabled: false,
     })
     const session = await signIn(service, {
