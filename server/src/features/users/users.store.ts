@@ -192,7 +192,7 @@ export function setPassword(
     .executeTakeFirst()
 }
 
-/** Sets the password that an administrator chose, who thereby vouches for the user's address. */
+/** Sets the password that an administrator chose. The administrator vouches for the user's address with it. */
 export function assignPassword(
   tx: TenantTx,
   id: number,
