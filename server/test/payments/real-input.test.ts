@@ -56,7 +56,7 @@ test.each([
   ['1.2e4', undefined],
 ])('reads the amount %s exactly or not at all', async (written, amount) => {
   const told = at.about('succeeded', `pay_${written}`, { amount: 777 })
-  const payload = JSON.stringify(told).replace('777', written)
+  const payload = JSON.stringify(told).replace('"amount":777', `"amount":${written}`)
   expect((await at.send(payload)).status).toBe(200)
   await at.untilSettled()
   expect((await at.payment(`pay_${written}`))?.amount).toBe(amount)
